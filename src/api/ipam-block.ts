@@ -1,0 +1,46 @@
+/** The block: the only truth about which address belongs to whom. */
+
+import type { Prefix } from "../lib/ip/prefix.ts";
+
+/** Who holds an address. Two owners are the same attachment when network, container ID and interface name agree. */
+export interface AllocationOwner {
+  /** `name` of the network config. */
+  readonly network: string;
+  readonly containerID: string;
+  readonly ifName: string;
+  /** The node on which the container runs; differs from the block's node when the address is borrowed. */
+  readonly node: string;
+  readonly pod?: string;
+  readonly namespace?: string;
+  readonly podUID?: string;
+  /** Name of the `WorkloadEndpoint` written with it; absent when another main plugin asked for the address. */
+  readonly endpoint?: string;
+}
+
+export interface Allocation {
+  /** Position in the block, counted from its first address. */
+  readonly ordinal: number;
+  readonly owner: AllocationOwner;
+  /** When it was given, in seconds since 1970. */
+  readonly since: number;
+}
+
+/** A block as the rest of the program sees it; {@link encodeBlock} makes the compact record of it. */
+export interface Block {
+  readonly cidr: Prefix;
+  /** The node that owns the block. */
+  readonly node: string;
+  readonly allocations: readonly Allocation[];
+  /** Ordinals without an owner in their order of reuse: the first is given next, a released one goes to the end. */
+  readonly free: readonly number[];
+  /** When a free ordinal was released, in seconds since 1970; only those that may still be cooling down. */
+  readonly releasedAt: ReadonlyMap<number, number>;
+  /** Since when nothing in it is allocated, in seconds since 1970; undefined while something is. */
+  readonly emptySince: number | undefined;
+}
+
+/** Where a block is found: the node is part of the place, and changes when another node takes it over. */
+export interface BlockRef {
+  readonly cidr: Prefix;
+  readonly node: string;
+}

@@ -1,0 +1,35 @@
+/** What all resources share. */
+
+export const API_VERSION = "netplug.io/v3";
+
+/** Kinds that are stored as resources; `IPAMBlock` is kept apart because only the system writes it. */
+export type Kind =
+  | "IPPool"
+  | "IPReservation"
+  | "IPAMConfiguration"
+  | "ClusterInformation"
+  | "Node"
+  | "Profile"
+  | "Tier"
+  | "WorkloadEndpoint";
+
+export interface Metadata {
+  readonly name: string;
+  /** Only of namespaced kinds. */
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly uid?: string;
+  /** RFC 3339, UTC. */
+  readonly creationTimestamp?: string;
+  /** Set on what was read, never stored. */
+  readonly resourceVersion?: string;
+  readonly generateName?: string;
+}
+
+export interface Resource<K extends string = Kind, S = unknown> {
+  readonly apiVersion: string;
+  readonly kind: K;
+  readonly metadata: Metadata;
+  readonly spec: S;
+}

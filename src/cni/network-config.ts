@@ -1,0 +1,81 @@
+/** The network config as the rest of the plugin sees it: every default applied, every value checked. */
+
+import type { MacAddress } from "../lib/mac-address.ts";
+import type { Address, Family } from "../lib/ip/address.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+
+export type LogLevel = "ERROR" | "WARNING" | "INFO" | "DEBUG";
+
+/** What {@link parseNetworkConfig} makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
+export interface NetworkConfig {
+  readonly name: string;
+  readonly cniVersion: string;
+  /** Unset: resolved from file or host name, see `interfaces` §3. */
+  readonly nodename: string | undefined;
+  readonly nodenameFile: string;
+  readonly hostname: string | undefined;
+  readonly libDir: string;
+  readonly datastoreType: "etcdv3" | "kubernetes";
+  readonly etcd: EtcdOptions;
+  readonly ipam: IpamConfig;
+  readonly log: LogConfig;
+  readonly allowIpForwarding: boolean;
+  /** Absolute URLs, http or https. */
+  readonly readinessGates: readonly string[];
+  readonly kubernetes: { readonly kubeconfig: string | undefined; readonly apiRoot: string | undefined; readonly nodeName: string | undefined };
+  readonly policyType: "k8s" | undefined;
+  /** 0: do not wait. */
+  readonly policySetupTimeoutMs: number;
+  readonly policySetupTimeoutAction: "start" | "fail";
+  readonly endpointStatusDir: string;
+  readonly featureControl: { readonly ipAddrsNoIpam: boolean; readonly floatingIPs: boolean };
+  readonly numQueues: number;
+  /** 0: from the MTU file, else 1500. */
+  readonly mtu: number;
+  readonly requireMtuFile: boolean;
+  readonly includeDefaultRoutes: boolean;
+  /** Kubernetes client: requests a second, and how many at once. */
+  readonly qps: number | undefined;
+  readonly burst: number | undefined;
+  /** "": no agent is asked. */
+  readonly agentSocket: string;
+  readonly ipamLockFile: string;
+  readonly runtimeConfig: { readonly ips: readonly Address[]; readonly mac: MacAddress | undefined };
+  readonly args: { readonly labels: Readonly<Record<string, string>>; readonly ips: readonly Address[] };
+  /** As it came, for chaining and CHECK; undefined when absent. */
+  readonly prevResult: unknown;
+  /** GC: undefined when the key is absent. */
+  readonly validAttachments: readonly { readonly containerID: string; readonly ifName: string }[] | undefined;
+  /** The whole document as it came, for delegates. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+export interface EtcdOptions {
+  /** Empty: from the environment, else the default; see `interfaces` §4. */
+  readonly endpoints: readonly string[];
+  readonly discoverySrv: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly caCertFile: string | undefined;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+export interface IpamConfig {
+  /** `netplug-ipam`, `host-local`, or any other delegate; undefined when the config has none. */
+  readonly type: string | undefined;
+  readonly families: readonly Family[];
+  /** Names or CIDRs as written. */
+  readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** undefined: default routes of the families the pod has. Empty: none. */
+  readonly routes: readonly Prefix[] | undefined;
+}
+
+export interface LogConfig {
+  readonly level: LogLevel;
+  /** undefined: no file. */
+  readonly filePath: string | undefined;
+  readonly maxSizeBytes: number;
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+}

@@ -1,0 +1,141 @@
+/** The one door to what the cluster knows: resources and address blocks, read in batches and written atomically. */
+
+import type { Block, BlockRef } from "../api/ipam-block.ts";
+import type { Kind, Resource } from "../api/resource.ts";
+import type { Address } from "../lib/ip/address.ts";
+import type { Family } from "../lib/ip/address.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+
+/** Opaque version of one stored thing: etcd's mod revision, Kubernetes' resourceVersion. Compared for equality only. */
+export type Revision = string & { readonly brand: "Revision" };
+
+export interface Stored<T> {
+  readonly value: T;
+  readonly revision: Revision;
+}
+
+export interface ResourceRef {
+  readonly kind: Kind;
+  /** Only of namespaced kinds. */
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** One question to the datastore. {@link Answer} maps each to the shape of its answer. */
+export type Query =
+  | { readonly type: "get"; readonly ref: ResourceRef }
+  | { readonly type: "list"; readonly kind: Kind; readonly namespace?: string }
+  | { readonly type: "block"; readonly ref: BlockRef }
+  | { readonly type: "blocks-of-node"; readonly node: string }
+  /** Blocks of other nodes in which `node` holds addresses. */
+  | { readonly type: "blocks-borrowed-by"; readonly node: string }
+  /** The block that holds an address, if one is claimed. */
+  | { readonly type: "block-of-address"; readonly address: Address }
+  /** How many blocks are claimed inside a prefix. */
+  | { readonly type: "count-blocks"; readonly within: Prefix }
+  /** Claimed blocks that overlap a prefix, in address order, beginning with the first whose base is not below `from`. */
+  | { readonly type: "claimed-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
+  /** Blocks inside a prefix without any allocation, in address order, with the time since which they are empty. */
+  | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }
+  /** Blocks inside a prefix with at least one unallocated address, in address order beginning at `from`. */
+  | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
+  /** Every block; for administration only, never on the path of an ADD or DEL. */
+  | { readonly type: "all-blocks"; readonly family?: Family };
+
+export interface EmptyBlock extends BlockRef {
+  /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
+  readonly since: number;
+}
+
+export type Answer<Q extends Query> = Q extends { type: "get" }
+  ? Stored<Resource> | undefined
+  : Q extends { type: "list" }
+    ? readonly Stored<Resource>[]
+    : Q extends { type: "block" }
+      ? Stored<Block> | undefined
+      : Q extends { type: "blocks-of-node" | "all-blocks" }
+        ? readonly Stored<Block>[]
+        : Q extends { type: "block-of-address" }
+          ? BlockRef | undefined
+          : Q extends { type: "count-blocks" }
+            ? number
+            : Q extends { type: "empty-blocks" }
+              ? readonly EmptyBlock[]
+              : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" | "spare-blocks" }
+                ? readonly BlockRef[]
+                : never;
+
+export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };
+
+/** One change, or one condition, of a {@link Datastore.commit}. */
+export type Write =
+  /** Fails the commit when it exists. */
+  | { readonly op: "create"; readonly resource: Resource }
+  /** Fails the commit when the stored revision is another. */
+  | { readonly op: "update"; readonly resource: Resource; readonly revision: Revision }
+  | { readonly op: "delete"; readonly ref: ResourceRef; readonly revision?: Revision }
+  /** Changes nothing; fails the commit when the revision is another, or (undefined) when it exists. */
+  | { readonly op: "expect"; readonly ref: ResourceRef; readonly revision: Revision | undefined }
+  /** Claims a block: fails the commit when the CIDR is claimed. */
+  | { readonly op: "create-block"; readonly block: Block }
+  /** Replaces a block; when its node differs from the previous one's, the claim moves with it. */
+  | { readonly op: "update-block"; readonly block: Block; readonly previous: Stored<Block> }
+  | { readonly op: "delete-block"; readonly previous: Stored<Block> };
+
+export interface RequestOptions {
+  /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
+  readonly signal?: AbortSignal;
+}
+
+/** A condition of a commit did not hold: nothing was written. */
+export interface CommitConflict<Qs extends readonly Query[]> {
+  readonly committed: false;
+  /** What `readOnConflict` asked for, read in the same round trip where the datastore can. */
+  readonly current: Answers<Qs>;
+}
+
+export type CommitResult<Qs extends readonly Query[]> = { readonly committed: true; readonly revision: Revision } | CommitConflict<Qs>;
+
+export type WatchEvent =
+  | { readonly type: "put"; readonly stored: Stored<Resource> }
+  | { readonly type: "put-block"; readonly stored: Stored<Block> }
+  | { readonly type: "delete"; readonly ref: ResourceRef }
+  | { readonly type: "delete-block"; readonly ref: BlockRef }
+  /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
+  | { readonly type: "reset" }
+  | { readonly type: "in-sync" };
+
+export interface WatchOptions {
+  readonly kinds: readonly (Kind | "IPAMBlock")[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A datastore. All methods throw `NetplugError`: `tryAgainLater` when it is unreachable, out of space or too slow,
+ * `accessDenied` when it refuses us. After a commit that failed with {@link OutcomeUnknown} the caller reads again
+ * before it decides.
+ */
+export interface Datastore {
+  readonly type: "etcdv3" | "kubernetes" | "memory";
+
+  /** Answers all queries; on etcd from one snapshot in one round trip, on Kubernetes in parallel. */
+  read<const Qs extends readonly Query[]>(queries: Qs, options?: RequestOptions): Promise<Answers<Qs>>;
+
+  /** Applies all writes or none (Kubernetes: in an order whose every prefix is safe). */
+  commit<const Qs extends readonly Query[] = readonly []>(
+    writes: readonly Write[],
+    options?: RequestOptions & { readonly readOnConflict?: Qs },
+  ): Promise<CommitResult<Qs>>;
+
+  /**
+   * First a snapshot (`reset`, puts, `in-sync`), then changes in order. Survives lost connections and compaction by itself;
+   * ends when the signal aborts.
+   */
+  watch(options: WatchOptions): AsyncIterable<WatchEvent>;
+
+  /** Requests made so far, for the ledger: sequential round trips as the caller saw them, and retries among them. */
+  readonly requests: { readonly roundTrips: number; readonly retries: number };
+
+  /** Lets go of connections. */
+  close(): void;
+}

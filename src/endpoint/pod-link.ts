@@ -1,0 +1,35 @@
+/** What an ADD wants from the kernel, as plain data: the same plan on every host. */
+
+import type { Address } from "../lib/ip/address.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+
+/** One attachment's veth pair, its addresses and its routes. */
+export interface PodLink {
+  /** Host side, `npg` + 11 hexadecimal digits. */
+  readonly hostName: string;
+  /** Pod side: `CNI_IFNAME`. */
+  readonly podName: string;
+  /** `ifalias` of the host side: tells whose interface it is. */
+  readonly alias: string;
+  /** Bytes. */
+  readonly mtu: number;
+  /** Receive and transmit queues of both ends. */
+  readonly queues: number;
+  /** `aa:bb:cc:dd:ee:ff`, lower case. */
+  readonly podMac: string;
+  /** Each is a /32 or /128 on the pod side and a route on the host side. */
+  readonly addresses: readonly Address[];
+  /** What the pod can reach by the link; the next hop is our link-local address of the family. */
+  readonly routes: readonly Prefix[];
+  /** Value of the pod's forwarding sysctls. */
+  readonly allowIpForwarding: boolean;
+}
+
+/** MAC of every host side: a constant, so that the pod's permanent neighbour entries are right whatever happens. */
+export const HOST_MAC = "ee:ee:ee:ee:ee:ee";
+
+/** IPv4 next hop inside every pod. */
+export const NEXT_HOP_V4 = "169.254.1.1";
+
+/** IPv6 next hop inside every pod: the host side's link-local address, which follows from {@link HOST_MAC}. */
+export const NEXT_HOP_V6 = "fe80::ecee:eeff:feee:eeee";

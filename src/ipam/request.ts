@@ -1,0 +1,27 @@
+/** What somebody wants from address management. */
+
+import type { AllocationOwner } from "../api/ipam-block.ts";
+import type { Address, Family } from "../lib/ip/address.ts";
+
+/** What an address is for; pools say which they allow. */
+export type Use = "Workload" | "Tunnel";
+
+export interface AddressRequest {
+  readonly owner: AllocationOwner;
+  readonly use: Use;
+  /** One address of each of these families; all or nothing. Ignored when `addresses` is not empty. */
+  readonly families: readonly Family[];
+  /** Names or CIDRs of the only pools to use, in this order; undefined: all that select node and namespace. */
+  readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** Exactly these addresses: the complete list. */
+  readonly addresses: readonly Address[];
+  /** For `namespaceSelector`; without a Kubernetes namespace it is evaluated against no labels. */
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+}
+
+/** Names an attachment: all that a release needs. */
+export interface AttachmentId {
+  readonly network: string;
+  readonly containerID: string;
+  readonly ifName: string;
+}
