@@ -1,0 +1,21 @@
+/** What a cluster is, and whether its datastore may be used: one object, `default`. */
+
+import type { Resource } from "./resource.ts";
+
+export interface ClusterInformationSpec {
+  /** 32 hexadecimal digits; made when the datastore is initialised, then never changed. */
+  readonly guid?: string;
+  /** What the cluster consists of, comma-separated, e.g. `etcd` or `k8s`. */
+  readonly type?: string;
+  /** The newest netplug version that initialised or upgraded the datastore, e.g. `v3.31.0`. */
+  readonly version?: string;
+  /** Absent or false: locked; ADD waits for it, DEL and releases go on. */
+  readonly datastoreReady?: boolean;
+  /** Set by a migration: nothing at all is written. @default false */
+  readonly datastoreFrozen?: boolean;
+}
+
+export type ClusterInformation = Resource<"ClusterInformation", ClusterInformationSpec>;
+
+/** The name of the one object of each kind that has only one. */
+export const SINGLETON_NAME = "default";

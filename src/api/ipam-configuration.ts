@@ -1,0 +1,38 @@
+/** The cluster's settings of address management: one object, `default`; absent it counts as all defaults. */
+
+import type { Resource } from "./resource.ts";
+
+export interface IPAMConfigurationSpec {
+  /** Whether a node never takes addresses from another node's block. @default false */
+  readonly strictAffinity?: boolean;
+  /** Whether a node that needs space claims blocks by itself. @default true */
+  readonly autoAllocateBlocks?: boolean;
+  /** How many blocks a node may claim, 0..1000000; 0 is the default of {@link DEFAULT_MAX_BLOCKS_PER_HOST}. @default 0 */
+  readonly maxBlocksPerHost?: number;
+  /** Seconds that a released address rests before it is given again, 0..1200. @default 0 */
+  readonly ipCooldownSeconds?: number;
+}
+
+export type IPAMConfiguration = Resource<"IPAMConfiguration", IPAMConfigurationSpec>;
+
+/** The configuration with every default applied. */
+export type CompleteIPAMConfigurationSpec = Required<IPAMConfigurationSpec>;
+
+/** What `maxBlocksPerHost: 0` means. */
+export const DEFAULT_MAX_BLOCKS_PER_HOST = 20;
+
+export const MAX_BLOCKS_PER_HOST_LIMIT = 1_000_000;
+
+export const MAX_IP_COOLDOWN_SECONDS = 1_200;
+
+const DEFAULTS: CompleteIPAMConfigurationSpec = {
+  strictAffinity: false,
+  autoAllocateBlocks: true,
+  maxBlocksPerHost: 0,
+  ipCooldownSeconds: 0,
+};
+
+/** Applies the defaults; without an object (undefined) all of them. */
+export function withIPAMConfigurationDefaults(spec: IPAMConfigurationSpec | undefined): CompleteIPAMConfigurationSpec {
+  return { ...DEFAULTS, ...spec };
+}

@@ -1,0 +1,53 @@
+/** Nodes, as the etcd datastore keeps them; on Kubernetes they are a view of the cluster's own. */
+
+import type { Resource } from "./resource.ts";
+
+export interface NodeSpec {
+  readonly bgp?: NodeBGPSpec;
+  readonly ipv4VXLANTunnelAddr?: string;
+  readonly ipv6VXLANTunnelAddr?: string;
+  readonly vxlanTunnelMACAddr?: string;
+  readonly vxlanTunnelMACAddrV6?: string;
+  readonly wireguard?: NodeWireguardSpec;
+  /** What the node is called elsewhere. */
+  readonly orchRefs?: readonly NodeOrchRef[];
+  readonly addresses?: readonly NodeAddress[];
+  readonly interfaces?: readonly NodeInterface[];
+  /** Pod CIDRs that the orchestrator gave to the node. */
+  readonly podCIDRs?: readonly string[];
+}
+
+export interface NodeBGPSpec {
+  /** 1..4294967295, or the dotted form `1.10` as text. */
+  readonly asNumber?: number | string;
+  /** Address with the prefix length of its subnet, e.g. `192.0.2.1/24`. */
+  readonly ipv4Address?: string;
+  readonly ipv6Address?: string;
+  readonly ipv4IPIPTunnelAddr?: string;
+  readonly routeReflectorClusterID?: string;
+}
+
+export interface NodeWireguardSpec {
+  readonly interfaceIPv4Address?: string;
+  readonly interfaceIPv6Address?: string;
+}
+
+export interface NodeOrchRef {
+  readonly nodeName?: string;
+  readonly orchestrator: string;
+}
+
+export interface NodeAddress {
+  /** With or without a prefix length. */
+  readonly address: string;
+  readonly type?: NodeAddressType;
+}
+
+export type NodeAddressType = "NetplugNodeIP" | "InternalIP" | "ExternalIP";
+
+export interface NodeInterface {
+  readonly name: string;
+  readonly addresses?: readonly string[];
+}
+
+export type Node = Resource<"Node", NodeSpec>;

@@ -1,0 +1,24 @@
+/** Tiers: the order in which groups of policies are asked. */
+
+import type { Resource } from "./resource.ts";
+
+export interface TierSpec {
+  /** Smaller is asked first; absent: after all that have one. */
+  readonly order?: number;
+  /** What happens to an endpoint's traffic that a policy of the tier selects and no rule decides. @default "Deny" */
+  readonly defaultAction?: "Deny" | "Pass";
+}
+
+export type Tier = Resource<"Tier", TierSpec>;
+
+/** Tiers that exist in every initialised datastore; they cannot be deleted or changed. */
+export const BUILT_IN_TIERS = [
+  { name: "kube-admin", spec: { order: 1_000, defaultAction: "Pass" } },
+  { name: "default", spec: { order: 1_000_000, defaultAction: "Deny" } },
+  { name: "kube-baseline", spec: { order: 10_000_000, defaultAction: "Pass" } },
+] as const satisfies readonly { readonly name: string; readonly spec: Required<TierSpec> }[];
+
+/** Applies the default, for whoever reads a tier. */
+export function withTierDefaults(spec: TierSpec): TierSpec & Required<Pick<TierSpec, "defaultAction">> {
+  return { ...spec, defaultAction: spec.defaultAction ?? "Deny" };
+}

@@ -1,0 +1,57 @@
+/** Workload endpoints: the record of one interface of one container. */
+
+import type { Resource } from "./resource.ts";
+
+/** Who started the workload: Kubernetes, or a runtime by itself. */
+export type Orchestrator = "k8s" | "cni";
+
+export interface WorkloadEndpointSpec {
+  readonly orchestrator: Orchestrator;
+  readonly node: string;
+  /** `name` of the network config that it was made with. */
+  readonly network?: string;
+  readonly containerID?: string;
+  /** Only with `k8s`. */
+  readonly pod?: string;
+  readonly serviceAccountName?: string;
+  /** Name of the interface inside the container. */
+  readonly endpoint: string;
+  /** Name of the host side's interface. */
+  readonly interfaceName?: string;
+  /** MAC of the pod side. */
+  readonly mac?: string;
+  /** Each a /32 or /128. */
+  readonly ipNetworks?: readonly string[];
+  /** Floating addresses. */
+  readonly ipNATs?: readonly EndpointNAT[];
+  readonly ipv4Gateway?: string;
+  readonly ipv6Gateway?: string;
+  /** Names of profiles, in the order in which they are asked. */
+  readonly profiles?: readonly string[];
+  readonly ports?: readonly EndpointPort[];
+  /** Prefixes that it may send from besides its own addresses. */
+  readonly allowSpoofedSourcePrefixes?: readonly string[];
+}
+
+export interface EndpointNAT {
+  readonly internalIP: string;
+  readonly externalIP: string;
+}
+
+export interface EndpointPort {
+  readonly name?: string;
+  readonly protocol: "TCP" | "UDP" | "SCTP";
+  /** 1..65535 */
+  readonly port: number;
+  readonly hostPort?: number;
+  readonly hostIP?: string;
+}
+
+export type WorkloadEndpoint = Resource<"WorkloadEndpoint", WorkloadEndpointSpec>;
+
+/** Labels that the system sets on endpoints. */
+export const ENDPOINT_LABELS = {
+  namespace: "netplug.io/namespace",
+  orchestrator: "netplug.io/orchestrator",
+  serviceAccount: "netplug.io/serviceaccount",
+} as const;
