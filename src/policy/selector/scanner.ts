@@ -1,0 +1,96 @@
+/** Reads a selector's characters: the parser says what may come next, because a label may be named like a keyword. */
+
+/** Longest label key. */
+export const MAX_LABEL_LENGTH = 512;
+
+/** Text that is no selector; the message says where, what was found and what was wanted. */
+export class SelectorError extends SyntaxError {
+  override readonly name = "SelectorError";
+  /** Character where it went wrong, counted from 0. */
+  readonly position: number;
+
+  constructor(text: string, position: number, got: string, want: string) {
+    const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+    super(`parse selector "${shown}": at character ${position + 1} got ${got}, want ${want}`);
+    this.position = position;
+  }
+}
+
+const LABEL = /[A-Za-z0-9_./-]+/y;
+const BLANKS = /[ \t]*/y;
+
+/** A position in a text that moves forward as things are taken. */
+export class Scanner {
+  readonly text: string;
+  private position = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Takes exactly this text, after blanks. */
+  take(text: string): boolean {
+    this.skipBlanks();
+    if (!this.text.startsWith(text, this.position)) return false;
+    this.position += text.length;
+    return true;
+  }
+
+  /** Takes words with any number of blanks between them, none included, when no label character follows. */
+  takeWords(...words: readonly string[]): boolean {
+    this.skipBlanks();
+    const pattern = new RegExp(`${words.join("[ \\t]*")}(?![A-Za-z0-9_./-])`, "y");
+    return this.takePattern(pattern) !== undefined;
+  }
+
+  takeLabel(): string | undefined {
+    this.skipBlanks();
+    const start = this.position;
+    const label = this.takePattern(LABEL);
+    if (label !== undefined && label.length > MAX_LABEL_LENGTH) {
+      throw new SelectorError(this.text, start, `a label of ${label.length} characters`, `at most ${MAX_LABEL_LENGTH}`);
+    }
+    return label;
+  }
+
+  /** Takes a text in single or double quotes; there are no escapes. */
+  takeString(): string | undefined {
+    this.skipBlanks();
+    const quote = this.text.charAt(this.position);
+    if (quote !== '"' && quote !== "'") return undefined;
+    const end = this.text.indexOf(quote, this.position + 1);
+    if (end < 0) throw new SelectorError(this.text, this.position, "a string without an end", `a closing ${quote}`);
+    const value = this.text.slice(this.position + 1, end);
+    this.position = end + 1;
+    return value;
+  }
+
+  isAtEnd(): boolean {
+    this.skipBlanks();
+    return this.position === this.text.length;
+  }
+
+  /** What to throw when nothing that may stand here does. */
+  unexpected(want: string): SelectorError {
+    this.skipBlanks();
+    return new SelectorError(this.text, this.position, this.describeNext(), want);
+  }
+
+  private describeNext(): string {
+    if (this.position === this.text.length) return "the end";
+    LABEL.lastIndex = this.position;
+    const word = LABEL.exec(this.text)?.[0] ?? String.fromCodePoint(this.text.codePointAt(this.position) ?? 0);
+    return word.length > 40 ? `${JSON.stringify(word.slice(0, 40))}…` : JSON.stringify(word);
+  }
+
+  private skipBlanks(): void {
+    this.takePattern(BLANKS);
+  }
+
+  private takePattern(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.position;
+    const found = pattern.exec(this.text)?.[0];
+    if (found !== undefined) this.position += found.length;
+    return found;
+  }
+}
