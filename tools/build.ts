@@ -1,0 +1,92 @@
+/** `npm run build`: one executable under four names, made again only when something that goes into it has changed. */
+
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "./repository.ts";
+import { say, since, TaskFailure } from "./terminal.ts";
+
+/** The other names of `netplug`; hard links, so that all share one copy in the page cache. */
+const OTHER_NAMES = ["netplug-ipam", "netplugctl", "kubectl-netplug"] as const;
+
+/**
+ * `--splitting` keeps what a role does not import out of its start; the two `--no-compile-autoload-*` stop the executable
+ * from running a `bunfig.toml` or reading a `.env` of the folder that it is called in.
+ */
+const BUILD_OPTIONS = [
+  "--compile",
+  "--minify",
+  "--keep-names",
+  "--bytecode",
+  "--format=esm",
+  "--splitting",
+  "--reject-unresolved",
+  "--no-compile-autoload-dotenv",
+  "--no-compile-autoload-bunfig",
+] as const;
+
+/** Files whose content decides the executable. */
+function inputFiles(): string[] {
+  const source = [...new Bun.Glob("src/**/*.{ts,json}").scanSync(repositoryRoot)].filter((path) => !path.endsWith(".test.ts"));
+  return [...source, "package.json", "package-lock.json", "tsconfig.json", "tools/build.ts"].sort();
+}
+
+function hashOfInputs(): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  hash.update(Bun.version);
+  for (const path of inputFiles()) {
+    hash.update(`\n${path}\n`);
+    hash.update(readFileSync(join(repositoryRoot, path)));
+  }
+  return hash.digest("hex");
+}
+
+/**
+ * Builds `dist/netplug` and its hard links unless they are there already, made from the same inputs.
+ *
+ * @returns the path of `dist/netplug`
+ * @throws TaskFailure with the bundler's output
+ */
+export function build(): string {
+  const dist = join(repositoryRoot, "dist");
+  const target = join(dist, "netplug");
+  const stamp = join(dist, ".inputs");
+  const hash = hashOfInputs();
+  const names = OTHER_NAMES.map((name) => join(dist, name));
+  if (readIfThere(stamp) === hash && [target, ...names].every((path) => existsSync(path))) return target;
+
+  const started = performance.now();
+  mkdirSync(dist, { recursive: true });
+  rmSync(stamp, { force: true });
+  // beside the target and renamed: whoever runs the old one now goes on with it
+  const staging = join(dist, `.staging-${process.pid}`);
+  mkdirSync(staging);
+  try {
+    const fresh = join(staging, "netplug");
+    const command = [process.execPath, "build", "src/main.ts", ...BUILD_OPTIONS, "--outfile", fresh];
+    const result = Bun.spawnSync(command, { cwd: repositoryRoot, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    if (!result.success || !existsSync(fresh)) {
+      throw new TaskFailure(
+        `build dist/netplug: ${process.execPath} ended with status ${result.exitCode}:\n${result.stderr.toString()}${result.stdout.toString()}`,
+      );
+    }
+    for (const name of OTHER_NAMES) linkSync(fresh, join(staging, name));
+    for (const name of ["netplug", ...OTHER_NAMES]) renameSync(join(staging, name), join(dist, name));
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+  writeFileSync(stamp, hash);
+  say(`built dist/netplug (${since(started)})`);
+  return target;
+}
+
+function readIfThere(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+/** The task: `npm run build`, `npm run build -- --force`. */
+export async function runBuild(args: readonly string[]): Promise<number> {
+  if (args.includes("--force")) rmSync(join(repositoryRoot, "dist", ".inputs"), { force: true });
+  const target = build();
+  say(`${target} and ${OTHER_NAMES.join(", ")} are up to date`);
+  return 0;
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "bun:test";
+import { checkForeignCalls, checkWorld } from "./adapters.ts";
+import { checkLength, checkLockfile, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
+import { checkDoor, checkLayers, mayImport } from "./layers.ts";
+import { codeOnly, toSourceFile } from "./source-tree.ts";
+import { checkCniStart, staticClosure } from "./start-graph.ts";
+
+describe("imports", () => {
+  test("are told apart as type, static and dynamic, with their line", () => {
+    const { imports } = toSourceFile(
+      "src/cni/a.ts",
+      [
+        'import type { A } from "../lib/a.ts";',
+        'import { b } from "../lib/b.ts";',
+        "export {",
+        "  c,",
+        '} from "./c.ts";',
+        'const d = await import("../cli/d.ts");',
+        'import "bun:test";',
+      ].join("\n"),
+    );
+    expect(imports.map(({ target, specifier, kind, line }) => [target ?? specifier, kind, line])).toEqual([
+      ["src/lib/a.ts", "type", 1],
+      ["src/lib/b.ts", "static", 2],
+      ["src/cni/c.ts", "static", 3],
+      ["bun:test", "static", 7],
+      ["src/cli/d.ts", "dynamic", 6],
+    ]);
+  });
+});
+
+describe("the direction of imports", () => {
+  test.each([
+    ["cni", "ipam", true],
+    ["ipam", "endpoint", true],
+    ["cni", "cli", false],
+    ["lib", "linux", false],
+    ["linux", "lib", true],
+    ["datastore", "api", true],
+    ["api", "ipam", false],
+    ["datastore", "ipam", false],
+  ])("from %s to %s: %p", (from, to, allowed) => {
+    expect(mayImport(from, to)).toBe(allowed);
+  });
+
+  test("an import upwards is named with file and line", () => {
+    const file = toSourceFile("src/lib/x.ts", 'import { a } from "../api/a.ts";\n');
+    expect(checkLayers([file])).toEqual(["src/lib/x.ts:1: lib/ imports src/api/a.ts; the direction is downwards only (ARCHITECTURE.md)"]);
+  });
+
+  test("the product never imports its tests", () => {
+    expect(checkLayers([toSourceFile("src/lib/x.ts", 'import { a } from "../../test/support/a.ts";\n')])).toHaveLength(1);
+  });
+
+  test("the door reaches roles by import() only", () => {
+    const door = 'import { run } from "./cni/main.ts";\nconst role = await import("./cli/main.ts");\n';
+    expect(checkDoor([toSourceFile("src/main.ts", door)])).toHaveLength(1);
+    expect(checkDoor([toSourceFile("src/cli/a.ts", 'import { x } from "../main.ts";\n')])).toHaveLength(1);
+  });
+});
+
+describe("the outside world", () => {
+  test.each([
+    "const t = Date.now();",
+    "const t = new Date();",
+    "const r = Math.random();",
+    "setTimeout(f, 1);",
+    'await fetch("http://a");',
+    "Bun.spawn([]);",
+    'Bun.file("x");',
+    'import { readFileSync } from "node:fs";',
+    'const net = await import("node:net");',
+    "process.env.HOME;",
+    "process.stdout.write(a);",
+  ])("is not touched by domain code: %s", (code) => {
+    expect(checkWorld([toSourceFile("src/ipam/x.ts", code)])).not.toEqual([]);
+  });
+
+  test.each([
+    "// Date.now() is handed in",
+    'const text = "Math.random";',
+    "store.fetch(key);",
+    "new Date(0);",
+    "/** fetch( */",
+    'import type { Stats } from "node:fs";',
+  ])("is not seen in: %s", (code) => {
+    expect(checkWorld([toSourceFile("src/ipam/x.ts", code)])).toEqual([]);
+  });
+
+  test("may be touched by its adapter, but standard streams by nobody", () => {
+    expect(checkWorld([toSourceFile("src/lib/clock.ts", "Date.now();")])).toEqual([]);
+    expect(checkWorld([toSourceFile("src/linux/a.ts", "process.stdin.on();")])).toHaveLength(1);
+  });
+
+  test("libc is called in src/linux/ only", () => {
+    const text = 'import { dlopen } from "bun:ffi";\n';
+    expect(checkForeignCalls([toSourceFile("src/linux/libc.ts", text)])).toEqual([]);
+    expect(checkForeignCalls([toSourceFile("src/cni/x.ts", text)])).toHaveLength(1);
+  });
+});
+
+describe("what a call of the plugin loads", () => {
+  const door = toSourceFile("src/main.ts", 'await import("./cni/main.ts");');
+  const file = (path: string, ...lines: string[]) => toSourceFile(path, lines.join("\n"));
+
+  test("follows static imports and neither types nor import()", () => {
+    const files = [
+      file("src/cni/main.ts", 'import { a } from "./a.ts";', 'import type { B } from "./b.ts";', 'await import("./c.ts");'),
+      file("src/cni/a.ts"),
+      file("src/cni/b.ts"),
+      file("src/cni/c.ts"),
+    ];
+    expect([...staticClosure(files, "src/cni/main.ts").keys()]).toEqual(["src/cni/main.ts", "src/cni/a.ts"]);
+  });
+
+  test.each(["valibot", "@stricli/core", "node:fs", "yaml"])("is not %s", (specifier) => {
+    const files = [
+      door,
+      file("src/cni/main.ts", 'import { a } from "../lib/a.ts";'),
+      file("src/lib/a.ts", `import { x } from "${specifier}";`),
+    ];
+    expect(checkCniStart(files)).toEqual([
+      `src/lib/a.ts loads "${specifier}" in every call of the plugin: src/cni/main.ts → src/lib/a.ts; import() it where it is needed`,
+    ]);
+  });
+
+  test("stays within its budget", () => {
+    const files = [door, file("src/cni/main.ts", 'import { a } from "./a.ts";'), file("src/cni/a.ts")];
+    expect(checkCniStart(files, { modules: 2, sourceBytes: 100 })).toEqual([]);
+    expect(checkCniStart(files, { modules: 1, sourceBytes: 10 })).toHaveLength(2);
+  });
+});
+
+describe("files", () => {
+  test("have 400 lines at most", () => {
+    expect(checkLength([toSourceFile("src/lib/a.ts", "x\n".repeat(400))])).toEqual([]);
+    expect(checkLength([toSourceFile("src/lib/a.ts", "x\n".repeat(401))])).toHaveLength(1);
+  });
+
+  test("name no folder of one machine", async () => {
+    const folder = `${import.meta.dir}/`;
+    const name = "sample.generated.md";
+    await Bun.write(folder + name, `see /${"work"}/main and /var/lib/netplug, docs/work/x, \`/${"root"}/.cache\`\n`);
+    try {
+      expect(checkMachinePaths(folder, [name])).toHaveLength(2);
+    } finally {
+      await Bun.file(folder + name).delete();
+    }
+  });
+
+  test("pin packages without a download address", () => {
+    expect(checkLockfile('{\n"resolved": "https://example.org/a.tgz"\n}')).toHaveLength(1);
+    expect(checkLockfile('{"version": "1.0.0", "integrity": "sha512-x"}')).toEqual([]);
+  });
+
+  test("with tests belong to a part of the suite and focus on nothing", () => {
+    const stray = toSourceFile("test/other/a.test.ts", `test.${"only"}("x", () => {});`);
+    expect(checkTestsAreRun([stray], ["test/kernel"])).toHaveLength(1);
+    expect(checkTestsAreRun([stray], ["test/other"])).toEqual([]);
+    expect(checkNoFocus([stray])).toHaveLength(1);
+  });
+});
+
+test("codeOnly() keeps line breaks and code, and blanks prose", () => {
+  expect(codeOnly('a; // b\n/* c\n d */ e("f");')).toBe('a;     \n    \n      e(" ");');
+});

@@ -1,0 +1,49 @@
+/** All rules of the repository's architecture in one list. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TEST_FOLDERS } from "../test/parts.ts";
+import { checkForeignCalls, checkWorld } from "./adapters.ts";
+import {
+  checkLength,
+  checkLockfile,
+  checkMachinePaths,
+  checkNoFocus,
+  checkReadmes,
+  checkTestsAreRun,
+  checkTypeEscapes,
+} from "./house-rules.ts";
+import { checkDoor, checkLayers } from "./layers.ts";
+import type { Problem } from "./problem.ts";
+import { readSourceTree } from "./source-tree.ts";
+import { checkCniStart } from "./start-graph.ts";
+
+/** Applies every rule to the checkout at `root`. */
+export function checkArchitecture(root: string): Problem[] {
+  const files = readSourceTree(root);
+  return [
+    ...checkLayers(files),
+    ...checkDoor(files),
+    ...checkForeignCalls(files),
+    ...checkWorld(files),
+    ...checkCniStart(files),
+    ...checkLength(files),
+    ...checkReadmes(root),
+    ...checkTestsAreRun(files, TEST_FOLDERS),
+    ...checkNoFocus(files),
+    ...checkTypeEscapes(files),
+    ...checkMachinePaths(root, trackedFiles(root)),
+    ...checkLockfile(readFileSync(join(root, "package-lock.json"), "utf8")),
+  ];
+}
+
+/** What git knows; an unpacked archive has no git, and then there is nothing to ask. */
+function trackedFiles(root: string): string[] {
+  const result = Bun.spawnSync(["git", "ls-files"], { cwd: root, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+  return result.success
+    ? result.stdout
+        .toString()
+        .split("\n")
+        .filter((path) => path !== "")
+    : [];
+}

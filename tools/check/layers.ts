@@ -1,0 +1,83 @@
+/** Which folder may import which: the table behind the rules of `ARCHITECTURE.md`. */
+
+import { isProduct } from "./source-tree.ts";
+import type { SourceFile } from "./source-tree.ts";
+import type { Problem } from "./problem.ts";
+
+/** From the bottom up; a folder imports what stands in a lower row, and its own row where `siblings` says so. */
+const LAYERS: readonly { readonly folders: readonly string[]; readonly siblings: boolean }[] = [
+  { folders: ["lib"], siblings: false },
+  { folders: ["linux"], siblings: false },
+  { folders: ["kube"], siblings: false },
+  { folders: ["datastore"], siblings: false },
+  { folders: ["api"], siblings: false },
+  { folders: ["ipam", "policy", "endpoint"], siblings: true },
+  { folders: ["cni", "agent", "controllers", "proxy", "operator", "upgrade", "flows", "cli"], siblings: false },
+  { folders: ["main.ts"], siblings: false },
+];
+
+/** Imports upwards that are wanted: types and pure codecs only, which the cycle check of the linter keeps free of cycles. */
+const UPWARD: readonly { readonly from: string; readonly to: string; readonly why: string }[] = [
+  { from: "datastore", to: "api", why: "what is stored is written and read by the codecs of api/" },
+];
+
+/** `lib` of `src/lib/ip/prefix.ts`; the file name for what lies directly in `src/`. */
+export function topFolder(path: string): string {
+  return path.split("/")[1] ?? path;
+}
+
+function layerOf(folder: string): number {
+  return LAYERS.findIndex((layer) => layer.folders.includes(folder));
+}
+
+/** Import direction: down only, and never from one role into another. */
+export function checkLayers(files: readonly SourceFile[]): Problem[] {
+  const problems: Problem[] = [];
+  for (const file of files.filter(({ path }) => isProduct(path))) {
+    const from = topFolder(file.path);
+    if (layerOf(from) === -1) {
+      problems.push(`${file.path}: folder "${from}" is in no layer: put it into the table of tools/check/layers.ts`);
+      continue;
+    }
+    for (const { target, line, specifier } of file.imports) {
+      if (target === undefined) continue;
+      if (!target.startsWith("src/")) {
+        problems.push(`${file.path}:${line}: imports ${specifier}, which is not part of the product`);
+        continue;
+      }
+      const to = topFolder(target);
+      if (!mayImport(from, to))
+        problems.push(`${file.path}:${line}: ${from}/ imports ${target}; the direction is downwards only (ARCHITECTURE.md)`);
+    }
+  }
+  return problems;
+}
+
+/** Whether a file of folder `from` may import one of folder `to`. */
+export function mayImport(from: string, to: string): boolean {
+  if (from === to) return true;
+  if (UPWARD.some((exception) => exception.from === from && exception.to === to)) return true;
+  const [lower, upper] = [layerOf(to), layerOf(from)];
+  if (lower === -1) return false;
+  return lower < upper || (lower === upper && LAYERS[lower]?.siblings === true);
+}
+
+/** The door stays a door: under 100 lines, roles by `import()` only, and nobody imports it. */
+export function checkDoor(files: readonly SourceFile[]): Problem[] {
+  const problems: Problem[] = [];
+  for (const file of files) {
+    if (file.path === "src/main.ts") {
+      const lines = file.text.split("\n").length;
+      if (lines > 100) problems.push(`src/main.ts: ${lines} lines, want 100 at most: it only finds the role`);
+      for (const { target, kind, line } of file.imports) {
+        if (kind === "static" && target !== undefined && topFolder(target) !== "lib") {
+          problems.push(`src/main.ts:${line}: imports ${target} statically; a role is reached by import(), or every start pays for it`);
+        }
+      }
+    }
+    for (const { target, line } of file.imports) {
+      if (target === "src/main.ts") problems.push(`${file.path}:${line}: imports src/main.ts, the door that nothing imports`);
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,32 @@
+/** Documents that are made from source, so that they cannot say something else than the code does. */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Problem } from "../check/problem.ts";
+import { repositoryRoot } from "../repository.ts";
+import { say } from "../terminal.ts";
+import { errorsDocument } from "./errors.ts";
+
+interface GeneratedFile {
+  readonly path: string;
+  readonly content: () => string;
+}
+
+const GENERATED: readonly GeneratedFile[] = [{ path: "docs/errors.md", content: errorsDocument }];
+
+/** Names the documents that are not what their source makes of them. */
+export function checkGenerated(): Problem[] {
+  return GENERATED.filter(({ path, content }) => {
+    const file = join(repositoryRoot, path);
+    return !existsSync(file) || readFileSync(file, "utf8") !== content();
+  }).map(({ path }) => `${path}: not what its source makes: npm run generate`);
+}
+
+/** The task `npm run generate`. */
+export async function runGenerate(): Promise<number> {
+  for (const { path, content } of GENERATED) {
+    writeFileSync(join(repositoryRoot, path), content());
+    say(`wrote ${path}`);
+  }
+  return 0;
+}

@@ -1,0 +1,71 @@
+/** The repository's commands: what each needs, and the module that does it. Started by `tools/run.mjs`. */
+
+import { ensureSystemTools, requireRoot } from "./prerequisites/ensure.ts";
+import type { SystemToolName } from "./prerequisites/system-tools.ts";
+import { bold, red, say, TaskFailure } from "./terminal.ts";
+
+interface Task {
+  readonly summary: string;
+  readonly needsRoot: boolean;
+  readonly tools: readonly SystemToolName[];
+  /** @returns the exit status */
+  readonly run: (args: readonly string[]) => Promise<number>;
+}
+
+const TASKS: Readonly<Record<string, Task>> = {
+  test: {
+    summary: "the whole suite, or the parts named (unit, kernel, …)",
+    needsRoot: false,
+    tools: [],
+    run: async (args) => (await import("./test/main.ts")).runTests(args),
+  },
+  build: {
+    summary: "dist/netplug and its other names",
+    needsRoot: false,
+    tools: [],
+    run: async (args) => (await import("./build.ts")).runBuild(args),
+  },
+  check: {
+    summary: "format, lint, types, architecture, dead code, generated files, or those named",
+    needsRoot: false,
+    tools: [],
+    run: async (args) => (await import("./check/main.ts")).runCheck(args),
+  },
+  fmt: {
+    summary: "formats the source, or the files named",
+    needsRoot: false,
+    tools: [],
+    run: async (args) => (await import("./check/format.ts")).runFormat(args),
+  },
+  generate: {
+    summary: "writes the generated documents",
+    needsRoot: false,
+    tools: [],
+    run: async () => (await import("./generate/main.ts")).runGenerate(),
+  },
+};
+
+function usage(): string {
+  const lines = Object.entries(TASKS).map(([name, task]) => `  npm run ${name.padEnd(10)} ${task.summary}`);
+  return [bold("netplug's commands"), ...lines].join("\n");
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args;
+  const task = name === undefined ? undefined : TASKS[name];
+  if (task === undefined) {
+    say(usage());
+    return name === undefined ? 0 : 2;
+  }
+  if (task.needsRoot) requireRoot(name ?? "");
+  ensureSystemTools(task.tools);
+  return task.run(rest);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (thrown) {
+  if (!(thrown instanceof TaskFailure)) throw thrown;
+  say(`${red("netplug:")} ${thrown.message}`);
+  process.exitCode = 1;
+}

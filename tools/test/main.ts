@@ -1,0 +1,111 @@
+/** `npm test`: the checks, then every part of the suite, then the search for leftovers; closes with one line of totals. */
+
+import { build } from "../build.ts";
+import { runSteps } from "../check/main.ts";
+import { ensureGoProgram, LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
+import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
+import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
+import { maySkip } from "./needs.ts";
+import { TEST_PARTS } from "./parts.ts";
+import type { TestPart } from "./parts.ts";
+import { runPart, testFilesOf } from "./run-part.ts";
+import { TestSandbox } from "./sandbox.ts";
+
+interface Totals {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** What the arguments choose: names of parts, or pieces of the paths of test files. */
+interface Selection {
+  readonly parts: readonly TestPart[];
+  readonly filters: readonly string[];
+  readonly withChecks: boolean;
+}
+
+function parseSelection(args: readonly string[]): Selection {
+  const filters = args.filter((arg) => arg.includes("/"));
+  const names = args.filter((arg) => !arg.includes("/"));
+  const unknown = names.find((name) => name !== "check" && !TEST_PARTS.some((part) => part.name === name));
+  if (unknown !== undefined) {
+    throw new TaskFailure(
+      `no part of the suite is called "${unknown}": want check, ${TEST_PARTS.map(({ name }) => name).join(", ")}, or a path`,
+    );
+  }
+  const all = TEST_PARTS.filter((part) => testFilesOf(part, filters).length > 0);
+  return {
+    parts: names.length === 0 ? all : all.filter(({ name }) => names.includes(name)),
+    filters,
+    withChecks: args.length === 0 || names.includes("check"),
+  };
+}
+
+/** The task. With `CI=true` a skipped test that could run on this machine counts as failed. */
+export async function runTests(args: readonly string[]): Promise<number> {
+  const selection = parseSelection(args);
+  if (selection.parts.some(({ needsRoot }) => needsRoot)) requireRoot("test");
+  ensureSystemTools([...new Set(selection.parts.flatMap(({ tools }) => tools))]);
+
+  const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
+  if (selection.withChecks) {
+    say(bold("check"));
+    const { passed, failed } = runSteps([]);
+    totals.passed += passed;
+    totals.failed += failed;
+  }
+  const built = prepare(selection.parts, totals);
+  {
+    using sandbox = new TestSandbox();
+    for (const part of selection.parts) {
+      if (part.needsBuild && !built) {
+        say(`${red("not run")} ${part.name}: the build failed`);
+        totals.failed++;
+        continue;
+      }
+      await runAndCount(part, selection.filters, sandbox, totals);
+    }
+  }
+  console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+  return totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+}
+
+/** @returns whether the parts that run the executable can */
+function prepare(parts: readonly TestPart[], totals: Totals): boolean {
+  try {
+    if (parts.some(({ name }) => name === "cni")) ensureGoProgram(LIBCNI_DRIVER);
+    if (parts.some(({ name }) => name === "datastore")) ensureGoProgram(NEWER_ETCD);
+    if (parts.some(({ needsBuild }) => needsBuild)) build();
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof TaskFailure)) throw thrown;
+    say(`${red("failed")} ${thrown.message}`);
+    totals.failed++;
+    return false;
+  }
+}
+
+async function runAndCount(part: TestPart, filters: readonly string[], sandbox: TestSandbox, totals: Totals): Promise<void> {
+  const started = performance.now();
+  const files = testFilesOf(part, filters);
+  say(`${bold(part.name)} ${dim(`${files.length} file(s)`)}`);
+  const { cases, troubles } = await runPart(part, files, sandbox);
+  const leaks = sandbox.collectLeaks();
+  const strict = process.env["CI"] === "true";
+  const skipped = cases.filter(({ outcome }) => outcome === "skipped");
+  const forbidden = strict ? skipped.filter(({ name }) => !maySkip(name)) : [];
+  const failed =
+    cases.filter(({ outcome }) => outcome === "failed").length + troubles.length + forbidden.length + (leaks.length > 0 ? 1 : 0);
+  const passed = cases.filter(({ outcome }) => outcome === "passed").length;
+
+  for (const trouble of troubles) say(`  ${red("failed")} ${trouble}`);
+  for (const leak of leaks) say(`  ${red("left behind")} ${leak}`);
+  for (const { file, name } of forbidden) say(`  ${red("skipped, but could run here")} ${file}: ${name}`);
+  for (const { file, name } of skipped.filter((one) => !forbidden.includes(one))) say(`  ${dim(`skipped ${file}: ${name}`)}`);
+  say(
+    `  ${failed === 0 ? green("ok") : red("failed")} ${passed} passed, ${failed} failed, ${skipped.length - forbidden.length} skipped ${dim(since(started))}`,
+  );
+  totals.passed += passed;
+  totals.failed += failed;
+  totals.skipped += skipped.length - forbidden.length;
+}

@@ -1,0 +1,24 @@
+/**
+ * Which skips are allowed. A test that cannot run everywhere carries its need in its name, `… (needs go)`; where the need
+ * is met the test must run, so that a skip never hides a defect.
+ */
+
+import { goIsUsable } from "../prerequisites/go.ts";
+
+const NEEDS: Readonly<Record<string, () => boolean>> = {
+  go: goIsUsable,
+  root: () => process.getuid?.() === 0,
+};
+
+/** The need that a test names, if any. */
+export function needOf(testName: string): string | undefined {
+  return /\(needs ([\w.-]+)\)/.exec(testName)?.[1];
+}
+
+/** Whether a test of this name may be skipped on this machine. */
+export function maySkip(testName: string): boolean {
+  const need = needOf(testName);
+  if (need === undefined) return false;
+  const isMet = NEEDS[need];
+  return isMet !== undefined && !isMet();
+}

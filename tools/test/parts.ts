@@ -1,0 +1,84 @@
+/** The suite's parts: what each runs and needs. */
+
+import type { SystemToolName } from "../prerequisites/system-tools.ts";
+
+export interface TestPart {
+  readonly name: string;
+  /** Folders with its test files. */
+  readonly folders: readonly string[];
+  readonly needsRoot: boolean;
+  readonly tools: readonly SystemToolName[];
+  /** Whether its tests run `dist/netplug`. */
+  readonly needsBuild: boolean;
+  /** Of one test, unless the test says otherwise. */
+  readonly testTimeoutMs: number;
+  /** Of the whole part; a part that hangs is ended then. */
+  readonly timeoutMs: number;
+}
+
+const MINUTE = 60_000;
+const DATASTORE = ["etcd", "etcdctl", "openssl", "ip"] as const;
+const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
+
+/** In the order in which `npm test` runs them: the quick and telling ones first. */
+export const TEST_PARTS: readonly TestPart[] = [
+  {
+    name: "unit",
+    folders: ["src", "tools"],
+    needsRoot: false,
+    tools: [],
+    needsBuild: false,
+    testTimeoutMs: 20_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
+    name: "kernel",
+    folders: ["test/kernel"],
+    needsRoot: true,
+    tools: ["ip", "nsenter", "ping", "nft"],
+    needsBuild: false,
+    testTimeoutMs: 30_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
+    name: "datastore",
+    folders: ["test/datastore"],
+    needsRoot: true,
+    tools: DATASTORE,
+    needsBuild: false,
+    testTimeoutMs: 60_000,
+    timeoutMs: 15 * MINUTE,
+  },
+  { name: "cni", folders: ["test/cni"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 60_000, timeoutMs: 20 * MINUTE },
+  { name: "fault", folders: ["test/fault"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 90_000, timeoutMs: 20 * MINUTE },
+  {
+    name: "cli",
+    folders: ["test/cli"],
+    needsRoot: true,
+    tools: DATASTORE,
+    needsBuild: true,
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
+    name: "containerd",
+    folders: ["test/containerd"],
+    needsRoot: true,
+    tools: [...NODE, "containerd", "ctr", "runc", "busybox", "iptables"],
+    needsBuild: true,
+    testTimeoutMs: 120_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
+    name: "repository",
+    folders: ["test/repository"],
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    testTimeoutMs: 120_000,
+    timeoutMs: 10 * MINUTE,
+  },
+];
+
+/** Folders whose test files some part runs. */
+export const TEST_FOLDERS: readonly string[] = TEST_PARTS.flatMap(({ folders }) => folders);
