@@ -1,0 +1,64 @@
+/** Reading JSON that somebody else wrote. */
+
+import { describeJsonFault } from "./json-fault.ts";
+
+/** Text that is no JSON, or more of it than anybody needs. The message never shows the text: it may hold a secret. */
+export class JsonError extends SyntaxError {
+  override readonly name = "JsonError";
+}
+
+export interface JsonLimits {
+  /** Characters. @default 1 MiB */
+  readonly maxLength?: number;
+  /** Objects and lists inside each other. @default 64 */
+  readonly maxDepth?: number;
+}
+
+const MAX_LENGTH = 1024 * 1024;
+const MAX_DEPTH = 64;
+
+/**
+ * Parses JSON within limits, so that hostile input gets a clear error instead of taking memory or stack.
+ *
+ * @throws {JsonError}
+ */
+export function parseJson(text: string, { maxLength = MAX_LENGTH, maxDepth = MAX_DEPTH }: JsonLimits = {}): unknown {
+  if (text.length > maxLength) throw new JsonError(`got ${text.length} characters, want at most ${maxLength}`);
+  // Before the parser sees it, so that its own stack is never at stake; text with few brackets cannot be deep.
+  if (countOpenings(text, maxDepth) > maxDepth && isDeeperThan(text, maxDepth)) throw new JsonError(`got more than ${maxDepth} levels of nesting`);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new JsonError(describeJsonFault(text));
+  }
+}
+
+/** Whether a parsed JSON value is an object: neither list nor null. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** How many objects and lists begin, at least when it is no more than `enough`. */
+function countOpenings(text: string, enough: number): number {
+  let count = 0;
+  for (const bracket of ["{", "["]) {
+    for (let at = text.indexOf(bracket); at >= 0 && count <= enough; at = text.indexOf(bracket, at + 1)) count++;
+  }
+  return count;
+}
+
+function isDeeperThan(text: string, maxDepth: number): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (isInString) {
+      if (char === "\\") i++;
+      else if (char === '"') isInString = false;
+    } else if (char === '"') isInString = true;
+    else if (char === "{" || char === "[") {
+      if (++depth > maxDepth) return true;
+    } else if (char === "}" || char === "]") depth--;
+  }
+  return false;
+}

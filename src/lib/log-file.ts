@@ -1,0 +1,170 @@
+/** A log file that many processes append to at once, rotated by size, with old files removed by count and age. */
+
+import { messageOf } from "./errors.ts";
+import { toJsonLine } from "./log-format.ts";
+import type { LogSink } from "./log.ts";
+import type { Clock } from "./ports.ts";
+
+/** Names one file whatever it is called: device and inode. */
+export type FileId = string;
+
+export interface FileFacts {
+  readonly id: FileId;
+  readonly sizeBytes: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs: number;
+}
+
+/** A file open for appending. */
+export interface AppendFile {
+  readonly id: FileId;
+  sizeBytes(): number;
+  /** One `write` with `O_APPEND`: lines of several processes never mix. @throws when not all of it was written */
+  append(bytes: Uint8Array): void;
+  /** Takes the exclusive lock of the file (`flock`) unless somebody else has it. */
+  tryLock(): boolean;
+  unlock(): void;
+  close(): void;
+}
+
+/** What a rotating log needs from the file system; all synchronous. */
+export interface LogFiles {
+  /** Opens with `O_APPEND | O_CREAT`, mode 0644; creates missing folders with mode 0755. */
+  openAppend(path: string): AppendFile;
+  /** @returns undefined when there is no such file */
+  stat(path: string): FileFacts | undefined;
+  /** @returns false when `to` exists already */
+  renameToNew(from: string, to: string): boolean;
+  list(folder: string): readonly string[] | undefined;
+  remove(path: string): boolean;
+}
+
+export interface RotationLimits {
+  /** A write that would make the file larger rotates first. Bytes. */
+  readonly maxSizeBytes: number;
+  /** Rotated files last modified longer ago are removed. */
+  readonly maxAgeMs: number;
+  /** How many rotated files stay. */
+  readonly maxCount: number;
+}
+
+export interface LogFileOptions extends RotationLimits {
+  /** Absolute. */
+  readonly path: string;
+  readonly files: LogFiles;
+  readonly clock: Pick<Clock, "now">;
+  /** Told once, in one line, when the file cannot be written. */
+  readonly onFailure: (message: string) => void;
+}
+
+/** A sink that holds its file open until it is disposed of. */
+export interface LogFileSink extends LogSink, Disposable {}
+
+/**
+ * Opens nothing until the first line; from then on keeps the file open.
+ *
+ * Every process appends whole lines with one `write` and without a lock. Before each it looks whether the path still names the
+ * file it holds, and opens the new one if not. Who finds the file full tries its lock; the one winner renames it, the others
+ * append where they are (so a file may be a few lines above its limit) and find the new file with their next line.
+ */
+export function openLogFile(options: LogFileOptions): LogFileSink {
+  const encoder = new TextEncoder();
+  let file: AppendFile | undefined;
+  let hasFailed = false;
+
+  const current = (): AppendFile => {
+    if (file !== undefined && options.files.stat(options.path)?.id !== file.id) {
+      file.close();
+      file = undefined;
+    }
+    if (file === undefined) {
+      // Age must count where nothing is rotated for months, too: the first to open the file on a day looks.
+      const modifiedMs = options.files.stat(options.path)?.modifiedMs;
+      if (modifiedMs !== undefined && toDay(modifiedMs) !== toDay(options.clock.now())) removeOld(options);
+      file = options.files.openAppend(options.path);
+    }
+    return file;
+  };
+
+  return {
+    write(record) {
+      try {
+        const line = encoder.encode(`${toJsonLine(record)}\n`);
+        let target = current();
+        const size = target.sizeBytes();
+        if (size > 0 && size + line.length > options.maxSizeBytes && rotate(target, line.length, options)) target = current();
+        target.append(line);
+      } catch (thrown) {
+        if (!hasFailed) options.onFailure(`write log file "${options.path}": ${messageOf(thrown)}; logging goes on without it`);
+        hasFailed = true;
+      }
+    },
+    [Symbol.dispose]() {
+      file?.close();
+      file = undefined;
+    },
+  };
+}
+
+/** @returns whether the file that `full` holds is no longer the log */
+function rotate(full: AppendFile, lineLength: number, options: LogFileOptions): boolean {
+  if (!full.tryLock()) return false;
+  try {
+    // Only who holds the lock of the file at `path` may rename it. Somebody may have done so before we got the lock.
+    if (options.files.stat(options.path)?.id !== full.id) return true;
+    if (full.sizeBytes() + lineLength <= options.maxSizeBytes) return false;
+    renameAway(options);
+  } finally {
+    full.unlock();
+  }
+  removeOld(options);
+  return true;
+}
+
+/** Two rotations in the same millisecond must not overwrite each other: the later one takes the next free time. */
+function renameAway({ path, files, clock }: LogFileOptions): void {
+  for (let time = clock.now(); ; time++) {
+    if (files.renameToNew(path, rotatedName(path, time))) return;
+  }
+}
+
+/** Removes what is over the count, oldest first, and what is over the age. Several processes may do so at once. */
+function removeOld({ path, files, clock, maxAgeMs, maxCount }: LogFileOptions): void {
+  const rotated = rotatedFiles(path, files);
+  const oldest = clock.now() - maxAgeMs;
+  for (const [index, name] of rotated.entries()) {
+    const isTooMany = index < rotated.length - maxCount;
+    if (isTooMany || (files.stat(name)?.modifiedMs ?? oldest) < oldest) files.remove(name);
+  }
+}
+
+/** Paths of the rotated files of a log, oldest first. */
+export function rotatedFiles(path: string, files: Pick<LogFiles, "list">): string[] {
+  const { folder, base, extension } = splitPath(path);
+  return (files.list(folder === "" ? "/" : folder) ?? [])
+    .filter((name) => name.startsWith(`${base}-`) && name.endsWith(extension))
+    .filter((name) => ROTATION_TIME.test(name.slice(base.length + 1, name.length - extension.length)))
+    .toSorted()
+    .map((name) => `${folder}/${name}`);
+}
+
+const ROTATION_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
+
+/** `/var/log/cni.log` rotated at noon: `/var/log/cni-2026-11-21T12-00-00.000.log`. */
+export function rotatedName(path: string, timeMs: number): string {
+  const { folder, base, extension } = splitPath(path);
+  const time = new Date(timeMs).toISOString().replace("Z", "").replaceAll(":", "-");
+  return `${folder}/${base}-${time}${extension}`;
+}
+
+function toDay(timeMs: number): number {
+  return Math.floor(timeMs / 86_400_000);
+}
+
+function splitPath(path: string): { folder: string; base: string; extension: string } {
+  const slash = path.lastIndexOf("/");
+  const name = path.slice(slash + 1);
+  const dot = name.lastIndexOf(".");
+  const end = dot > 0 ? dot : name.length;
+  return { folder: path.slice(0, Math.max(slash, 0)), base: name.slice(0, end), extension: name.slice(end) };
+}

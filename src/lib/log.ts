@@ -1,0 +1,102 @@
+/** Levelled log lines with fields: who writes one, who receives it, and nothing secret in between. */
+
+import type { Clock } from "./ports.ts";
+import { isSecretName, REDACTED, redactText } from "./redact.ts";
+
+/** In rising order of detail; a log writes its own level and those before it. */
+export const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * What a field may hold: scalars, lists of texts, tables of numbers. Objects are left out on purpose: a network config, a pod or
+ * a kubeconfig must not get in whole. A field that is undefined is not written.
+ */
+export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
+
+export type Fields = Readonly<Record<string, FieldValue>>;
+
+/** One line before it has a shape; already free of secrets. */
+export interface LogRecord {
+  /** Milliseconds since 1970, UTC. */
+  readonly time: number;
+  readonly level: LogLevel;
+  readonly msg: string;
+  readonly fields: Fields;
+}
+
+/** Where lines go. Must not throw: a log that fails never fails an operation. */
+export interface LogSink {
+  write(record: LogRecord): void;
+}
+
+export interface Log {
+  error(msg: string, fields?: Fields): void;
+  warning(msg: string, fields?: Fields): void;
+  info(msg: string, fields?: Fields): void;
+  debug(msg: string, fields?: Fields): void;
+  /** Whether a line of this level would be written: asked before a costly message is built. */
+  isEnabled(level: LogLevel): boolean;
+  /** The same log with more fields in every line. */
+  with(fields: Fields): Log;
+}
+
+export interface LogOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly level: LogLevel;
+  readonly sinks: readonly LogSink[];
+  /** Fields of every line, e.g. the container ID. */
+  readonly fields?: Fields;
+}
+
+/**
+ * Opens a log.
+ *
+ * ```ts
+ * const log = createLog({ clock, level: "INFO", sinks: [textSink(console.error), logFile], fields: { containerID } });
+ * log.warning("skip gate", { url, reason });
+ * ```
+ */
+export function createLog(options: LogOptions): Log {
+  const { clock, sinks, fields: base = {} } = options;
+  const limit = LOG_LEVELS.indexOf(options.level);
+  const isEnabled = (level: LogLevel): boolean => sinks.length > 0 && LOG_LEVELS.indexOf(level) <= limit;
+  const write = (level: LogLevel, msg: string, fields: Fields = {}): void => {
+    if (!isEnabled(level)) return;
+    const record: LogRecord = { time: clock.now(), level, msg: redactText(msg), fields: redactFields({ ...base, ...fields }) };
+    for (const sink of sinks) sink.write(record);
+  };
+  return {
+    error: (msg, fields) => write("ERROR", msg, fields),
+    warning: (msg, fields) => write("WARNING", msg, fields),
+    info: (msg, fields) => write("INFO", msg, fields),
+    debug: (msg, fields) => write("DEBUG", msg, fields),
+    isEnabled,
+    with: (fields) => createLog({ ...options, fields: { ...base, ...fields } }),
+  };
+}
+
+/** A log that writes nothing. */
+export const silentLog: Log = createLog({ clock: { now: () => 0 }, level: "ERROR", sinks: [] });
+
+/** Fields as they may be written: secrets replaced, what is no {@link FieldValue} left out, absent ones dropped. */
+export function redactFields(fields: Fields): Fields {
+  const clean: Record<string, FieldValue> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    clean[name] = isSecretName(name) ? REDACTED : redactValue(value);
+  }
+  return clean;
+}
+
+function redactValue(value: Exclude<FieldValue, undefined>): FieldValue {
+  if (typeof value === "string") return redactText(value);
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (isList(value)) return value.map((item) => redactText(String(item)));
+  // The type says a table of numbers; what came past the type checker is dropped.
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => typeof item === "number"));
+}
+
+function isList(value: readonly string[] | Readonly<Record<string, number>>): value is readonly string[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,36 @@
+/** Showing text from outside in a message without being fooled by it. */
+
+/** Longest text that a message shows. */
+const SHOWN_LENGTH = 200;
+
+/**
+ * Text between double quotes for a message: control characters, line breaks, direction marks and broken surrogates are escaped, and
+ * text of more than 200 characters is cut, with its real length behind.
+ *
+ * ```ts
+ * quote("a\nb"); // "a\nb", on one line
+ * ```
+ */
+export function quote(text: string): string {
+  if (text.length <= SHOWN_LENGTH) return escape(text);
+  return `${escape(`${text.slice(0, SHOWN_LENGTH)}…`)} (${text.length} characters)`;
+}
+
+/** Any JSON value for a message: text as {@link quote} shows it, objects and lists by their kind, never their content. */
+export function quoteValue(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (value === null) return "null";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (typeof value === "object") return "an object";
+  return String(value);
+}
+
+/** Printable ASCII, which is nearly everything, needs no look at Unicode. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+function escape(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
+  return JSON.stringify(text).replace(HIDDEN, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`);
+}

@@ -1,0 +1,90 @@
+/** The way back out of a half-done operation. */
+
+import { type Deadline, startDeadline, toDurationText } from "./deadline.ts";
+import { messageOf } from "./errors.ts";
+import type { Clock } from "./ports.ts";
+
+export interface UndoStep {
+  /** What is undone, as the headline of an error: `delete veth "npg82111e10a96"`. */
+  readonly what: string;
+  /**
+   * Must succeed when there is nothing to undo. The signal aborts when the way back has taken too long; work that does not wait
+   * (the kernel's) is done even then.
+   */
+  readonly undo: (signal: AbortSignal) => void | Promise<void>;
+}
+
+/** An operation failed, and so did part of the way back. */
+export class UndoFailed extends AggregateError {
+  override readonly name = "UndoFailed";
+
+  /**
+   * @param cause why the operation failed: the headline
+   * @param failures one per step that could not be undone, in the order they ran
+   */
+  constructor(cause: unknown, failures: readonly Error[]) {
+    super(failures, `${messageOf(cause)} (left behind: ${failures.map((failure) => failure.message).join(", ")})`, { cause });
+  }
+}
+
+/** How to undo each side effect of one operation, collected as they happen. */
+export interface UndoStack {
+  /** Call before a side effect whose outcome may stay unknown (a commit whose reply is lost), right after any other. */
+  push(step: UndoStep): void;
+}
+
+export interface UndoOptions {
+  readonly clock: Clock;
+  /** Milliseconds for the whole way back, counted from the failure: the operation's own deadline may be what failed. */
+  readonly wayBackMs: number;
+}
+
+/**
+ * Runs `operation`; when it fails, undoes what it pushed, last first. A step that fails or takes too long does not stop the others.
+ *
+ * ```ts
+ * await withUndo({ clock, wayBackMs: 10_000 }, async (undo) => {
+ *   undo.push({ what: `release ${plan.address}`, undo: (signal) => store.release(plan.address, signal) });
+ *   await store.commit(plan.writes);
+ *   kernel.createVeth(plan.veth); // throws: the address is released
+ * });
+ * ```
+ *
+ * @throws what `operation` threw, or {@link UndoFailed} around it when something is left behind
+ */
+export async function withUndo<T>({ clock, wayBackMs }: UndoOptions, operation: (undo: UndoStack) => Promise<T>): Promise<T> {
+  const steps: UndoStep[] = [];
+  try {
+    return await operation({ push: (step) => void steps.push(step) });
+  } catch (cause) {
+    if (steps.length === 0) throw cause;
+    const failures = await undoAll(steps, startDeadline(clock, wayBackMs), wayBackMs);
+    throw failures.length === 0 ? cause : new UndoFailed(cause, failures);
+  }
+}
+
+async function undoAll(steps: UndoStep[], wayBack: Deadline, wayBackMs: number): Promise<readonly Error[]> {
+  const failures: Error[] = [];
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    try {
+      await undoOne(step, wayBack, wayBackMs);
+    } catch (cause) {
+      failures.push(new Error(`${step.what}: ${messageOf(cause)}`, { cause }));
+    }
+  }
+  return failures;
+}
+
+async function undoOne({ what, undo }: UndoStep, wayBack: Deadline, wayBackMs: number): Promise<void> {
+  if (wayBack.remainingMs() > 0) {
+    await wayBack.wait(what, async (signal) => await undo(signal));
+    return;
+  }
+  // Too late to wait for anything, but what the step does at once is done.
+  const late = undo(AbortSignal.abort(new Error("the way back took too long")));
+  if (late === undefined) return;
+  late.catch(() => {
+    // Reported below, whatever becomes of it.
+  });
+  throw new Error(`no time left: the way back took longer than ${toDurationText(wayBackMs)}`);
+}
