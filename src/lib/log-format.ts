@@ -2,9 +2,11 @@
 
 import type { FieldValue, LogRecord, LogSink } from "./log.ts";
 
-/** What would let a message forge a second line, or drive a terminal. */
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+/** What would let a message forge a second line, turn text around or drive a terminal. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** Printable ASCII, which is nearly everything, needs no look at Unicode. */
+const PLAIN = /^[ -~]*$/;
 
 /**
  * One line of text without its end: `2026-11-21T12:00:00.000Z WARNING skip gate url="http://…"`, values quoted as JSON does.
@@ -12,9 +14,9 @@ const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
  * @returns no control character, whatever the record holds
  */
 export function toTextLine(record: LogRecord): string {
-  let line = `${new Date(record.time).toISOString()} ${record.level} ${record.msg.replace(CONTROL_CHARACTERS, escapeCharacter)}`;
+  let line = `${new Date(record.time).toISOString()} ${record.level} ${showHidden(record.msg)}`;
   for (const [name, value] of Object.entries(record.fields)) {
-    line += ` ${name.replace(CONTROL_CHARACTERS, escapeCharacter)}=${toTextValue(value)}`;
+    line += ` ${showHidden(name)}=${toTextValue(value)}`;
   }
   return line;
 }
@@ -37,7 +39,7 @@ export function jsonSink(writeLine: (line: string) => void): LogSink {
 
 function toTextValue(value: FieldValue): string {
   const text = typeof value === "string" ? value : Array.isArray(value) ? value.join(" ") : tableText(value);
-  return JSON.stringify(text).replace(CONTROL_CHARACTERS, escapeCharacter);
+  return showHidden(JSON.stringify(text));
 }
 
 function tableText(value: FieldValue): string {
@@ -47,6 +49,7 @@ function tableText(value: FieldValue): string {
     .join(" ");
 }
 
-function escapeCharacter(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function showHidden(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return text.replace(HIDDEN, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -83,7 +83,7 @@ export const silentLog: Log = createLog({ clock: { now: () => 0 }, level: "ERROR
 export function redactFields(fields: Fields): Fields {
   const clean: Record<string, FieldValue> = {};
   for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) continue;
+    if (value === undefined || value === null) continue;
     clean[name] = isSecretName(name) ? REDACTED : redactValue(value);
   }
   return clean;

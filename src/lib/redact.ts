@@ -14,7 +14,7 @@ const SECRET_NAME =
 const PLACE_NAME = /_?(file|path|dir)$/i;
 
 /** A cheap look at a text before the expensive ones: almost no message has any of this. */
-const SUSPICIOUS = /:\/\/[^/\s]*@|eyJ|BEGIN|bearer|basic|passw|token|secret|credential|key-data|"cniVersion"/i;
+const SUSPICIOUS = /:\/\/[^\s]{0,1000}@|eyJ|BEGIN|bearer|basic|passw|token|secret|credential|key-data|"cniVersion"/i;
 
 const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   // A whole network config or kubeconfig pasted into a message.
@@ -23,11 +23,11 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   // JSON web tokens: Kubernetes and etcd credentials.
   [/eyJ[\w-]+(\.[\w-]*)*/g, REDACTED],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
-  // User information in a URL, up to the last "@" before the path: a password may hold one itself.
-  [/(:\/\/)[^/\s"']*@/g, `$1${REDACTED}@`],
-  // name=value, name: value, "name": "value", as query, environment, JSON and YAML write them.
+  // User information in a URL, up to the last "@": a password may hold "@" and, written carelessly, "/".
+  [/(:\/\/)[^\s"']{0,1000}@/g, `$1${REDACTED}@`],
+  // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them.
   [
-    /((?:[\w-]*(?:passw(?:or)?d|passphrase|secret|token|credentials?|client-key-data))(?:\\?["'])?\s*[=:]\s*)(\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s,;&"'}\]]+)/gi,
+    /((?:passwd|password|passphrase|secret|token|credentials?|client-key-data)(?:\\?["'])?\s*[=:]\s*)(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
     `$1${REDACTED}`,
   ],
 ];

@@ -1,0 +1,140 @@
+/** One run of a delegate: its environment, its stdin, and what its output means. */
+
+import type { Deadline } from "../../lib/deadline.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Clock, Files, Processes, ProcessResult } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
+import { redactText } from "../../lib/redact.ts";
+import { findDelegate } from "./find.ts";
+
+export type DelegateVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
+
+export interface DelegatePorts {
+  readonly processes: Processes;
+  readonly files: Pick<Files, "isExecutableFile">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Which delegate is called, and with what. */
+export interface DelegateCall {
+  /** `ipam.type`: the file name of the plugin. */
+  readonly type: string;
+  /** The network config as it came, see `NetworkConfig.raw`; what the delegate must not see is taken out here. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Our whole environment; the delegate gets it with another `CNI_COMMAND`. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** For all runs of this call together, besides the DEL after a failed ADD. */
+  readonly deadline: Deadline;
+}
+
+/** The error that a delegate printed, or what stands for it when it printed none. */
+export interface DelegateError {
+  readonly code: number | undefined;
+  readonly msg: string;
+  readonly details: string | undefined;
+}
+
+export type DelegateAnswer = { readonly ok: true; readonly stdout: string } | { readonly ok: false; readonly error: DelegateError };
+
+/** Somebody is still writing the executable: an installer at work. */
+const BUSY_RETRY_MS = [50, 100, 200, 400, 800, 1600];
+
+/** Longest foreign text that gets into one of our errors. */
+const MAX_FOREIGN_TEXT = 1000;
+
+/** What to say of a delegate that a runtime's call needs, and of the verb it was called with. */
+export function describeRun(verb: DelegateVerb, type: string): string {
+  return `${verb} by delegate ${quote(type)}`;
+}
+
+/**
+ * Runs the delegate once; again, a few times, while its executable is being written.
+ *
+ * @param config what it gets on stdin
+ * @throws NetplugError what {@link findDelegate} throws, delegateFailed when it cannot be started, tryAgainLater when it does not end in time
+ */
+export async function invoke(
+  verb: DelegateVerb,
+  call: DelegateCall,
+  config: Readonly<Record<string, unknown>>,
+  ports: DelegatePorts,
+): Promise<DelegateAnswer> {
+  const command = findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
+  const what = describeRun(verb, call.type);
+  const request = { command, env: toDelegateEnvironment(verb, call.environment), stdin: JSON.stringify(config) };
+  for (const pauseMs of [...BUSY_RETRY_MS, Infinity]) {
+    call.deadline.check(what);
+    const timeoutMs = call.deadline.remainingMs();
+    try {
+      return toAnswer(what, await ports.processes.run({ ...request, timeoutMs }), ports.log);
+    } catch (thrown) {
+      if (!isTextFileBusy(thrown) || pauseMs >= timeoutMs) throw toStartFailure(what, thrown);
+      ports.log.debug("delegate is being written, wait", { delegate: call.type, pauseMs });
+      await ports.clock.sleep(pauseMs);
+    }
+  }
+  throw new NetplugError("internal", `${what}: gave up waiting`);
+}
+
+/**
+ * Our environment with another verb. `CNI_ARGS` is as free as ours: plugins made with the CNI project's library refuse empty pieces,
+ * and keys that they do not know unless `IgnoreUnknown` stands among them.
+ */
+function toDelegateEnvironment(verb: DelegateVerb, environment: Readonly<Record<string, string>>): Record<string, string> {
+  const args = (environment["CNI_ARGS"] ?? "").split(";").filter((piece) => piece !== "");
+  if (args.length === 0) return { ...environment, CNI_COMMAND: verb };
+  const isSaid = args.some((piece) => piece.startsWith("IgnoreUnknown="));
+  return { ...environment, CNI_COMMAND: verb, CNI_ARGS: (isSaid ? args : ["IgnoreUnknown=1", ...args]).join(";") };
+}
+
+function toAnswer(what: string, { status, stdout, stderr }: ProcessResult, log: Log): DelegateAnswer {
+  const complaint = toForeignText(stderr);
+  const error = toDelegateError(stdout);
+  if (error !== undefined) return { ok: false, error };
+  if (status === 0) {
+    if (complaint !== "") log.debug("delegate wrote to stderr", { delegate: what, stderr: complaint });
+    return { ok: true, stdout };
+  }
+  const texts = [complaint, toForeignText(stdout)].filter((text) => text !== "");
+  const msg = `exit status ${status}, ${texts.length === 0 ? "and no word why" : texts.join("; ")}`;
+  return { ok: false, error: { code: undefined, msg, details: undefined } };
+}
+
+/** The CNI error object on a delegate's stdout. A result has no `code`. */
+function toDelegateError(stdout: string): DelegateError | undefined {
+  const document = tryParseJson(stdout);
+  if (!isJsonObject(document)) return undefined;
+  const { code, msg, details } = document;
+  if (typeof code !== "number" || code === 0) return undefined;
+  return { code, msg: toForeignText(msg), details: toForeignText(details) || undefined };
+}
+
+function tryParseJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toStartFailure(what: string, thrown: unknown): unknown {
+  if (thrown instanceof NetplugError && thrown.kind !== "ioFailure") return thrown;
+  return new NetplugError("delegateFailed", `${what}: it cannot be run: ${messageOf(thrown)}`, { cause: thrown });
+}
+
+function isTextFileBusy(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (("code" in error && error.code === "ETXTBSY") || /ETXTBSY|text file busy/i.test(messageOf(error))) return true;
+  }
+  return false;
+}
+
+/** What a delegate wrote, as far as it may stand in an error of ours. */
+function toForeignText(text: unknown): string {
+  if (typeof text !== "string") return "";
+  const clean = redactText(text.trim());
+  return clean.length > MAX_FOREIGN_TEXT ? `${clean.slice(0, MAX_FOREIGN_TEXT)}…` : clean;
+}

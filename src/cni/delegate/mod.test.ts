@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../lib/clock.ts";
+import { startDeadline } from "../../lib/deadline.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { createLog } from "../../lib/log.ts";
+import type { LogRecord } from "../../lib/log.ts";
+import type { Clock, ProcessRequest, Processes } from "../../lib/ports.ts";
+import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "./mod.ts";
+import type { DelegateCall, DelegatePorts } from "./mod.ts";
+
+const PLUGIN_FOLDER = "/usr/lib/cni";
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-delegate-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs children for real; the product's own adapter has its own tests. */
+const processes: Processes = {
+  async run({ command, env, stdin = "", timeoutMs }: ProcessRequest) {
+    const child = Bun.spawn([command], { env, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" });
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    clearTimeout(timer);
+    if (child.signalCode === "SIGKILL") throw new NetplugError("tryAgainLater", `run "${command}": not done within ${timeoutMs} ms`);
+    return { status, stdout, stderr };
+  },
+};
+
+const isExecutableFile = (path: string): boolean => existsSync(path) && statSync(path).isFile() && (statSync(path).mode & 0o111) !== 0;
+
+function ports(overrides: Partial<DelegatePorts> = {}): DelegatePorts & { records: LogRecord[] } {
+  const records: LogRecord[] = [];
+  const log = createLog({ clock: systemClock, level: "DEBUG", sinks: [{ write: (record) => records.push(record) }] });
+  return { processes, files: { isExecutableFile }, clock: systemClock, log, records, ...overrides };
+}
+
+function call(type: string, config: Record<string, unknown> = {}, options: { cniPath?: string; timeoutMs?: number } = {}): DelegateCall {
+  return {
+    type,
+    config: { cniVersion: "1.0.0", name: "net", type: "netplug", ...config },
+    environment: {
+      PATH: "/usr/bin:/bin",
+      CNI_COMMAND: "ADD",
+      CNI_CONTAINERID: "container-1",
+      CNI_NETNS: "/var/run/netns/none",
+      CNI_IFNAME: "eth0",
+      CNI_PATH: options.cniPath ?? folder,
+      // As a runtime may write it: host-local refuses both the trailing ";" and the key that it does not know.
+      CNI_ARGS: "K8S_POD_NAME=web;",
+    },
+    deadline: startDeadline(systemClock, options.timeoutMs ?? 10_000),
+  };
+}
+
+/** A delegate made of shell; `$CALLS` is a file with one line for each verb that it was called with. */
+function script(name: string, body: string): { type: string; calls: () => string[] } {
+  const calls = join(folder, `${name}.calls`);
+  writeFileSync(join(folder, name), `#!/bin/sh\nCALLS=${calls}\necho $CNI_COMMAND >> $CALLS\n${body}\n`, { mode: 0o755 });
+  return { type: name, calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []) };
+}
+
+async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
+  const thrown = await operation.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(thrown instanceof NetplugError)) throw new Error(`want a NetplugError, got ${String(thrown)}`);
+  return thrown;
+}
+
+const RESULT = '{"cniVersion":"1.0.0","ips":[{"address":"10.0.0.2/24"}]}';
+
+describe("host-local of the CNI project", () => {
+  const ipam = (dataDir: string): Record<string, unknown> => ({
+    ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.7.0.0/24", gateway: "10.7.0.2" }], [{ subnet: "fd07::/120" }]] },
+  });
+  const reserved = (dataDir: string): string[] => readdirSync(join(dataDir, "net")).filter((name) => !/lock|last_/.test(name)).toSorted();
+
+  test("gives an address of each range, ignoring the range's gateway, and takes them back", async () => {
+    const dataDir = join(folder, "hl-plain");
+    const attachment = call("host-local", ipam(dataDir), { cniPath: PLUGIN_FOLDER });
+    const result = await delegateAdd(attachment, ports());
+    expect(result.cniVersion).toBe("1.0.0");
+    // 10.7.0.2 would be skipped if host-local had seen it as gateway.
+    expect(result.document["ips"]).toMatchObject([{ address: "10.7.0.2/24" }, { address: "fd07::2/120" }]);
+    await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult: result.document } }, ports());
+    expect(reserved(dataDir)).toEqual(["10.7.0.2", "fd07::2"]);
+    await delegateDel(attachment, ports());
+    await delegateDel(attachment, ports());
+    expect(reserved(dataDir)).toEqual([]);
+  });
+
+  test("is called in the highest version that both know when it does not know the config's", async () => {
+    const dataDir = join(folder, "hl-version");
+    const supported = Bun.spawnSync([join(PLUGIN_FOLDER, "host-local")], { env: { CNI_COMMAND: "VERSION" }, stdin: new Blob(["{}"]) }).stdout.toString();
+    const highest = (JSON.parse(supported) as { supportedVersions: string[] }).supportedVersions.toSorted().at(-1) ?? "";
+    const attachment = call("host-local", { ...ipam(dataDir), cniVersion: "1.1.0" }, { cniPath: PLUGIN_FOLDER });
+    expect((await delegateAdd(attachment, ports())).cniVersion).toBe(highest);
+    await delegateDel(attachment, ports());
+    expect(reserved(dataDir)).toEqual([]);
+    await delegateStatus(attachment, ports());
+    await delegateGc(attachment, ports());
+  });
+
+  test("refuses with its own code and message, and keeps nothing of an ADD that it could do only in half", async () => {
+    const dataDir = join(folder, "hl-full");
+    const config = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.8.0.0/30" }], [{ subnet: "10.9.0.0/30" }]] } };
+    const first = call("host-local", config, { cniPath: PLUGIN_FOLDER });
+    await delegateAdd(first, ports());
+    const second = { ...first, environment: { ...first.environment, CNI_CONTAINERID: "container-2" } };
+    const failure = await failureOf(delegateAdd(second, ports()));
+    expect(failure.code).toBe(111);
+    expect(failure.message).toMatch(/^ADD by delegate "host-local" failed: .*no IP addresses available in range set/);
+    expect(failure.details).toMatch(/^code 999: /);
+    expect(reserved(dataDir)).toEqual(["10.8.0.2", "10.9.0.2"]);
+  });
+
+  test("releases without knowing the node's pod CIDR", async () => {
+    const dataDir = join(folder, "hl-words");
+    const attachment = call("host-local", ipam(dataDir), { cniPath: PLUGIN_FOLDER });
+    await delegateAdd(attachment, ports());
+    const words = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "USEPODCIDRIPV6" }]] } };
+    const failure = await failureOf(delegateAdd(call("host-local", words, { cniPath: PLUGIN_FOLDER }), ports()));
+    expect(failure.code).toBe(107);
+    expect(reserved(dataDir)).toHaveLength(2);
+    await delegateDel(call("host-local", words, { cniPath: PLUGIN_FOLDER }), ports());
+    expect(reserved(dataDir)).toEqual([]);
+  });
+});
+
+describe("finding a delegate", () => {
+  test("takes the first executable file of the name along CNI_PATH", async () => {
+    const [empty, blocked, good] = ["empty", "blocked", "good"].map((name) => join(folder, name)) as [string, string, string];
+    for (const each of [empty, blocked, good]) mkdirSync(each);
+    writeFileSync(join(blocked, "finder"), "#!/bin/sh\n", { mode: 0o644 });
+    mkdirSync(join(empty, "finder"));
+    writeFileSync(join(good, "finder"), `#!/bin/sh\necho '${RESULT}'\n`, { mode: 0o755 });
+    const result = await delegateAdd(call("finder", {}, { cniPath: `${empty}::${blocked}/:${good}:${folder}` }), ports());
+    expect(result.document["ips"]).toEqual([{ address: "10.0.0.2/24" }]);
+  });
+
+  test("names the folders when none has it, and calls nothing", async () => {
+    const failure = await failureOf(delegateAdd(call("absent", {}, { cniPath: "/opt/a:/opt/b" }), ports()));
+    expect(failure.code).toBe(111);
+    expect(failure.message).toBe(
+      'find delegate "absent": no executable file of that name in "/opt/a", "/opt/b" (CNI_PATH); install it there',
+    );
+  });
+
+  test.each(["", ".", "..", "../host-local", "a/b", "a\0b"])("a name that is no file name is refused: %p", async (type) => {
+    expect((await failureOf(delegateAdd(call(type), ports()))).code).toBe(7);
+  });
+
+  test("a missing CNI_PATH is code 4", async () => {
+    expect(await failureOf(delegateDel(call("any", {}, { cniPath: "" }), ports()))).toMatchObject({ code: 4 });
+  });
+});
+
+test("a delegate gets our environment with its own verb and CNI_ARGS that it can read, and the config on stdin", async () => {
+  const { type } = script("echo", `cat > ${folder}/echo.stdin; env > ${folder}/echo.env; echo '${RESULT}'`);
+  const attachment = call(type, { ipam: { type, anything: [1] } });
+  await delegateCheck(attachment, ports());
+  expect(JSON.parse(readFileSync(join(folder, "echo.stdin"), "utf8"))).toEqual(attachment.config);
+  const environment = Object.fromEntries(
+    readFileSync(join(folder, "echo.env"), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
+  );
+  expect(environment).toMatchObject({ ...attachment.environment, CNI_COMMAND: "CHECK", CNI_ARGS: "IgnoreUnknown=1;K8S_POD_NAME=web" });
+});
+
+describe("a delegate that fails an ADD gets a DEL", () => {
+  test.each([
+    ["code", `[ $CNI_COMMAND = DEL ] || { echo '{"code":7,"msg":"bad range","details":"of mine"}'; exit 1; }`, 'failed: bad range', "code 7: bad range; of mine"],
+    ["code-zero-exit", `[ $CNI_COMMAND = DEL ] || echo '{"code":102,"msg":"gone"}'`, "failed: gone", "code 102: gone"],
+    ["stderr", "[ $CNI_COMMAND = DEL ] || { echo oops >&2; exit 3; }", "failed: exit status 3, oops", "exit status 3, oops"],
+    ["silent", "[ $CNI_COMMAND = DEL ] || exit 3", "exit status 3, and no word why", "exit status 3, and no word why"],
+    ["garbage", "[ $CNI_COMMAND = DEL ] || echo 'not json'", 'read result of ADD by delegate "garbage": line 1, column 1', undefined],
+    ["nothing", "exit 0", "got nothing, want JSON", undefined],
+    ["list", "[ $CNI_COMMAND = DEL ] || echo '[]'", "got an empty list, want a JSON object", undefined],
+  ])("%s", async (name, body, message, details) => {
+    const { type, calls } = script(name, body);
+    const failure = await failureOf(delegateAdd(call(type), ports()));
+    expect(failure.code).toBe(111);
+    expect(failure.message).toContain(message);
+    expect(failure.details).toBe(details);
+    expect(calls()).toEqual(["ADD", "DEL"]);
+  });
+
+  test("its own failure is told and does not hide the first one", async () => {
+    const { type, calls } = script("stubborn", `echo "{\\"code\\":9,\\"msg\\":\\"no $CNI_COMMAND\\"}"; exit 1`);
+    const used = ports();
+    expect((await failureOf(delegateAdd(call(type), used))).message).toContain("no ADD");
+    expect(used.records).toMatchObject([{ level: "WARNING", fields: { error: expect.stringContaining("no DEL") } }]);
+    expect(calls()).toEqual(["ADD", "DEL"]);
+  });
+
+  test("also when it did not end in time, and the DEL has time of its own", async () => {
+    const { type, calls } = script("slow", "[ $CNI_COMMAND = DEL ] || exec sleep 60");
+    const failure = await failureOf(delegateAdd(call(type, {}, { timeoutMs: 200 }), ports()));
+    expect(failure.code).toBe(11);
+    expect(calls()).toEqual(["ADD", "DEL"]);
+  });
+});
+
+test("code 11 of a delegate says that the same call may succeed later", async () => {
+  const { type } = script("later", `echo '{"code":11,"msg":"busy"}'; exit 1`);
+  expect(await failureOf(delegateDel(call(type), ports()))).toMatchObject({ code: 111, retriable: true });
+});
+
+test("a secret in what a delegate prints does not get into the error", async () => {
+  const { type } = script("leaky", `echo '{"code":5,"msg":"cannot log in with password=hunter2secret"}'; exit 1`);
+  const failure = await failureOf(delegateDel(call(type), ports()));
+  expect(`${failure.message} ${failure.details}`).not.toContain("hunter2secret");
+});
+
+describe("a delegate that does not know a verb", () => {
+  test.each([1, 4])("is no failure of GC and STATUS when it answers code %p", async (code) => {
+    const { type } = script(`unknown-${code}`, `echo '{"code":${code},"msg":"unknown"}'; exit 1`);
+    await delegateGc(call(type), ports());
+    await delegateStatus(call(type), ports());
+  });
+
+  test.each([
+    [50, 50],
+    [51, 51],
+    [999, 50],
+  ])("STATUS with code %p is our code %p, with the delegate's reason", async (theirs, ours) => {
+    const { type } = script(`status-${theirs}`, `echo '{"code":${theirs},"msg":"no space"}'; exit 1`);
+    const failure = await failureOf(delegateStatus(call(type), ports()));
+    expect(failure).toMatchObject({ code: ours, details: `code ${theirs}: no space` });
+    expect(failure.message).toContain("no space");
+  });
+
+  test("STATUS of a delegate that is not installed is code 50", async () => {
+    expect(await failureOf(delegateStatus(call("not-there"), ports()))).toMatchObject({ code: 50, message: expect.stringContaining("find delegate") });
+  });
+
+  test("GC that fails for another reason is a failure", async () => {
+    const { type } = script("gc-broken", `echo '{"code":5,"msg":"disk"}'; exit 1`);
+    expect(await failureOf(delegateGc(call(type), ports()))).toMatchObject({ code: 111, details: "code 5: disk" });
+  });
+
+  test("CHECK is left out when both know only versions without it", async () => {
+    const { type, calls } = script(
+      "old",
+      `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.3.1","0.2.0"]}';; *) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac`,
+    );
+    await delegateCheck(call(type), ports());
+    expect(calls()[1]).toBe("VERSION");
+  });
+
+  test("code 1 stays a failure when no version is common", async () => {
+    const { type, calls } = script(
+      "alien",
+      `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["9.9.9"]}';; *) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac`,
+    );
+    expect(await failureOf(delegateDel(call(type), ports()))).toMatchObject({ code: 111, details: "code 1: incompatible" });
+    expect(calls()).toEqual(["DEL", "VERSION"]);
+  });
+});
+
+describe("an executable that is being written", () => {
+  const busy = new NetplugError("ioFailure", 'start "/x": text file busy', { cause: Object.assign(new Error("spawn"), { code: "ETXTBSY" }) });
+
+  /** A clock whose sleeps take no time, and remembers them. */
+  function sleepless(): Clock & { slept: number[] } {
+    let time = 0;
+    const slept: number[] = [];
+    const sleep = (ms: number): Promise<void> => {
+      slept.push(ms);
+      time += ms;
+      return Promise.resolve();
+    };
+    return { now: () => time, monotonic: () => time, sleep, slept };
+  }
+
+  test("is called again after a pause", async () => {
+    const clock = sleepless();
+    let runs = 0;
+    const run: Processes["run"] = () => (++runs < 3 ? Promise.reject(busy) : Promise.resolve({ status: 0, stdout: "", stderr: "" }));
+    const attachment = { ...call("any"), deadline: startDeadline(clock, 1000) };
+    await delegateDel(attachment, ports({ clock, processes: { run }, files: { isExecutableFile: () => true } }));
+    expect(clock.slept).toEqual([50, 100]);
+  });
+
+  test("is given up on after a bounded time", async () => {
+    const clock = sleepless();
+    const attachment = { ...call("any"), deadline: startDeadline(clock, 60_000) };
+    const used = ports({ clock, processes: { run: () => Promise.reject(busy) }, files: { isExecutableFile: () => true } });
+    expect(await failureOf(delegateDel(attachment, used))).toMatchObject({ code: 111, message: expect.stringContaining("text file busy") });
+    expect(clock.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(5000);
+  });
+
+  test("is met in reality: a script held open for writing", async () => {
+    const path = join(folder, "held");
+    writeFileSync(path, readFileSync("/bin/true"), { mode: 0o755 });
+    chmodSync(path, 0o755);
+    const writer = Bun.spawn(["/bin/sh", "-c", `exec 3>>${path}; echo open; read line`], { stdin: "pipe", stdout: "pipe" });
+    await writer.stdout.getReader().read();
+    const pending = delegateDel(call("held"), ports());
+    setTimeout(() => writer.stdin.end(), 120);
+    await pending;
+    await writer.exited;
+  });
+});

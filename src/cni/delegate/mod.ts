@@ -1,0 +1,133 @@
+/** Calling another CNI plugin for addresses: ADD, DEL, CHECK, STATUS and GC of the delegate that `ipam.type` names. */
+
+import { startDeadline } from "../../lib/deadline.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { quoteValue } from "../../lib/quote.ts";
+import { toDelegateConfig } from "./config.ts";
+import { findDelegate } from "./find.ts";
+import { describeRun, invoke } from "./invoke.ts";
+import type { DelegateAnswer, DelegateCall, DelegateError, DelegatePorts, DelegateVerb } from "./invoke.ts";
+import { negotiateVersion, versionOf } from "./versions.ts";
+
+export type { DelegateCall, DelegatePorts } from "./invoke.ts";
+
+/** What a delegate's ADD printed. */
+export interface DelegateResult {
+  /** The version that the result is in: its own `cniVersion`, else the one that the delegate was called with. */
+  readonly cniVersion: string;
+  /** Not checked further: see `protocol/result.ts`. */
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+/** Milliseconds for the DEL after a failed ADD, however late the failure came. */
+const CLEAN_UP_MS = 10_000;
+
+const VERSIONS_WITHOUT_CHECK = ["0.1.0", "0.2.0", "0.3.0", "0.3.1"];
+
+/** What a plugin answers to a verb that it does not have: "incompatible version", or "unknown CNI_COMMAND". */
+const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
+
+/**
+ * Asks the delegate for addresses. Whatever goes wrong once it is called, it gets a DEL before the failure is thrown.
+ *
+ * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, nodeCidrMissing, and what {@link invoke} throws
+ */
+export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<DelegateResult> {
+  const config = toDelegateConfig("ADD", call.type, call.config);
+  findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
+  try {
+    const { answer, cniVersion } = await callInAgreedVersion("ADD", call, config, ports);
+    if (!answer.ok) throw toFailure("ADD", call.type, answer.error);
+    return toResult(call.type, answer.stdout, cniVersion);
+  } catch (thrown) {
+    await cleanUp(call, ports);
+    throw thrown;
+  }
+}
+
+/** Tells the delegate that the attachment is gone. @throws as {@link delegateAdd} */
+export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+  const { answer } = await callInAgreedVersion("DEL", call, toDelegateConfig("DEL", call.type, call.config), ports);
+  if (!answer.ok) throw toFailure("DEL", call.type, answer.error);
+}
+
+/** Asks the delegate whether what its ADD gave still stands. One that is too old for CHECK says nothing. @throws as {@link delegateAdd} */
+export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+  const { answer, cniVersion } = await callInAgreedVersion("CHECK", call, toDelegateConfig("CHECK", call.type, call.config), ports);
+  if (!answer.ok && !VERSIONS_WITHOUT_CHECK.includes(cniVersion)) throw toFailure("CHECK", call.type, answer.error);
+}
+
+/**
+ * Asks the delegate whether an ADD could succeed now. A delegate without STATUS says nothing.
+ *
+ * @throws NetplugError degraded for the delegate's code 51, notAvailable for any other reason, one that it cannot be run among them
+ */
+export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+  let answer: DelegateAnswer;
+  try {
+    answer = await run("STATUS", call, ports);
+  } catch (thrown) {
+    throw new NetplugError("notAvailable", messageOf(thrown), { cause: thrown });
+  }
+  if (answer.ok || VERB_UNKNOWN_CODES.includes(answer.error.code)) return;
+  const { message, details } = toFailure("STATUS", call.type, answer.error);
+  throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, details === undefined ? {} : { details });
+}
+
+/** Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`. A delegate without GC has nothing to do. @throws as {@link delegateAdd} */
+export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+  const answer = await run("GC", call, ports);
+  if (answer.ok || VERB_UNKNOWN_CODES.includes(answer.error.code)) return;
+  throw toFailure("GC", call.type, answer.error);
+}
+
+function run(verb: DelegateVerb, call: DelegateCall, ports: DelegatePorts): Promise<DelegateAnswer> {
+  return invoke(verb, call, toDelegateConfig(verb, call.type, call.config), ports);
+}
+
+/** Calls in the config's version; when the delegate does not know that one, in the highest that both know. */
+async function callInAgreedVersion(
+  verb: DelegateVerb,
+  call: DelegateCall,
+  config: Readonly<Record<string, unknown>>,
+  ports: DelegatePorts,
+): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: string }> {
+  const wanted = versionOf(config);
+  const answer = await invoke(verb, call, config, ports);
+  if (answer.ok || answer.error.code !== 1) return { answer, cniVersion: wanted };
+  const agreed = await negotiateVersion(call, ports);
+  if (agreed === undefined || agreed === wanted) return { answer, cniVersion: wanted };
+  ports.log.debug("call delegate in another CNI version", { delegate: call.type, verb, wanted, agreed });
+  return { answer: await invoke(verb, call, { ...config, cniVersion: agreed }, ports), cniVersion: agreed };
+}
+
+/** The specification wants a DEL for every ADD that failed. Its own failure is told, and does not hide the first one. */
+async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+  try {
+    await delegateDel({ ...call, deadline: startDeadline(ports.clock, CLEAN_UP_MS) }, ports);
+  } catch (thrown) {
+    ports.log.warning("delegate could not undo its failed ADD", { delegate: call.type, error: messageOf(thrown) });
+  }
+}
+
+function toResult(type: string, stdout: string, calledWith: string): DelegateResult {
+  const what = `read result of ${describeRun("ADD", type)}`;
+  let document: unknown;
+  try {
+    document = parseJson(stdout);
+  } catch (cause) {
+    throw new NetplugError("delegateFailed", `${what}: ${messageOf(cause)}`, { cause });
+  }
+  if (!isJsonObject(document)) throw new NetplugError("delegateFailed", `${what}: got ${quoteValue(document)}, want a JSON object`);
+  const { cniVersion } = document;
+  return { cniVersion: typeof cniVersion === "string" && cniVersion !== "" ? cniVersion : calledWith, document };
+}
+
+function toFailure(verb: DelegateVerb, type: string, { code, msg, details }: DelegateError): NetplugError {
+  const explanation = details === undefined ? msg : `${msg}; ${details}`;
+  return new NetplugError("delegateFailed", `${describeRun(verb, type)} failed: ${msg}`, {
+    details: code === undefined ? explanation : `code ${code}: ${explanation}`,
+    retriable: code === 11,
+  });
+}

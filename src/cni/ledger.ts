@@ -1,0 +1,134 @@
+/** Measures where the time of one ADD or DEL goes, and leaves it as one line in the log. */
+
+import type { LedgerEntry, LedgerPhase } from "../lib/ledger.ts";
+import { LEDGER_MESSAGE, toLedgerFields } from "../lib/ledger.ts";
+import type { Log } from "../lib/log.ts";
+import type { Clock } from "../lib/ports.ts";
+
+/** Names that the plugin's own phases have; delegates and tests may add others. */
+export type LedgerPhaseName =
+  /** From the start of the process to its first line of ours. */
+  | "start"
+  /** Environment, stdin and network config. */
+  | "parse"
+  | "datastore"
+  | "plan"
+  | "kernel"
+  | "delegate"
+  /** Readiness gates. */
+  | "gates"
+  /** Programming of policy. */
+  | "policy"
+  /** The way back after a failure. */
+  | "undo"
+  | (string & {});
+
+/** What an ended operation tells besides its times. */
+export interface LedgerOutcome {
+  readonly verb: string;
+  readonly containerID: string;
+  readonly ifName: string;
+  readonly network: string;
+  /** 0, or the CNI code of the failure. */
+  readonly code: number;
+  readonly roundTrips: number;
+  readonly retries: number;
+}
+
+/**
+ * The times of one operation. Spans may nest and overlap: a phase counts wall time while at least one of its spans is open, so
+ * two parallel spans of one phase count once, and spans of two phases each count for theirs.
+ */
+export interface Ledger {
+  /** Opens a span that ends at the end of the block: `using _ = ledger.phase("kernel");` */
+  phase(name: LedgerPhaseName): Disposable;
+  /** Runs `work`, synchronous or not, inside a span. */
+  time<T>(name: LedgerPhaseName, work: () => T): T;
+  /** The times so far; spans still open count up to now. */
+  entry(outcome: LedgerOutcome): Omit<LedgerEntry, "time">;
+  /** Writes the one line. */
+  write(log: Log, outcome: LedgerOutcome): void;
+}
+
+interface Phase {
+  readonly startMs: number;
+  ms: number;
+  openSpans: number;
+  openedAt: number;
+}
+
+/**
+ * Starts a ledger.
+ *
+ * @param processStart when the process began, in milliseconds of `clock.monotonic()`; what lies before this call is the phase `start`
+ *
+ * ```ts
+ * const ledger = startLedger(clock, 0);
+ * const facts = await ledger.time("datastore", () => store.read(queries));
+ * ledger.write(log, { verb: "ADD", containerID, ifName, network, code: 0, ...store.requests });
+ * ```
+ */
+export function startLedger(clock: Pick<Clock, "monotonic">, processStart: number): Ledger {
+  const phases = new Map<string, Phase>();
+  const entered = clock.monotonic();
+  if (entered > processStart) phases.set("start", { startMs: 0, ms: entered - processStart, openSpans: 0, openedAt: 0 });
+
+  const open = (name: string): Phase => {
+    const now = clock.monotonic();
+    let phase = phases.get(name);
+    if (phase === undefined) {
+      phase = { startMs: now - processStart, ms: 0, openSpans: 0, openedAt: now };
+      phases.set(name, phase);
+    }
+    if (phase.openSpans++ === 0) phase.openedAt = now;
+    return phase;
+  };
+  const close = (phase: Phase): void => {
+    if (--phase.openSpans === 0) phase.ms += clock.monotonic() - phase.openedAt;
+  };
+
+  const ledger: Ledger = {
+    phase(name) {
+      const phase = open(name);
+      let isOpen = true;
+      return {
+        [Symbol.dispose]() {
+          if (isOpen) close(phase);
+          isOpen = false;
+        },
+      };
+    },
+    time<T>(name: LedgerPhaseName, work: () => T): T {
+      const phase = open(name);
+      let result: T;
+      try {
+        result = work();
+      } catch (thrown) {
+        close(phase);
+        throw thrown;
+      }
+      if (!(result instanceof Promise)) {
+        close(phase);
+        return result;
+      }
+      // T is a promise here; `finally` gives one of the same type.
+      return result.finally(() => close(phase)) as T;
+    },
+    entry(outcome) {
+      const now = clock.monotonic();
+      return { ...outcome, totalMs: round(now - processStart), phases: [...phases].map(([name, phase]) => toLedgerPhase(name, phase, now)) };
+    },
+    write: (log, outcome) => log.info(LEDGER_MESSAGE, toLedgerFields(ledger.entry(outcome))),
+  };
+  return ledger;
+}
+
+function toLedgerPhase(name: string, phase: Phase, now: number): LedgerPhase {
+  const ms = phase.ms + (phase.openSpans > 0 ? now - phase.openedAt : 0);
+  return { name, startMs: round(phase.startMs), ms: round(ms) };
+}
+
+/** Microseconds are as fine as the clock is. */
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
