@@ -25,17 +25,21 @@ export interface Allocation {
   readonly since: number;
 }
 
-/** A block as the rest of the program sees it; {@link encodeBlock} makes the compact record of it. */
+/** A block as the rest of the program sees it; `encodeBlock` makes the compact record of it. */
 export interface Block {
   readonly cidr: Prefix;
   /** The node that owns the block. */
   readonly node: string;
+  /** In ascending order of their ordinals. */
   readonly allocations: readonly Allocation[];
   /** Ordinals without an owner in their order of reuse: the first is given next, a released one goes to the end. */
   readonly free: readonly number[];
-  /** When a free ordinal was released, in seconds since 1970; only those that may still be cooling down. */
+  /** When a free ordinal was released, in seconds since 1970; one that was never given is not in it. */
   readonly releasedAt: ReadonlyMap<number, number>;
-  /** Since when nothing in it is allocated, in seconds since 1970; undefined while something is. */
+  /**
+   * From when on the block counts as empty, in seconds since 1970; undefined while something is allocated. In the future
+   * while an address cools down.
+   */
   readonly emptySince: number | undefined;
 }
 
