@@ -19,14 +19,15 @@ function linesOf(command: readonly string[], isProblem: (line: string) => boolea
 
 /** oxlint with the rules of .oxlintrc.json, those that need types among them. */
 export function checkLint(): Problem[] {
-  return linesOf([packageTool("oxlint"), "--type-aware", "--deny-warnings", "--format=unix", "src", "test", "tools"], (line) =>
-    /^[^\s:]+:\d+:\d+:/.test(line),
+  return linesOf(
+    [process.execPath, packageTool("oxlint"), "--type-aware", "--deny-warnings", "--format=unix", "src", "test", "tools"],
+    (line) => /^[^\s:]+:\d+:\d+:/.test(line),
   );
 }
 
 /** The TypeScript compiler. */
 export function checkTypes(): Problem[] {
-  return linesOf([packageTool("tsc"), "--noEmit", "--pretty", "false", "-p", "."], (line) => line.includes("error TS"));
+  return linesOf([process.execPath, packageTool("tsc"), "--noEmit", "--pretty", "false", "-p", "."], (line) => line.includes("error TS"));
 }
 
 /** knip: files, exports and dependencies that nothing uses. */
