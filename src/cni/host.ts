@@ -1,0 +1,28 @@
+/** Everything outside the process that a CNI verb touches, handed in as one value. */
+
+import type { DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { Datastore } from "../datastore/datastore.ts";
+import type { Log } from "../lib/log.ts";
+import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
+import type { Kernel } from "./link/kernel.ts";
+import type { LogConfig } from "./network-config.ts";
+import type { PolicyWatch } from "./wait/policy-wait.ts";
+import type { GateFetch } from "./wait/readiness-gates.ts";
+
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly kernel: Kernel;
+  readonly fetch: GateFetch;
+  readonly watchDirectory: PolicyWatch;
+  /** The whole of stdin. */
+  readStdin(): Promise<string>;
+  hostName(): string;
+  /** When this process began, in milliseconds of `clock.monotonic()`. */
+  processStart(): number;
+  openDatastore(config: DatastoreConfig): Datastore;
+  openLog(config: LogConfig, fields: Readonly<Record<string, string>>): Log;
+}

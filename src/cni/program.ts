@@ -1,0 +1,21 @@
+/** The door of both CNI roles: VERSION is answered at once, everything else loads the plugin. */
+
+import { toVersionInfo } from "./protocol/versions.ts";
+
+export type PluginName = "netplug" | "netplug-ipam";
+
+/**
+ * Plays one CNI verb with the real environment, stdin and stdout of the process.
+ *
+ * @returns the exit status
+ */
+export async function runAsProgram(plugin: PluginName, command: string): Promise<number> {
+  if (command === "VERSION") {
+    console.log(JSON.stringify(toVersionInfo()));
+    return 0;
+  }
+  const [{ runPlugin }, { realHost }] = await Promise.all([import("./plugin.ts"), import("./real-host.ts")]);
+  const { status, stdout } = await runPlugin(plugin, realHost());
+  if (stdout !== "") console.log(stdout);
+  return status;
+}

@@ -1,0 +1,73 @@
+/** The records of an attachment in the datastore: its `WorkloadEndpoint`, and its network's profile. */
+
+import type { Profile } from "../api/profile.ts";
+import { API_VERSION } from "../api/resource.ts";
+import { ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { type Address, toAddressText } from "../lib/ip/address.ts";
+import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./names.ts";
+
+/** Namespace of a workload that nobody gives one. */
+const DEFAULT_NAMESPACE = "default";
+
+/** What the record of an attachment is made from. */
+export interface EndpointFacts {
+  readonly node: string;
+  /** `name` of the network config. */
+  readonly network: string;
+  readonly workload: Workload;
+  /** `args.cni.labels`. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly podMac: string;
+  readonly addresses: readonly Address[];
+}
+
+/** The namespace of a workload: its pod's, else the one that its labels name, else `default`. */
+export function toNamespace(workload: Workload, labels: Readonly<Record<string, string>>): string {
+  return workload.pod?.namespace ?? labels[ENDPOINT_LABELS.namespace] ?? DEFAULT_NAMESPACE;
+}
+
+/** The record that policy and routing are computed from. */
+export function toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses }: EndpointFacts): WorkloadEndpoint {
+  const namespace = toNamespace(workload, labels);
+  const orchestrator = orchestratorOf(workload);
+  return {
+    apiVersion: API_VERSION,
+    kind: "WorkloadEndpoint",
+    metadata: {
+      name: toEndpointName(node, workload),
+      namespace,
+      labels: { ...labels, [ENDPOINT_LABELS.namespace]: namespace, [ENDPOINT_LABELS.orchestrator]: orchestrator },
+    },
+    spec: {
+      orchestrator,
+      node,
+      network,
+      containerID: workload.containerID,
+      ...(workload.pod === undefined ? {} : { pod: workload.pod.name }),
+      endpoint: workload.ifName,
+      interfaceName: toHostName(workload),
+      mac: podMac,
+      ipNetworks: addresses.map((address) => toPrefixText(toHostPrefix(address))),
+      profiles: [network],
+    },
+  };
+}
+
+/**
+ * The profile of a network without Kubernetes policy, for the first attachment that finds none. A generic workload may be
+ * reached from its own network; a pod, whose Kubernetes peers do not carry the network's label, by all.
+ */
+export function toNetworkProfile(network: string, workload: Workload): Profile {
+  const fromNetwork = { action: "Allow", source: { selector: `has(${network})` } } as const;
+  return {
+    apiVersion: API_VERSION,
+    kind: "Profile",
+    metadata: { name: network },
+    spec: {
+      ingress: [workload.pod === undefined ? fromNetwork : { action: "Allow" }],
+      egress: [{ action: "Allow" }],
+      labelsToApply: { [network]: "" },
+    },
+  };
+}

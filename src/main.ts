@@ -1,0 +1,48 @@
+/** The door: the name that the program was called by chooses the role, and only that role is loaded. */
+
+import { VERSION } from "./lib/version.ts";
+
+const ABOUT = `netplug ${VERSION}: a container-network plugin
+
+A container runtime calls it through CNI, with CNI_COMMAND in the environment and the network config on stdin.
+CNI versions: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0
+
+Names of this executable:
+  netplug          the CNI plugin
+  netplug-ipam     its address management, also for other main plugins
+  netplugctl       administration; also called as kubectl-netplug, for "kubectl netplug"
+
+Options: --help, --version`;
+
+process.exitCode = await run(baseName(process.argv0), process.argv.slice(2));
+
+async function run(name: string, args: readonly string[]): Promise<number> {
+  switch (name) {
+    case "netplugctl":
+    case "kubectl-netplug":
+      return await (await import("./cli/program.ts")).runAsProgram(args);
+    case "netplug-ipam":
+      return await runPlugin("netplug-ipam", args);
+    default:
+      return await runPlugin("netplug", args);
+  }
+}
+
+async function runPlugin(plugin: "netplug" | "netplug-ipam", args: readonly string[]): Promise<number> {
+  if (args[0] === "--version" || args[0] === "-v") {
+    console.log(`netplug ${VERSION}`);
+    return 0;
+  }
+  const command = process.env["CNI_COMMAND"];
+  if (command !== undefined && command !== "") return await (await import("./cni/program.ts")).runAsProgram(plugin, command);
+  if (args.length === 0 || args[0] === "--help" || args[0] === "-h") {
+    console.error(ABOUT);
+    return 0;
+  }
+  console.error(`netplug: got ${JSON.stringify(args[0])}, want an option or CNI_COMMAND in the environment; see netplug --help`);
+  return 2;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
