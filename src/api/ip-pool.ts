@@ -30,7 +30,7 @@ export interface IPPoolSpec {
   readonly nodeSelector?: string;
   /** Kubernetes namespaces that use it; empty: any. @default "" */
   readonly namespaceSelector?: string;
-  /** @default ["Workload", "Tunnel"] */
+  /** @default ["Workload", "Tunnel"], or ["Workload"] with a `namespaceSelector`: tunnels have no namespace */
   readonly allowedUses?: readonly AllowedUse[];
   /** @default "Automatic" */
   readonly assignmentMode?: AssignmentMode;
@@ -64,6 +64,10 @@ export function withPoolDefaults(spec: IPPoolSpec): CompleteIPPoolSpec {
     ...complete,
     blockSize: spec.blockSize === undefined || spec.blockSize === 0 ? limits.default : spec.blockSize,
     nodeSelector: spec.nodeSelector === undefined || spec.nodeSelector === "" ? DEFAULTS.nodeSelector : spec.nodeSelector,
-    allowedUses: spec.allowedUses === undefined || spec.allowedUses.length === 0 ? DEFAULTS.allowedUses : spec.allowedUses,
+    allowedUses: spec.allowedUses === undefined || spec.allowedUses.length === 0 ? defaultUses(spec) : spec.allowedUses,
   };
+}
+
+function defaultUses(spec: IPPoolSpec): readonly AllowedUse[] {
+  return spec.namespaceSelector === undefined || spec.namespaceSelector === "" ? DEFAULTS.allowedUses : ["Workload"];
 }

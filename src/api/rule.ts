@@ -2,8 +2,11 @@
 
 export type RuleAction = "Allow" | "Deny" | "Log" | "Pass";
 
+/** Protocols that have a name. */
+export const PROTOCOL_NAMES = ["TCP", "UDP", "SCTP", "UDPLite", "ICMP", "ICMPv6"] as const;
+
 /** Name, or number 1..255. */
-export type Protocol = "TCP" | "UDP" | "SCTP" | "UDPLite" | "ICMP" | "ICMPv6" | number;
+export type Protocol = (typeof PROTOCOL_NAMES)[number] | number;
 
 export interface IcmpMatch {
   /** 0..254 */

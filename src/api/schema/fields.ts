@@ -1,0 +1,152 @@
+/** The building blocks of schemas: texts that mean something, with errors that say what was wanted. */
+
+import * as v from "valibot";
+import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
+import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { parseMac } from "../../lib/mac-address.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { PROTOCOL_NAMES, type PortMatch, type Protocol } from "../rule.ts";
+
+/** Text that `canonical` reads and writes in its one spelling; what it throws becomes the problem. */
+function textOf(canonical: (text: string) => string) {
+  return v.pipe(
+    v.string("want a text"),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      try {
+        return canonical(dataset.value);
+      } catch (error) {
+        addIssue({ message: messageOf(error) });
+        return NEVER;
+      }
+    }),
+  );
+}
+
+/** A prefix without host bits; a bare address is a host prefix. */
+export const cidr = textOf((text) => toPrefixText(parsePrefix(text)));
+
+export const address = textOf((text) => toAddressText(parseAddress(text)));
+
+/** An address with the prefix length of its subnet: host bits stay. */
+export const addressWithLength = textOf((text) => {
+  const [host = "", length, ...rest] = text.split("/");
+  const parsed = parseAddress(host);
+  if (length === undefined) return toAddressText(parsed);
+  const max = parsed.family === 4 ? 32 : 128;
+  if (rest.length > 0 || !/^(0|[1-9][0-9]{0,2})$/.test(length) || Number(length) > max) {
+    throw new SyntaxError(`got length ${JSON.stringify(length)}, want 0..${max}`);
+  }
+  return `${toAddressText(parsed)}/${length}`;
+});
+
+export const macAddress = textOf((text) => parseMac(text));
+
+/** A whole number of a range. */
+export function wholeNumber(min: number, max: number) {
+  const wanted = `want a whole number ${min}..${max}`;
+  return v.pipe(v.number(wanted), v.integer(wanted), v.minValue(min, wanted), v.maxValue(max, wanted));
+}
+
+export const boolean = v.boolean("want true or false");
+
+export const text = v.string("want a text");
+
+/** One of a few words. */
+export function oneOf<const W extends readonly string[]>(...words: W) {
+  return v.picklist(words, `want ${words.map((word) => JSON.stringify(word)).join(", ")}`);
+}
+
+export function listOf<S extends v.GenericSchema>(item: S) {
+  return v.array(item, "want a list");
+}
+
+export function listOfAtMost<S extends v.GenericSchema>(max: number, item: S) {
+  return v.pipe(v.array(item, "want a list"), v.maxLength(max, `want at most ${max} entries`));
+}
+
+export function matching(pattern: RegExp, wanted: string) {
+  return v.pipe(v.string(`want ${wanted}`), v.regex(pattern, `want ${wanted}`));
+}
+
+export const interfaceName = matching(/^[A-Za-z0-9_.-]{1,15}$/, "an interface name of 1..15 letters, digits, `_`, `.` or `-`");
+
+/** What CNI allows as the name of a network, and so may become the name of a node, profile or endpoint. */
+export const looseName = v.pipe(
+  matching(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, "letters, digits, `_`, `.` or `-`, a letter or digit first"),
+  v.maxLength(512, "want at most 512 characters"),
+);
+
+/** @see RFC 1123 section 2.1 */
+export const dnsSubdomain = v.pipe(
+  matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, "a DNS name in lower case: letters, digits, `-` and `.`"),
+  v.maxLength(253, "want at most 253 characters"),
+);
+
+export const dnsLabel = v.pipe(
+  matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "a DNS label in lower case: letters, digits and `-`"),
+  v.maxLength(63, "want at most 63 characters"),
+);
+
+const labelKey = v.pipe(
+  v.string("want a text"),
+  v.regex(
+    /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/,
+    "want a key: `name` or `dns.prefix/name`, the name of at most 63 letters, digits, `_`, `.` or `-`",
+  ),
+);
+
+const labelValue = matching(
+  /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/,
+  "a label value: at most 63 letters, digits, `_`, `.` or `-`, a letter or digit first and last",
+);
+
+export const labels = v.record(labelKey, labelValue, "want an object of texts");
+
+export const annotations = v.record(labelKey, text, "want an object of texts");
+
+/** Number, or name in any case. */
+export const protocol = v.pipe(
+  v.union([v.string(), v.number()], "want a name or a number"),
+  v.rawTransform(({ dataset, addIssue, NEVER }): Protocol => {
+    const written = String(dataset.value);
+    const name = PROTOCOL_NAMES.find((known) => known.toLowerCase() === written.toLowerCase());
+    if (name !== undefined) return name;
+    const number = toWholeNumber(written, 1, 255);
+    if (number !== undefined) return number;
+    addIssue({ message: `want ${PROTOCOL_NAMES.join(", ")} or a number 1..255` });
+    return NEVER;
+  }),
+);
+
+/** Number, range `first:last`, or name. */
+export const portMatch = v.pipe(
+  v.union([v.string(), v.number()], "want a number, a range or a name"),
+  v.rawTransform(({ dataset, addIssue, NEVER }): PortMatch => {
+    const port = toPortMatch(String(dataset.value));
+    if (port !== undefined) return port;
+    addIssue({ message: "want a number 0..65535, a range `first:last`, or a name of letters, digits, `_`, `.` and `-`" });
+    return NEVER;
+  }),
+);
+
+function toPortMatch(written: string): PortMatch | undefined {
+  if (/^-?[0-9.]+$/.test(written)) return toWholeNumber(written, 0, 65_535);
+  if (!written.includes(":")) return /^[A-Za-z0-9_.-]{1,128}$/.test(written) ? written : undefined;
+  const [first, last, ...rest] = written.split(":").map((end) => toWholeNumber(end, 0, 65_535));
+  if (first === undefined || last === undefined || rest.length > 0 || first > last) return undefined;
+  return first === last ? first : `${first}:${last}`;
+}
+
+function toWholeNumber(written: string, min: number, max: number): number | undefined {
+  if (!/^(0|[1-9][0-9]{0,9})$/.test(written)) return undefined;
+  const number = Number(written);
+  return number >= min && number <= max ? number : undefined;
+}
+
+/** Where a selector stands: only a rule's namespace selector may be `global()`. */
+export type SelectorPlace = "plain" | "namespace-of-rule";
+
+/** The text of a selector. The language is known further up, so whoever validates hands its parser in. */
+export function selector(place: SelectorPlace = "plain") {
+  return v.pipe(v.string("want a selector"), v.maxLength(1_024, "want at most 1024 characters"), v.metadata({ selector: place }));
+}

@@ -1,0 +1,37 @@
+/** What is wrong with an object, and where. */
+
+export interface Problem {
+  /** E.g. `spec.ingress[0].source.nets[1]`; empty: the object as a whole. */
+  readonly path: string;
+  /** E.g. `got 12, want 20..32`. */
+  readonly message: string;
+}
+
+/** One step into an object: a key, or the index of a list. */
+export type PathStep = string | number;
+
+/** Writes a path as people read it; keys that are no plain words stand in brackets. */
+export function toPathText(steps: readonly PathStep[]): string {
+  return steps
+    .map((step) => (typeof step === "number" ? `[${step}]` : /^[A-Za-z_][A-Za-z0-9_]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** Input that is no valid resource. */
+export class ValidationError extends Error {
+  override readonly name = "ValidationError";
+  /** All of them, in the order of the schema. */
+  readonly problems: readonly Problem[];
+
+  /** @param object what it is called, e.g. `IPPool "blue"` */
+  constructor(object: string, problems: readonly Problem[]) {
+    super(`validate ${object}: ${problems.map(toProblemText).join("; ")}`);
+    this.problems = problems;
+  }
+}
+
+/** One problem in one line. */
+export function toProblemText(problem: Problem): string {
+  return problem.path === "" ? problem.message : `${problem.path}: ${problem.message}`;
+}

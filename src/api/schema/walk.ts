@@ -1,0 +1,65 @@
+/** What a schema library cannot tell: every unknown field with the one that was meant, and every bad selector. */
+
+import * as v from "valibot";
+import { quote } from "../../lib/quote.ts";
+import { closestName } from "./closest.ts";
+import type { SelectorPlace } from "./fields.ts";
+import { type PathStep, type Problem, toPathText } from "./problem.ts";
+
+/** Says what is wrong with a selector; undefined when nothing is. */
+export type CheckSelector = (text: string, place: SelectorPlace) => string | undefined;
+
+/** Keys that JavaScript treats specially; a record with one would silently lose it. */
+const UNSAFE_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+/** Goes through a value beside its schema and collects what {@link Problem}s it finds. */
+export function walk(schema: v.GenericSchema, value: unknown, path: readonly PathStep[], checkSelector: CheckSelector): Problem[] {
+  if (isOptional(schema)) return walk(schema.wrapped, value, path, checkSelector);
+  if (typeof value === "string") return selectorProblems(schema, value, path, checkSelector);
+  if (typeof value !== "object" || value === null) return [];
+  if (isArray(schema)) {
+    return Array.isArray(value) ? value.flatMap((item, index) => walk(schema.item, item, [...path, index], checkSelector)) : [];
+  }
+  if (isRecord(schema)) {
+    return Object.keys(value)
+      .filter((key) => UNSAFE_KEYS.has(key))
+      .map((key) => ({ path: toPathText(path), message: `got key ${JSON.stringify(key)}, want another name` }));
+  }
+  if (!isObject(schema) || Array.isArray(value)) return [];
+  const { entries } = schema;
+  return Object.entries(value).flatMap(([key, child]) => {
+    const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
+    if (entry === undefined) return [unknownField([...path, key], key, Object.keys(entries))];
+    return walk(entry, child, [...path, key], checkSelector);
+  });
+}
+
+/** The problem of a field that does not exist. */
+export function unknownField(path: readonly PathStep[], key: string, known: readonly string[]): Problem {
+  const shown = quote(key);
+  const meant = closestName(key, known);
+  const hint = meant === undefined ? "no field is wanted here" : `the nearest known one is "${meant}"; known are ${known.join(", ")}`;
+  return { path: toPathText(path), message: `unknown field ${shown}: ${hint}` };
+}
+
+function selectorProblems(schema: v.GenericSchema, text: string, path: readonly PathStep[], checkSelector: CheckSelector): Problem[] {
+  const place = (v.getMetadata(schema) as { readonly selector?: SelectorPlace }).selector;
+  const message = place === undefined ? undefined : checkSelector(text, place);
+  return message === undefined ? [] : [{ path: toPathText(path), message }];
+}
+
+function isOptional(schema: v.GenericSchema): schema is v.GenericSchema & { readonly wrapped: v.GenericSchema } {
+  return schema.type === "exact_optional";
+}
+
+function isArray(schema: v.GenericSchema): schema is v.GenericSchema & { readonly item: v.GenericSchema } {
+  return schema.type === "array";
+}
+
+function isRecord(schema: v.GenericSchema): boolean {
+  return schema.type === "record";
+}
+
+function isObject(schema: v.GenericSchema): schema is v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> } {
+  return schema.type === "object";
+}

@@ -1,0 +1,167 @@
+/** Checks what people write, completely: one error lists every problem. */
+
+import * as v from "valibot";
+import { isJsonObject } from "../lib/json.ts";
+import { quote, quoteValue } from "../lib/quote.ts";
+import { withIPAMConfigurationDefaults } from "./ipam-configuration.ts";
+import { withPoolDefaults } from "./ip-pool.ts";
+import { ALL_KINDS, type AnyResource, type KindInfo, KINDS, type Specs } from "./registry.ts";
+import { API_VERSION, type Kind } from "./resource.ts";
+import { closestName } from "./schema/closest.ts";
+import { dnsLabel, dnsSubdomain, looseName } from "./schema/fields.ts";
+import { ipPoolProblems, ipPoolSpec } from "./schema/ip-pool.ts";
+import {
+  clusterInformationSpec,
+  ipamConfigurationProblems,
+  ipamConfigurationSpec,
+  ipReservationSpec,
+  nodeSpec,
+  profileProblems,
+  profileSpec,
+  tierProblems,
+  tierSpec,
+  workloadEndpointProblems,
+  workloadEndpointSpec,
+} from "./schema/kinds.ts";
+import { DROPPED_METADATA, metadataSchema } from "./schema/metadata.ts";
+import { type PathStep, type Problem, toPathText, ValidationError } from "./schema/problem.ts";
+import { type CheckSelector, walk } from "./schema/walk.ts";
+import { withTierDefaults } from "./tier.ts";
+
+/** How one kind is checked. */
+interface KindSchema<S> {
+  readonly spec: v.GenericSchema;
+  readonly name: v.GenericSchema<string, string>;
+  /** What one field says against another; asked when each field by itself is right. */
+  problems(spec: S, name: string): readonly Problem[];
+  /** What is stored for what was left out. */
+  complete(spec: S): S;
+}
+
+const none = (): readonly Problem[] => [];
+
+function asWritten<S>(spec: S): S {
+  return spec;
+}
+
+/** The schema of every kind; CRDs are generated from it. */
+export const SCHEMAS: { readonly [K in Kind]: KindSchema<Specs[K]> } = {
+  IPPool: { spec: ipPoolSpec, name: dnsSubdomain, problems: ipPoolProblems, complete: withPoolDefaults },
+  IPReservation: { spec: ipReservationSpec, name: dnsSubdomain, problems: none, complete: asWritten },
+  IPAMConfiguration: {
+    spec: ipamConfigurationSpec,
+    name: dnsSubdomain,
+    problems: ipamConfigurationProblems,
+    complete: withIPAMConfigurationDefaults,
+  },
+  ClusterInformation: { spec: clusterInformationSpec, name: dnsSubdomain, problems: none, complete: asWritten },
+  Node: { spec: nodeSpec, name: looseName, problems: none, complete: asWritten },
+  Profile: { spec: profileSpec, name: looseName, problems: profileProblems, complete: asWritten },
+  Tier: { spec: tierSpec, name: dnsLabel, problems: tierProblems, complete: withTierDefaults },
+  WorkloadEndpoint: { spec: workloadEndpointSpec, name: looseName, problems: workloadEndpointProblems, complete: asWritten },
+};
+
+export interface ValidateOptions {
+  /** The selector language lives above this folder, so its parser is handed in. */
+  readonly checkSelector: CheckSelector;
+  /** Namespace of a namespaced object that names none. @default "default" */
+  readonly namespace?: string;
+}
+
+/**
+ * Checks one object that somebody wrote and gives it in canonical form, defaults included. `null` counts as absent, `status` and
+ * what only an API server keeps are dropped.
+ *
+ * @throws {ValidationError} with every problem that it has
+ */
+export function validateResource(input: unknown, options: ValidateOptions): AnyResource {
+  const object = withoutNulls(input);
+  if (!isJsonObject(object)) throw new ValidationError("input", [{ path: "", message: `got ${quoteValue(input)}, want an object with kind` }]);
+  const info = writableKindOf(object["kind"]);
+  const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
+  const title = typeof metadata["name"] === "string" ? `${info.kind} ${quote(metadata["name"])}` : info.kind;
+
+  const schema = envelopeSchema(info.kind);
+  const problems = walk(schema, object, [], options.checkSelector);
+  const checked = v.safeParse(schema, { spec: {}, ...object });
+  problems.push(...(checked.issues ?? []).map(toProblem));
+  if (!checked.success) throw new ValidationError(title, distinct(problems));
+
+  const resource = toResource(info.kind, checked.output as Envelope, options.namespace ?? "default");
+  problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
+  if (problems.length > 0) throw new ValidationError(title, distinct(problems));
+  return resource;
+}
+
+/** The schema of a whole object of one kind. */
+export function envelopeSchema(kind: Kind) {
+  const { spec, name } = SCHEMAS[kind];
+  return v.object({
+    apiVersion: v.literal(API_VERSION, `want "${API_VERSION}"`),
+    kind: v.literal(kind),
+    metadata: metadataSchema(name),
+    spec,
+    status: v.exactOptional(v.unknown()),
+  });
+}
+
+type Envelope = v.InferOutput<ReturnType<typeof envelopeSchema>>;
+
+function toResource(kind: Kind, checked: Envelope, namespace: string): AnyResource {
+  const metadata = { ...checked.metadata };
+  for (const key of DROPPED_METADATA) delete metadata[key];
+  const placed = KINDS[kind].namespaced ? { ...metadata, namespace: metadata.namespace ?? namespace } : metadata;
+  // `never`: which of the schemas made the spec is known by kind only.
+  return { apiVersion: API_VERSION, kind, metadata: placed, spec: SCHEMAS[kind].complete(checked.spec as never) } as AnyResource;
+}
+
+/** Kinds are written exactly in a document; on the command line any spelling will do. */
+function writableKindOf(kind: unknown): KindInfo<Kind> {
+  const info = ALL_KINDS.find((known) => known.kind === kind);
+  if (info?.kind === "IPAMBlock") throw new ValidationError("IPAMBlock", [{ path: "kind", message: `got "IPAMBlock", which only the system writes` }]);
+  if (info !== undefined) return info as KindInfo<Kind>;
+  const meant = typeof kind === "string" ? closestName(kind, Object.keys(KINDS)) : undefined;
+  const hint = meant === undefined ? "" : `; the nearest known one is "${meant}"`;
+  throw new ValidationError("input", [{ path: "kind", message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want one of ${Object.keys(KINDS).join(", ")}${hint}` }]);
+}
+
+function placeProblems(info: KindInfo, { metadata }: AnyResource): readonly Problem[] {
+  const problems: Problem[] = [];
+  if (!info.namespaced && metadata.namespace !== undefined) {
+    problems.push({ path: "metadata.namespace", message: `got ${quote(metadata.namespace)}, want none: ${info.kind} has no namespace` });
+  }
+  if (info.singleton !== undefined && metadata.name !== info.singleton) {
+    problems.push({ path: "metadata.name", message: `got ${quote(metadata.name)}, want "${info.singleton}": there is only one ${info.kind}` });
+  }
+  return problems;
+}
+
+function toProblem(issue: v.BaseIssue<unknown>): Problem {
+  const steps = (issue.path ?? []).map((item): PathStep => (typeof item.key === "number" ? item.key : String(item.key)));
+  const path = toPathText(steps);
+  // An absent key is reported with its own name as the expectation.
+  if (issue.received === "undefined") return { path, message: "is missing" };
+  const wanted = issue.message.startsWith("want") ? issue.message : issue.kind === "schema" ? `want ${issue.expected ?? "another value"}` : undefined;
+  return { path, message: wanted === undefined ? issue.message : `got ${quoteValue(issue.input)}, ${wanted}` };
+}
+
+function distinct(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()];
+}
+
+const MAX_DEPTH = 64;
+const MAX_VALUES = 1_000_000;
+
+/** As Kubernetes does: a key without a value counts as absent. Aliases of YAML can make input endless, so depth and size are limited. */
+function withoutNulls(input: unknown): unknown {
+  let values = 0;
+  const visit = (value: unknown, depth: number): unknown => {
+    if (depth > MAX_DEPTH) throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_DEPTH} levels, want fewer` }]);
+    if (++values > MAX_VALUES) throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_VALUES} values, want fewer` }]);
+    if (Array.isArray(value)) return value.map((item) => visit(item, depth + 1));
+    if (!isJsonObject(value)) return value;
+    const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);
+    return Object.fromEntries(kept.map(([key, child]) => [key, visit(child, depth + 1)]));
+  };
+  return visit(input, 0);
+}
