@@ -1,0 +1,55 @@
+/** One CNI call, read and checked: what every verb works with. */
+
+import { type DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { Datastore } from "../datastore/datastore.ts";
+import type { Workload } from "../endpoint/names.ts";
+import { type Deadline } from "../lib/deadline.ts";
+import type { Log } from "../lib/log.ts";
+import type { DelegateCall, DelegatePorts } from "./delegate/mod.ts";
+import type { Host } from "./host.ts";
+import type { Ledger } from "./ledger.ts";
+import type { NetworkConfig } from "./network-config.ts";
+import type { PluginName } from "./program.ts";
+import type { CniArgs } from "./protocol/cni-args.ts";
+import type { CniEnvironment } from "./protocol/environment.ts";
+
+/** Our own address management. */
+export const OWN_IPAM = "netplug-ipam";
+
+export interface Call {
+  readonly plugin: PluginName;
+  readonly environment: CniEnvironment;
+  readonly args: CniArgs;
+  readonly config: NetworkConfig;
+  readonly datastoreConfig: DatastoreConfig;
+  readonly host: Host;
+  readonly log: Log;
+  readonly ledger: Ledger;
+  /** For the whole call, besides the policy wait. */
+  readonly deadline: Deadline;
+  /** Opened by the caller of the verb, closed by it too. */
+  readonly datastore: Datastore;
+}
+
+/** Whose attachment the call is about. */
+export function workloadOf({ environment, args }: Call): Workload {
+  return { containerID: environment.containerID, ifName: environment.ifName, pod: args.pod };
+}
+
+/** Whether addresses come from our own address management, in this process. */
+export function hasOwnIpam({ plugin, config }: Call): boolean {
+  return plugin === "netplug-ipam" || config.ipam.type === OWN_IPAM;
+}
+
+/** How the delegate that `ipam.type` names is called on behalf of this call; undefined when there is none. */
+export function delegateOf(call: Call): { readonly call: DelegateCall; readonly ports: DelegatePorts } | undefined {
+  const { type } = call.config.ipam;
+  if (type === undefined || hasOwnIpam(call)) return undefined;
+  const { processes, files, clock } = call.host;
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(call.host.env)) if (value !== undefined) environment[name] = value;
+  return {
+    call: { type, config: call.config.raw, environment, deadline: call.deadline },
+    ports: { processes, files, clock, log: call.log },
+  };
+}
