@@ -4,14 +4,7 @@ export const API_VERSION = "netplug.io/v3";
 
 /** Kinds that are stored as resources; `IPAMBlock` is kept apart because only the system writes it. */
 export type Kind =
-  | "IPPool"
-  | "IPReservation"
-  | "IPAMConfiguration"
-  | "ClusterInformation"
-  | "Node"
-  | "Profile"
-  | "Tier"
-  | "WorkloadEndpoint";
+  "IPPool" | "IPReservation" | "IPAMConfiguration" | "ClusterInformation" | "Node" | "Profile" | "Tier" | "WorkloadEndpoint";
 
 export interface Metadata {
   readonly name: string;

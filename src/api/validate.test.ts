@@ -67,12 +67,18 @@ describe("a pool", () => {
     ],
     [{ cidr: "10.0.0.0/16", vxlanMode: "always" }, 'spec.vxlanMode: got "always", want "Never", "Always", "CrossSubnet"'],
     [{ cidr: "10.0.0.0/16", nodeSelector: "a ? b" }, "spec.nodeSelector: bad selector a ? b"],
-    [{ cidr: "10.0.0.0/16", nodeSelector: "a".repeat(1025) }, `spec.nodeSelector: got "${"a".repeat(200)}…" (1025 characters), want at most 1024 characters`],
+    [
+      { cidr: "10.0.0.0/16", nodeSelector: "a".repeat(1025) },
+      `spec.nodeSelector: got "${"a".repeat(200)}…" (1025 characters), want at most 1024 characters`,
+    ],
     [
       { cidr: "10.0.0.0/16", namespaceSelector: "has(a)", allowedUses: ["Workload", "Tunnel"] },
       'spec.namespaceSelector: got one on a pool with allowedUses "Tunnel", want allowedUses ["Workload"]: tunnels have no namespace',
     ],
-    [{ cidr: "10.0.0.0/16", allowedUses: ["LoadBalancer", "Tunnel"] }, 'spec.allowedUses: got "LoadBalancer" together with another use, want it alone'],
+    [
+      { cidr: "10.0.0.0/16", allowedUses: ["LoadBalancer", "Tunnel"] },
+      'spec.allowedUses: got "LoadBalancer" together with another use, want it alone',
+    ],
   ])("%j is refused: %p", (spec, problem) => {
     expect(problemsOf(pool(spec))).toContainEqual(expect.stringContaining(problem));
   });
@@ -97,7 +103,9 @@ describe("unknown fields", () => {
   });
 
   test("are all told, together with everything else", () => {
-    const problems = problemsOf(object("IPPool", { cidr: "10.0.0.1/16", a: 1, b: 2, blockSize: "x" }, { name: "Blue", labels: { "-": "x y" } }));
+    const problems = problemsOf(
+      object("IPPool", { cidr: "10.0.0.1/16", a: 1, b: 2, blockSize: "x" }, { name: "Blue", labels: { "-": "x y" } }),
+    );
     expect(problems.map((problem) => problem.split(":")[0])).toEqual([
       "spec.a",
       "spec.b",
@@ -110,7 +118,9 @@ describe("unknown fields", () => {
   });
 
   test("cannot hide behind names that JavaScript treats specially", () => {
-    const input = JSON.parse('{"apiVersion":"netplug.io/v3","kind":"IPPool","metadata":{"name":"a","labels":{"constructor":"x"}},"spec":{"cidr":"10.0.0.0/16","__proto__":{}}}');
+    const input = JSON.parse(
+      '{"apiVersion":"netplug.io/v3","kind":"IPPool","metadata":{"name":"a","labels":{"constructor":"x"}},"spec":{"cidr":"10.0.0.0/16","__proto__":{}}}',
+    );
     expect(problemsOf(input)).toEqual([
       'metadata.labels: got key "constructor", want another name',
       expect.stringContaining("spec.__proto__: unknown field"),
@@ -124,7 +134,7 @@ describe("the envelope", () => {
     [[], "got an empty list, want an object with kind"],
     [{}, "kind: got nothing, want one of IPPool"],
     [{ kind: "IpPool" }, 'kind: got "IpPool", want one of IPPool'],
-    [{ kind: "IPAMBlock" }, "kind: got \"IPAMBlock\", which only the system writes"],
+    [{ kind: "IPAMBlock" }, 'kind: got "IPAMBlock", which only the system writes'],
     [{ kind: "Tier", apiVersion: "v1", metadata: { name: "a" } }, 'apiVersion: got "v1", want "netplug.io/v3"'],
     [{ kind: "Tier", metadata: { name: "a" } }, "apiVersion: is missing"],
     [{ kind: "Tier", apiVersion: "netplug.io/v3" }, "metadata: is missing"],
@@ -136,7 +146,12 @@ describe("the envelope", () => {
 
   test("treats a key without a value as absent and drops what an API server keeps", () => {
     const input = object("Tier", { order: null }, { name: "a", managedFields: [{}], generation: 3, labels: null });
-    expect(validate(input)).toEqual({ apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "a" }, spec: { defaultAction: "Deny" } });
+    expect(validate(input)).toEqual({
+      apiVersion: "netplug.io/v3",
+      kind: "Tier",
+      metadata: { name: "a" },
+      spec: { defaultAction: "Deny" },
+    });
   });
 
   test("puts a namespaced object without a namespace into the one given", () => {
@@ -159,7 +174,12 @@ describe("the other kinds", () => {
     [object("IPReservation", { reservedCIDRs: ["10.0.0.1", "10.0.0.0/30"] })],
     [object("IPAMConfiguration", { maxBlocksPerHost: 3 })],
     [object("ClusterInformation", { guid: "0123456789abcdef0123456789abcdef", datastoreReady: true })],
-    [object("Node", { bgp: { asNumber: "64512.1", ipv4Address: "192.0.2.7/24" }, addresses: [{ address: "192.0.2.7", type: "InternalIP" }] })],
+    [
+      object("Node", {
+        bgp: { asNumber: "64512.1", ipv4Address: "192.0.2.7/24" },
+        addresses: [{ address: "192.0.2.7", type: "InternalIP" }],
+      }),
+    ],
     [object("Node", {}, { name: "Node_1.example" })],
     [rule({ protocol: "tcp", destination: { ports: [80, "443", "8000:8080", "http"] } })],
     [rule({ source: { namespaceSelector: "global()", ports: ["http"] } })],
@@ -170,7 +190,9 @@ describe("the other kinds", () => {
   });
 
   test("are written in canonical form", () => {
-    expect(validate(object("IPReservation", { reservedCIDRs: ["10.0.0.1", "FD00::1"] })).spec).toEqual({ reservedCIDRs: ["10.0.0.1/32", "fd00::1/128"] });
+    expect(validate(object("IPReservation", { reservedCIDRs: ["10.0.0.1", "FD00::1"] })).spec).toEqual({
+      reservedCIDRs: ["10.0.0.1/32", "fd00::1/128"],
+    });
     expect(validate(rule({ protocol: "tcp", destination: { ports: ["443", "80:80", "1:2"] } })).spec).toEqual({
       ingress: [{ action: "Allow", protocol: "TCP", destination: { ports: [443, 80, "1:2"] } }],
     });

@@ -76,7 +76,8 @@ export interface ValidateOptions {
  */
 export function validateResource(input: unknown, options: ValidateOptions): AnyResource {
   const object = withoutNulls(input);
-  if (!isJsonObject(object)) throw new ValidationError("input", [{ path: "", message: `got ${quoteValue(input)}, want an object with kind` }]);
+  if (!isJsonObject(object))
+    throw new ValidationError("input", [{ path: "", message: `got ${quoteValue(input)}, want an object with kind` }]);
   const info = writableKindOf(object["kind"]);
   const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
   const title = typeof metadata["name"] === "string" ? `${info.kind} ${quote(metadata["name"])}` : info.kind;
@@ -118,11 +119,17 @@ function toResource(kind: Kind, checked: Envelope, namespace: string): AnyResour
 /** Kinds are written exactly in a document; on the command line any spelling will do. */
 function writableKindOf(kind: unknown): KindInfo<Kind> {
   const info = ALL_KINDS.find((known) => known.kind === kind);
-  if (info?.kind === "IPAMBlock") throw new ValidationError("IPAMBlock", [{ path: "kind", message: `got "IPAMBlock", which only the system writes` }]);
+  if (info?.kind === "IPAMBlock")
+    throw new ValidationError("IPAMBlock", [{ path: "kind", message: `got "IPAMBlock", which only the system writes` }]);
   if (info !== undefined) return info as KindInfo<Kind>;
   const meant = typeof kind === "string" ? closestName(kind, Object.keys(KINDS)) : undefined;
   const hint = meant === undefined ? "" : `; the nearest known one is "${meant}"`;
-  throw new ValidationError("input", [{ path: "kind", message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want one of ${Object.keys(KINDS).join(", ")}${hint}` }]);
+  throw new ValidationError("input", [
+    {
+      path: "kind",
+      message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want one of ${Object.keys(KINDS).join(", ")}${hint}`,
+    },
+  ]);
 }
 
 function placeProblems(info: KindInfo, { metadata }: AnyResource): readonly Problem[] {
@@ -131,7 +138,10 @@ function placeProblems(info: KindInfo, { metadata }: AnyResource): readonly Prob
     problems.push({ path: "metadata.namespace", message: `got ${quote(metadata.namespace)}, want none: ${info.kind} has no namespace` });
   }
   if (info.singleton !== undefined && metadata.name !== info.singleton) {
-    problems.push({ path: "metadata.name", message: `got ${quote(metadata.name)}, want "${info.singleton}": there is only one ${info.kind}` });
+    problems.push({
+      path: "metadata.name",
+      message: `got ${quote(metadata.name)}, want "${info.singleton}": there is only one ${info.kind}`,
+    });
   }
   return problems;
 }
@@ -141,7 +151,11 @@ function toProblem(issue: v.BaseIssue<unknown>): Problem {
   const path = toPathText(steps);
   // An absent key is reported with its own name as the expectation.
   if (issue.received === "undefined") return { path, message: "is missing" };
-  const wanted = issue.message.startsWith("want") ? issue.message : issue.kind === "schema" ? `want ${issue.expected ?? "another value"}` : undefined;
+  const wanted = issue.message.startsWith("want")
+    ? issue.message
+    : issue.kind === "schema"
+      ? `want ${issue.expected ?? "another value"}`
+      : undefined;
   return { path, message: wanted === undefined ? issue.message : `got ${quoteValue(issue.input)}, ${wanted}` };
 }
 
@@ -157,7 +171,8 @@ function withoutNulls(input: unknown): unknown {
   let values = 0;
   const visit = (value: unknown, depth: number): unknown => {
     if (depth > MAX_DEPTH) throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_DEPTH} levels, want fewer` }]);
-    if (++values > MAX_VALUES) throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_VALUES} values, want fewer` }]);
+    if (++values > MAX_VALUES)
+      throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_VALUES} values, want fewer` }]);
     if (Array.isArray(value)) return value.map((item) => visit(item, depth + 1));
     if (!isJsonObject(value)) return value;
     const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);

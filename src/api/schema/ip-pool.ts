@@ -53,5 +53,6 @@ function addUseProblems(pool: CompleteIPPoolSpec, add: (field: keyof IPPoolSpec,
   if (pool.vxlanMode !== "Never") add("vxlanMode", `got "${pool.vxlanMode}" on a pool for load balancers, want "Never"`);
   if (pool.ipipMode !== "Never") add("ipipMode", `got "${pool.ipipMode}" on a pool for load balancers, want "Never"`);
   if (pool.disableBGPExport) add("disableBGPExport", "got true on a pool for load balancers, want false");
-  if (pool.nodeSelector !== "all()") add("nodeSelector", `got ${JSON.stringify(pool.nodeSelector)} on a pool for load balancers, want "all()"`);
+  if (pool.nodeSelector !== "all()")
+    add("nodeSelector", `got ${JSON.stringify(pool.nodeSelector)} on a pool for load balancers, want "all()"`);
 }

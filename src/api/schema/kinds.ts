@@ -50,7 +50,10 @@ export const clusterInformationSpec = v.object({
   datastoreFrozen: v.exactOptional(boolean),
 });
 
-const asNumber = v.union([wholeNumber(1, 4_294_967_295), v.pipe(v.string(), v.regex(/^[0-9]{1,5}\.[0-9]{1,5}$/))], "want 1..4294967295 or `high.low`");
+const asNumber = v.union(
+  [wholeNumber(1, 4_294_967_295), v.pipe(v.string(), v.regex(/^[0-9]{1,5}\.[0-9]{1,5}$/))],
+  "want 1..4294967295 or `high.low`",
+);
 
 export const nodeSpec = v.object({
   bgp: v.exactOptional(
@@ -138,14 +141,16 @@ export const workloadEndpointSpec = v.object({
 
 export function workloadEndpointProblems(spec: WorkloadEndpointSpec): readonly Problem[] {
   const problems: Problem[] = [];
-  if (spec.orchestrator === "k8s" && spec.pod === undefined) problems.push({ path: "spec.pod", message: `is missing; orchestrator "k8s" needs it` });
+  if (spec.orchestrator === "k8s" && spec.pod === undefined)
+    problems.push({ path: "spec.pod", message: `is missing; orchestrator "k8s" needs it` });
   if (spec.orchestrator === "cni" && spec.containerID === undefined) {
     problems.push({ path: "spec.containerID", message: `is missing; orchestrator "cni" needs it` });
   }
   for (const [index, network] of (spec.ipNetworks ?? []).entries()) {
     const prefix = parsePrefix(network);
     const width = prefix.family === 4 ? 32 : 128;
-    if (prefix.length !== width) problems.push({ path: `spec.ipNetworks[${index}]`, message: `got "${network}", want a single address (/${width})` });
+    if (prefix.length !== width)
+      problems.push({ path: `spec.ipNetworks[${index}]`, message: `got "${network}", want a single address (/${width})` });
   }
   return problems;
 }

@@ -13,7 +13,9 @@ export type PathStep = string | number;
 /** Writes a path as people read it; keys that are no plain words stand in brackets. */
 export function toPathText(steps: readonly PathStep[]): string {
   return steps
-    .map((step) => (typeof step === "number" ? `[${step}]` : /^[A-Za-z_][A-Za-z0-9_]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
+    .map((step) =>
+      typeof step === "number" ? `[${step}]` : /^[A-Za-z_][A-Za-z0-9_]*$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`,
+    )
     .join("")
     .replace(/^\./, "");
 }

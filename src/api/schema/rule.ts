@@ -42,7 +42,9 @@ export const ruleSchema = v.object({
   http: v.exactOptional(
     v.object({
       methods: v.exactOptional(listOfAtMost(MAX_HTTP_ENTRIES, matching(/^[A-Z]+$/, "an HTTP method in capitals"))),
-      paths: v.exactOptional(listOfAtMost(MAX_HTTP_ENTRIES, v.object({ exact: v.exactOptional(httpPath), prefix: v.exactOptional(httpPath) }))),
+      paths: v.exactOptional(
+        listOfAtMost(MAX_HTTP_ENTRIES, v.object({ exact: v.exactOptional(httpPath), prefix: v.exactOptional(httpPath) })),
+      ),
     }),
   ),
   metadata: v.exactOptional(v.object({ annotations: v.exactOptional(annotations) })),
@@ -91,7 +93,8 @@ function checkFamilies(rule: Rule, report: Report): void {
         const prefix = parsePrefix(net);
         seen ??= prefix.family;
         if (prefix.family !== seen) report([side, field, index], `got "${net}", want IPv${seen} as in the rest of the rule`);
-        if (field === "notNets" && prefix.length === 0) report([side, field, index], `got "${net}", want less than everything: the rule could never match`);
+        if (field === "notNets" && prefix.length === 0)
+          report([side, field, index], `got "${net}", want less than everything: the rule could never match`);
       }
     }
   }
@@ -106,7 +109,10 @@ function checkEntity(rule: Rule, side: "source" | "destination", direction: Dire
     const ports = entity[field] ?? [];
     const onlyNames = ports.every((port) => typeof port === "string" && !port.includes(":"));
     if (ports.length === 0 || PORT_PROTOCOLS.has(rule.protocol) || (onlyNames && rule.protocol === undefined)) continue;
-    report([side, field], `got ports with ${rule.protocol === undefined ? "no protocol" : `protocol "${rule.protocol}"`}, want TCP, UDP, SCTP or UDPLite`);
+    report(
+      [side, field],
+      `got ports with ${rule.protocol === undefined ? "no protocol" : `protocol "${rule.protocol}"`}, want TCP, UDP, SCTP or UDPLite`,
+    );
   }
   if (entity.services !== undefined) checkServices(entity, side, direction, report);
 }
@@ -114,16 +120,17 @@ function checkEntity(rule: Rule, side: "source" | "destination", direction: Dire
 function checkServices(entity: EntityRule, side: "source" | "destination", direction: Direction, report: Report): void {
   const allowed = direction === "egress" ? "destination" : "source";
   if (side !== allowed) report([side, "services"], `got services in the ${side} of an ${direction} rule, want them in its ${allowed}`);
-  const others = (["nets", "notNets", "selector", "notSelector", "namespaceSelector", "serviceAccounts", "ports", "notPorts"] as const).filter(
-    (field) => entity[field] !== undefined,
-  );
+  const others = (
+    ["nets", "notNets", "selector", "notSelector", "namespaceSelector", "serviceAccounts", "ports", "notPorts"] as const
+  ).filter((field) => entity[field] !== undefined);
   if (others.length > 0) report([side, "services"], `got services together with ${others.join(", ")}, want services alone`);
 }
 
 function checkHttp(rule: Rule, report: Report): void {
   if (rule.http === undefined) return;
   if (rule.action !== "Allow") report(["http"], `got one with action "${rule.action}", want action "Allow"`);
-  if (rule.protocol !== undefined && rule.protocol !== "TCP" && rule.protocol !== 6) report(["http"], `got one with protocol "${rule.protocol}", want "TCP"`);
+  if (rule.protocol !== undefined && rule.protocol !== "TCP" && rule.protocol !== 6)
+    report(["http"], `got one with protocol "${rule.protocol}", want "TCP"`);
   for (const [index, path] of (rule.http.paths ?? []).entries()) {
     if ((path.exact === undefined) === (path.prefix === undefined)) report(["http", "paths", index], "want exactly one of exact, prefix");
   }

@@ -74,11 +74,38 @@ describe("parseSelector()", () => {
   });
 
   test("never throws anything but a SelectorError, whatever the text", () => {
-    const pieces = fc.constantFrom("a", "has(", "all()", "(", ")", "!", "&&", "||", "==", "!=", " in ", "{", "}", ",", '"x"', "'", '"', " ", "é", "\n");
+    const pieces = fc.constantFrom(
+      "a",
+      "has(",
+      "all()",
+      "(",
+      ")",
+      "!",
+      "&&",
+      "||",
+      "==",
+      "!=",
+      " in ",
+      "{",
+      "}",
+      ",",
+      '"x"',
+      "'",
+      '"',
+      " ",
+      "é",
+      "\n",
+    );
     fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.array(pieces, { maxLength: 30 }).map((parts) => parts.join(""))), (text) => {
-        tryParseSelector(text);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(pieces, { maxLength: 30 }).map((parts) => parts.join("")),
+        ),
+        (text) => {
+          tryParseSelector(text);
+        },
+      ),
       { seed, numRuns: 3_000 },
     );
   });
