@@ -1,0 +1,90 @@
+/** Comparing an attachment's link with what it should be: CHECK, and an ADD that is repeated. */
+
+import { type Address, equalAddresses, toAddressText } from "../../lib/ip/address.ts";
+import { equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
+import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
+import type { Link } from "../../linux/netlink/link.ts";
+import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
+import { getRoute, listRoutes, type Route, toRoute } from "../../linux/netlink/route.ts";
+import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
+import { findLink, isPair } from "./find.ts";
+import { familiesOf, gatewayRoutesOf, nextHopOf } from "./program.ts";
+import type { LinkSession } from "./session.ts";
+
+/** What an inspection requires. MTU, queues and the pod's MAC are never: others may change them. */
+export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes">;
+
+/**
+ * Looks at both sides. Changes nothing, and reads the host's routes one by one, never all.
+ *
+ * @param wanted of a CHECK: what is ours and stands in `prevResult`
+ * @returns one sentence per fault, the pod's side first; empty when the link is complete
+ * @throws {KernelError}
+ */
+export function inspectLink(session: LinkSession, wanted: WantedLink): readonly string[] {
+  const pod = findLink(session.pod, { name: wanted.podName });
+  const host = findLink(session.host, { name: wanted.hostName });
+  return [...inspectPodSide(session, wanted, pod), ...inspectHostSide(session.host, wanted, host), ...inspectPair(wanted, host, pod)];
+}
+
+function inspectPair(wanted: WantedLink, host: Link | undefined, pod: Link | undefined): readonly string[] {
+  if (host === undefined || pod === undefined || isPair(host, pod)) return [];
+  return [`interface ${quote(wanted.podName)} in the pod: its other end is not ${quote(wanted.hostName)}`];
+}
+
+function inspectPodSide({ pod, netns }: LinkSession, wanted: WantedLink, link: Link | undefined): readonly string[] {
+  const name = `interface ${quote(wanted.podName)} in the pod`;
+  if (link === undefined) return [`${name}: missing in network namespace ${quote(netns.path)}`];
+  return [
+    ...(link.isUp ? [] : [`${name}: down`]),
+    ...missingAddresses(pod, wanted.addresses, link).map((address) => `${name}: address ${quote(toAddressText(address))} is missing`),
+    ...missingRoutes(pod, wanted, link).map((route) => `${name}: route ${quote(toPrefixText(route))} is missing`),
+    ...missingNeighbours(pod, wanted, link).map((address) => `${name}: permanent neighbour ${quote(toAddressText(address))} is missing`),
+  ];
+}
+
+function inspectHostSide(host: RouteSocket, wanted: WantedLink, link: Link | undefined): readonly string[] {
+  const name = `interface ${quote(wanted.hostName)} on the host`;
+  if (link === undefined) return [`${name}: missing`];
+  return [
+    ...(link.alias === wanted.alias ? [] : [`${name}: got alias ${quote(link.alias ?? "")}, want ${quote(wanted.alias)}`]),
+    ...(link.isUp ? [] : [`${name}: down`]),
+    ...(link.mac === HOST_MAC ? [] : [`${name}: got MAC address ${link.mac}, want ${HOST_MAC}`]),
+    ...wanted.addresses.filter((address) => !hasHostRoute(host, address, link)).map((address) => `${name}: route ${quote(toAddressText(address))} is missing`),
+  ];
+}
+
+function missingAddresses(pod: RouteSocket, wanted: readonly Address[], link: Link): readonly Address[] {
+  const actual = pod.dump(listAddresses(link.index)).map(toLinkAddress);
+  return wanted.filter((address) => !actual.some((one) => one?.index === link.index && !one.isTentative && equalAddresses(one.address, address)));
+}
+
+function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Prefix[] {
+  const viaNextHop = gatewayRoutesOf(wanted);
+  const families = ([4, 6] as const).filter((family) => viaNextHop.some((route) => route.family === family));
+  const actual = families.flatMap((family) => pod.dump(listRoutes(family)).map(toRoute));
+  return viaNextHop.filter((route) => !actual.some((one) => one !== undefined && isRouteVia(one, route, link)));
+}
+
+function isRouteVia(route: Route, destination: Prefix, link: Link): boolean {
+  const isSame = route.table === RT_TABLE_MAIN && route.index === link.index && equalPrefixes(route.destination, destination);
+  return isSame && route.gateway !== undefined && equalAddresses(route.gateway, nextHopOf(destination.family));
+}
+
+function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Address[] {
+  const actual = pod.dump(listNeighbours()).map(toNeighbour);
+  return familiesOf(wanted)
+    .map(nextHopOf)
+    .filter((nextHop) => !actual.some((one) => one?.index === link.index && one.isPermanent && one.mac === HOST_MAC && equalAddresses(one.address, nextHop)));
+}
+
+/** By asking for the way to the address: the node may have thousands of routes. */
+function hasHostRoute(host: RouteSocket, address: Address, link: Link): boolean {
+  const [outcome] = host.transact([getRoute(address)]);
+  const reply = outcome?.replies[0];
+  const route = reply === undefined ? undefined : toRoute(reply);
+  return route?.index === link.index && equalPrefixes(route.destination, toHostPrefix(address));
+}

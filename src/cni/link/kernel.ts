@@ -1,0 +1,29 @@
+/** What a link needs from the kernel: the seam at which tests make each step fail. */
+
+import { NetlinkSocket, type RouteSocket } from "../../linux/netlink/socket.ts";
+import { inNetns, isOwnNetns, type Netns, openNetns } from "../../linux/netns.ts";
+import { type SysctlWrite, writeSysctl } from "../../linux/sysctl.ts";
+
+/** The kernel, in the network namespace that the process is in ("the host's") and in the pods'. All synchronous. */
+export interface Kernel {
+  /** @returns undefined when nothing is there @throws {NetplugError} badNetns */
+  openNetns(path: string): Netns | undefined;
+  /** Whether it is the host's. */
+  isHostNetns(netns: Netns): boolean;
+  /** A socket that stays bound to `netns`; without it, to the host's. @throws {KernelError} */
+  openRouteSocket(netns?: Netns): RouteSocket;
+  /** Makes all settings in order. @throws {KernelError} */
+  writeSysctls(settings: readonly SysctlWrite[], netns?: Netns): void;
+}
+
+/** The real one. */
+export const linuxKernel: Kernel = {
+  openNetns,
+  isHostNetns: isOwnNetns,
+  openRouteSocket: (netns) => (netns === undefined ? NetlinkSocket.open() : inNetns(netns, () => NetlinkSocket.open())),
+  writeSysctls(settings, netns) {
+    const writeAll = (): void => settings.forEach(writeSysctl);
+    if (netns === undefined) writeAll();
+    else if (settings.length > 0) inNetns(netns, writeAll);
+  },
+};

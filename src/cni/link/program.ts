@@ -1,0 +1,101 @@
+/**
+ * What a {@link PodLink} asks of the kernel, as plain requests.
+ *
+ * Why the routes are arranged so: the pod has its addresses as /32 and /128, so no neighbour is "on the link", and all its traffic
+ * goes to the host. Its next hop is link-local, the same in every pod; the MAC of it stands as a permanent neighbour, so nothing
+ * waits for an answer, and a host without default route (whose kernel would not answer for 169.254.1.1) works too. On the host each
+ * address is a route to its veth, so pods reach each other through the host's routing, where policy is applied.
+ */
+
+import { type Address, type Family, parseAddress } from "../../lib/ip/address.ts";
+import { equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { parseMac } from "../../lib/mac-address.ts";
+import { addAddress } from "../../linux/netlink/address.ts";
+import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
+import { getLink, type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
+import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
+import type { NetlinkRequest } from "../../linux/netlink/request.ts";
+import { addRoute } from "../../linux/netlink/route.ts";
+import type { SysctlWrite } from "../../linux/sysctl.ts";
+import { HOST_MAC, NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "../../endpoint/pod-link.ts";
+
+/** `fe80::…/64`. */
+const LINK_LOCAL_LENGTH = 64;
+
+/** Our link-local address of a family, which is the pod's next hop. */
+export function nextHopOf(family: Family): Address {
+  return parseAddress(family === 4 ? NEXT_HOP_V4 : NEXT_HOP_V6);
+}
+
+/** The families that the pod has. */
+export function familiesOf({ addresses }: Pick<PodLink, "addresses">): readonly Family[] {
+  return ([4, 6] as const).filter((family) => addresses.some((address) => address.family === family));
+}
+
+/** Routes of the pod via our next hop, each once; the next hop itself is reached by the link route. */
+export function gatewayRoutesOf({ routes }: Pick<PodLink, "routes">): readonly Prefix[] {
+  const byText = new Map(routes.map((route) => [toPrefixText(route), route]));
+  return [...byText.values()].filter((route) => !equalPrefixes(route, toHostPrefix(nextHopOf(route.family))));
+}
+
+/** Settings of the host side; before it is up, so that its link-local address is usable at once. */
+export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">): readonly SysctlWrite[] {
+  const { hostName } = link;
+  const families = familiesOf(link);
+  const v4: readonly SysctlWrite[] = [
+    { path: `ipv4/conf/${hostName}/route_localnet`, value: "1" },
+    { path: `ipv4/neigh/${hostName}/proxy_delay`, value: "0", isOptional: true },
+    { path: `ipv4/conf/${hostName}/proxy_arp`, value: "1" },
+    { path: `ipv4/conf/${hostName}/forwarding`, value: "1" },
+  ];
+  const v6: readonly SysctlWrite[] = [
+    { path: `ipv6/conf/${hostName}/accept_dad`, value: "0" },
+    { path: `ipv6/conf/${hostName}/disable_ipv6`, value: "0" },
+    { path: `ipv6/conf/${hostName}/proxy_ndp`, value: "1" },
+    { path: `ipv6/conf/${hostName}/forwarding`, value: "1" },
+  ];
+  return [
+    ...(families.includes(4) ? v4 : []),
+    ...(families.includes(6) ? v6 : []),
+    { path: `ipv6/conf/${hostName}/accept_ra`, value: "0", isOptional: true },
+  ];
+}
+
+/** Settings inside the pod; before the interface is up and before it gets IPv6 addresses. */
+export function podSettings(link: Pick<PodLink, "podName" | "addresses" | "allowIpForwarding">): readonly SysctlWrite[] {
+  const families = familiesOf(link);
+  const forwarding = link.allowIpForwarding ? "1" : "0";
+  const v6: readonly SysctlWrite[] = [
+    { path: "ipv6/conf/all/disable_ipv6", value: "0" },
+    { path: "ipv6/conf/default/disable_ipv6", value: "0" },
+    { path: "ipv6/conf/lo/disable_ipv6", value: "0" },
+    { path: `ipv6/conf/${link.podName}/accept_dad`, value: "0" },
+    { path: "ipv6/conf/all/forwarding", value: forwarding },
+  ];
+  return [...(families.includes(4) ? [{ path: "ipv4/ip_forward", value: forwarding }] : []), ...(families.includes(6) ? v6 : [])];
+}
+
+/** Everything inside the pod, in the only order in which the kernel takes it. */
+export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
+  const hostMac = parseMac(HOST_MAC);
+  const nextHops = familiesOf(link).map(nextHopOf);
+  return [
+    setLinkUp(LOOPBACK_IFINDEX, "lo"),
+    setLinkUp(index, link.podName),
+    ...link.addresses.map((address) => addAddress({ index, address })),
+    ...nextHops.map((nextHop) => setPermanentNeighbour(index, nextHop, hostMac)),
+    // The IPv6 next hop is link-local and reachable without a route.
+    ...nextHops.filter(({ family }) => family === 4).map((nextHop) => addRoute({ destination: toHostPrefix(nextHop), index })),
+    ...gatewayRoutesOf(link).map((destination) => addRoute({ destination, index, gateway: nextHopOf(destination.family) })),
+  ];
+}
+
+/** Takes up the host side, and reads it back at the end. */
+export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
+  return [
+    setLinkUp(index, link.hostName),
+    ...(familiesOf(link).includes(6) ? [addAddress({ index, address: nextHopOf(6), length: LINK_LOCAL_LENGTH, scope: "link" })] : []),
+    ...link.addresses.map((address) => addRoute({ destination: toHostPrefix(address), index })),
+    getLink({ index }),
+  ];
+}

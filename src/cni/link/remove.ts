@@ -1,0 +1,84 @@
+/** Taking a link away: DEL, GC, and the way back of a failed ADD. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { ENODEV } from "../../linux/errno.ts";
+import { deleteLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
+import type { RouteSocket } from "../../linux/netlink/socket.ts";
+import type { Netns } from "../../linux/netns.ts";
+import { type AliasParts, parseAlias } from "./alias.ts";
+import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** An interface of ours that is on this host. */
+export interface LinkOnHost extends AliasParts {
+  readonly hostName: string;
+  readonly alias: string;
+}
+
+/**
+ * Deletes the attachment's pair, and with it all addresses and routes over it. Blocks for as long as the kernel needs, some
+ * milliseconds; what else takes time is better started before.
+ *
+ * @param netnsPath `CNI_NETNS`; undefined, or of a namespace that is gone: the host side alone tells
+ * @returns whether there was something to delete
+ * @throws {KernelError}
+ */
+export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
+  using netns = netnsPath === undefined ? undefined : openIfThere(kernel, netnsPath);
+  return removeHostSide(kernel, names, netns);
+}
+
+/** As {@link removeLink}, with the namespace open. */
+export function removeHostSide(kernel: Kernel, names: LinkNames, netns: Netns | undefined): boolean {
+  using host = kernel.openRouteSocket();
+  const link = findOwnHostSide(kernel, host, names, netns);
+  if (link === undefined) return false;
+  const [outcome] = host.transact([deleteLink(link.index, link.name)]);
+  if (outcome?.error === undefined) return true;
+  // Its namespace may have ended meanwhile, and taken it along.
+  if (outcome.error.errno === ENODEV) return false;
+  throw outcome.error;
+}
+
+/** Every link of a network on this host, for GC. */
+export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
+  using host = kernel.openRouteSocket();
+  return host
+    .dump(listLinks())
+    .map(toLink)
+    .flatMap(({ name, alias }) => {
+      const parts = alias === undefined ? undefined : parseAlias(alias);
+      return alias === undefined || parts?.network !== network ? [] : [{ ...parts, hostName: name, alias }];
+    });
+}
+
+/**
+ * By its name, when the alias is ours; by the pod side, when the name is another (a DEL without the pod's name); by the alias
+ * alone. An interface without alias is what an ADD left that was ended between creating it and naming its owner.
+ */
+function findOwnHostSide(kernel: Kernel, host: RouteSocket, names: LinkNames, netns: Netns | undefined): Link | undefined {
+  const byName = findLink(host, { name: names.hostName });
+  if (byName?.alias === names.alias) return byName;
+  const pod = netns === undefined ? undefined : findPodSide(kernel, names, netns);
+  if (byName?.alias === undefined && byName?.kind === "veth") {
+    const isAnotherPods = netns !== undefined && (pod === undefined || !isPair(byName, pod));
+    if (!isAnotherPods) return byName;
+  }
+  const byPeer = pod?.peer === undefined ? undefined : findLink(host, { index: pod.peer });
+  return byPeer?.alias === names.alias ? byPeer : findLinkByAlias(host, names.alias);
+}
+
+function findPodSide(kernel: Kernel, names: LinkNames, netns: Netns): Link | undefined {
+  using pod = kernel.openRouteSocket(netns);
+  return findLink(pod, { name: names.podName });
+}
+
+/** What is no namespace (any more) has no interfaces either. */
+function openIfThere(kernel: Kernel, path: string): Netns | undefined {
+  try {
+    return kernel.openNetns(path);
+  } catch (cause) {
+    if (cause instanceof NetplugError && cause.kind === "badNetns") return undefined;
+    throw cause;
+  }
+}

@@ -1,0 +1,104 @@
+/** Carrying out a {@link PodLink}: create, program, verify. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { toAddressText } from "../../lib/ip/address.ts";
+import { equalPrefixes, toHostPrefix } from "../../lib/ip/prefix.ts";
+import { parseMac } from "../../lib/mac-address.ts";
+import type { UndoStack } from "../../lib/undo-stack.ts";
+import { EEXIST } from "../../linux/errno.ts";
+import { KernelError } from "../../linux/kernel-error.ts";
+import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
+import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
+import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
+import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
+import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
+import { findLink } from "./find.ts";
+import { hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
+import { removeHostSide } from "./remove.ts";
+import { findExisting, type LinkSession } from "./session.ts";
+
+/**
+ * Creates the pair and programs both sides; what bears its names already is replaced, unless that is somebody else's. Synchronous.
+ *
+ * All of it hangs on the pair: the kernel drops addresses, routes, neighbours and settings with it, so deleting the pair is the
+ * whole way back. What stays is the pod's own: `lo` up, and its namespace's forwarding.
+ *
+ * @throws {KernelError} what `undo` was given then has to run
+ */
+export function setUpLink(session: LinkSession, link: PodLink, undo: UndoStack): void {
+  const { kernel, netns, host, pod } = session;
+  undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => void removeHostSide(kernel, link, netns) });
+  const created = createOrReplacePair(session, link);
+  // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
+  // name that was there before.
+  execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
+  kernel.writeSysctls(hostSettings(link));
+  kernel.writeSysctls(podSettings(link), netns);
+  programHost(host, link, created);
+  execute(pod, podRequests(link, created.peer));
+}
+
+/** The host side as created, with the index of the pod side. */
+type CreatedLink = Link & { readonly peer: Ifindex };
+
+/** Tries first and looks afterwards: the names are nearly always free. */
+function createOrReplacePair(session: LinkSession, link: PodLink): CreatedLink {
+  try {
+    return createPair(session, link);
+  } catch (cause) {
+    if (!(cause instanceof KernelError) || cause.errno !== EEXIST) throw cause;
+    const inTheWay = findExisting(session)?.host;
+    if (inTheWay !== undefined) execute(session.host, [deleteLink(inTheWay.index, inTheWay.name)]);
+    return createPair(session, link);
+  }
+}
+
+function createPair({ host, netns }: LinkSession, link: PodLink): CreatedLink {
+  const request = createVeth({
+    name: link.hostName,
+    mtu: link.mtu,
+    mac: parseMac(HOST_MAC),
+    queues: link.queues,
+    peerName: link.podName,
+    peerMac: parseMac(link.podMac),
+    peerNetns: netns.fd.number,
+  });
+  const [, [reply] = []] = execute(host, [request, getLink({ name: link.hostName })]);
+  const created = reply === undefined ? undefined : toLink(reply);
+  if (created?.peer === undefined) throw new NetplugError("internal", `create veth ${quote(link.hostName)}: the kernel does not show it`);
+  return { ...created, peer: created.peer };
+}
+
+function programHost(host: RouteSocket, link: PodLink, created: Link): void {
+  const requests = hostRequests(link, created.index);
+  const outcomes = host.transact(requests);
+  const error = outcomes.find((outcome) => outcome.error !== undefined)?.error;
+  if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, link, error) : error;
+  const reply = outcomes.at(-1)?.replies[0];
+  verifyMac(host, link, reply === undefined ? undefined : toLink(reply));
+}
+
+/** systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one. */
+function verifyMac(host: RouteSocket, link: PodLink, shown: Link | undefined): void {
+  if (shown === undefined || shown.mac === HOST_MAC) return;
+  const [, [reply] = []] = execute(host, [setLinkMac(shown.index, link.hostName, parseMac(HOST_MAC)), getLink({ index: shown.index })]);
+  const mac = reply === undefined ? undefined : toLink(reply).mac;
+  if (mac !== HOST_MAC) throw new NetplugError("kernelRefused", `set MAC address of ${quote(link.hostName)}: got ${mac}, want ${HOST_MAC}`);
+}
+
+/** Says which interface has the route that is in the way. */
+function withOwner(host: RouteSocket, link: PodLink, error: KernelError): KernelError {
+  for (const address of link.addresses) {
+    const destination = toHostPrefix(address);
+    const inTheWay = host
+      .dump(listRoutes(address.family))
+      .map(toRoute)
+      .find((route) => route?.table === RT_TABLE_MAIN && equalPrefixes(route.destination, destination) && findLink(host, { name: link.hostName })?.index !== route.index);
+    if (inTheWay === undefined) continue;
+    const owner = inTheWay.index === undefined ? undefined : findLink(host, { index: inTheWay.index });
+    const reason = owner === undefined ? "another route to it exists; delete it" : `interface ${quote(owner.name)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(address)} there`;
+    return new KernelError({ operation: error.operation, object: error.object, errno: error.errno, reason });
+  }
+  return error;
+}

@@ -1,0 +1,215 @@
+/** A socket to rtnetlink: requests in batches, answers and refusals by request, dumps. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
+import { Fd } from "../fd.ts";
+import { check, KernelError } from "../kernel-error.ts";
+import { lastErrno, libc } from "../libc.ts";
+import { decodeAttributes, decodeMessages, encodeMessages, HEADER_BYTES, type NetlinkMessage, readI32, readText } from "./codec.ts";
+import {
+  NETLINK_CAP_ACK,
+  NETLINK_EXT_ACK,
+  NETLINK_GET_STRICT_CHK,
+  NETLINK_ROUTE,
+  NLM_F_ACK,
+  NLM_F_ACK_TLVS,
+  NLM_F_CAPPED,
+  NLM_F_DUMP,
+  NLM_F_DUMP_INTR,
+  NLM_F_REQUEST,
+  NLMSG_DONE,
+  NLMSG_ERROR,
+  NLMSG_NOOP,
+  NLMSGERR_ATTR_MSG,
+} from "./constants.ts";
+import type { NetlinkRequest } from "./request.ts";
+
+/** What became of one request. */
+export interface Outcome {
+  /** What the kernel sent for it, acknowledgements left out. */
+  readonly replies: readonly NetlinkMessage[];
+  /** Why it was refused; undefined when it was carried out. */
+  readonly error: KernelError | undefined;
+}
+
+/** What speaks rtnetlink in one network namespace. */
+export interface RouteSocket extends Disposable {
+  /**
+   * Sends all requests at once. The kernel carries them out in order, and goes on behind one that it refuses.
+   *
+   * @returns one outcome per request
+   */
+  transact(requests: readonly NetlinkRequest[]): readonly Outcome[];
+  /** All objects of a kind. @throws {KernelError} */
+  dump(request: NetlinkRequest): readonly NetlinkMessage[];
+}
+
+const AF_NETLINK = 16;
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0o2000000;
+const SOL_SOCKET = 1;
+const SO_RCVTIMEO = 20;
+const SOL_NETLINK = 270;
+const MSG_TRUNC = 0x20;
+
+/** The kernel answers before `send` returns; only a defect makes anybody wait this long. */
+const ANSWER_TIMEOUT_SECONDS = 5n;
+/** The kernel fills datagrams of a dump up to 32 KiB. */
+const DATAGRAM_BYTES = 32 * 1024;
+/** In one `send`: the answers of so many fit the receive buffer that a socket has by default. */
+const MAX_BATCH = 64;
+const MAX_DUMP_ATTEMPTS = 10;
+/** `sizeof(struct nlmsgerr)`. */
+const ERROR_BYTES = 4 + HEADER_BYTES;
+
+/** A socket stays bound to the namespace in which it was opened. Synchronous, and for one thread. */
+export class NetlinkSocket implements RouteSocket {
+  readonly #fd: Fd;
+  readonly #datagram = new Uint8Array(DATAGRAM_BYTES);
+  #sequence = 0;
+
+  private constructor(fd: Fd) {
+    this.#fd = fd;
+  }
+
+  /** @throws {KernelError} */
+  static open(): NetlinkSocket {
+    const fd = new Fd(check(libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), "open socket", "rtnetlink"));
+    const on = new Uint8Array(new Int32Array([1]).buffer);
+    // Each is an improvement only (its kernel is 4.12 to 4.20): without it errors have no text, and dumps are filtered by us alone.
+    for (const option of [NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK]) {
+      libc().setsockopt(fd.number, SOL_NETLINK, option, on, on.length);
+    }
+    const timeout = new Uint8Array(new BigInt64Array([ANSWER_TIMEOUT_SECONDS, 0n]).buffer);
+    check(libc().setsockopt(fd.number, SOL_SOCKET, SO_RCVTIMEO, timeout, timeout.length), "set timeout of socket", "rtnetlink");
+    return new NetlinkSocket(fd);
+  }
+
+  [Symbol.dispose](): void {
+    this.#fd[Symbol.dispose]();
+  }
+
+  transact(requests: readonly NetlinkRequest[]): readonly Outcome[] {
+    const outcomes: Outcome[] = [];
+    for (let start = 0; start < requests.length; start += MAX_BATCH) {
+      outcomes.push(...this.#transactBatch(requests.slice(start, start + MAX_BATCH)));
+    }
+    return outcomes;
+  }
+
+  dump(request: NetlinkRequest): readonly NetlinkMessage[] {
+    for (let attempt = 1; ; attempt++) {
+      const { messages, wasInterrupted } = this.#dumpOnce(request);
+      if (!wasInterrupted) return messages;
+      if (attempt === MAX_DUMP_ATTEMPTS) {
+        throw new NetplugError("tryAgainLater", `${request.operation}: the kernel's list changed during each of ${attempt} readings`);
+      }
+    }
+  }
+
+  /**
+   * Only the last request asks for an acknowledgement: requests are carried out in order, and a refusal is answered unasked. So
+   * when the last answer is there, all are; one that did not fit the receive buffer is an `ENOBUFS`, not silence.
+   */
+  #transactBatch(requests: readonly NetlinkRequest[]): Outcome[] {
+    const first = this.#nextSequence(requests.length);
+    const last = requests.length - 1;
+    this.#send(
+      requests.map(({ type, flags, payload }, index) => ({
+        type,
+        flags: flags | NLM_F_REQUEST | (index === last ? NLM_F_ACK : 0),
+        sequence: first + index,
+        payload,
+      })),
+    );
+    const outcomes = requests.map(() => ({ replies: [] as NetlinkMessage[], error: undefined as KernelError | undefined }));
+    for (let isAnswered = false; !isAnswered; ) {
+      for (const message of this.#receive()) {
+        const index = message.sequence - first;
+        const request = requests[index];
+        const outcome = outcomes[index];
+        if (request === undefined || outcome === undefined || message.type === NLMSG_NOOP) continue;
+        if (message.type === NLMSG_ERROR) {
+          outcome.error = toError(request, message);
+          isAnswered ||= index === last;
+        } else {
+          outcome.replies.push(message);
+        }
+      }
+    }
+    return outcomes;
+  }
+
+  #dumpOnce(request: NetlinkRequest): { messages: NetlinkMessage[]; wasInterrupted: boolean } {
+    const { type, flags, payload } = request;
+    const sequence = this.#nextSequence(1);
+    this.#send([{ type, flags: flags | NLM_F_REQUEST | NLM_F_DUMP, sequence, payload }]);
+    const messages: NetlinkMessage[] = [];
+    let wasInterrupted = false;
+    for (;;) {
+      for (const message of this.#receive()) {
+        if (message.sequence !== sequence) continue;
+        wasInterrupted ||= (message.flags & NLM_F_DUMP_INTR) !== 0;
+        if (message.type === NLMSG_ERROR || message.type === NLMSG_DONE) {
+          const error = message.payload.length === 0 ? undefined : toError(request, message);
+          if (error !== undefined) throw error;
+          return { messages, wasInterrupted };
+        }
+        if (message.type !== NLMSG_NOOP) messages.push(message);
+      }
+    }
+  }
+
+  #nextSequence(count: number): number {
+    // Starts again long before 32 bits are over; a stale answer to the same number is out of the question by then.
+    if (this.#sequence > 0x7fff_0000) this.#sequence = 0;
+    const first = this.#sequence + 1;
+    this.#sequence += count;
+    return first;
+  }
+
+  #send(messages: Parameters<typeof encodeMessages>[0]): void {
+    const bytes = encodeMessages(messages);
+    let sent = libc().send(this.#fd.number, bytes, bytes.length, 0);
+    while (sent < 0 && lastErrno() === EINTR) sent = libc().send(this.#fd.number, bytes, bytes.length, 0);
+    check(sent, "send to", "rtnetlink");
+  }
+
+  #receive(): NetlinkMessage[] {
+    for (;;) {
+      const length = libc().recv(this.#fd.number, this.#datagram, DATAGRAM_BYTES, MSG_TRUNC);
+      if (length < 0) {
+        const errno = lastErrno();
+        if (errno === EINTR) continue;
+        const reason = errno === EAGAIN ? "no answer in time" : errno === ENOBUFS ? "answers were lost" : undefined;
+        throw new KernelError({ operation: "receive from", object: "rtnetlink", errno, reason });
+      }
+      if (length > DATAGRAM_BYTES) {
+        throw new NetplugError("internal", `receive from "rtnetlink": got a datagram of ${length} bytes, want ${DATAGRAM_BYTES} or less`);
+      }
+      return decodeMessages(this.#datagram.subarray(0, length));
+    }
+  }
+}
+
+/**
+ * All outcomes' replies, when nothing was refused.
+ *
+ * @throws {KernelError} the first refusal
+ */
+export function execute(socket: RouteSocket, requests: readonly NetlinkRequest[]): readonly (readonly NetlinkMessage[])[] {
+  return socket.transact(requests).map(({ replies, error }) => {
+    if (error !== undefined) throw error;
+    return replies;
+  });
+}
+
+/** `struct nlmsgerr`: the negative number, the request's header, and, when flagged, attributes. `NLMSG_DONE` has the number only. */
+function toError({ operation, object }: NetlinkRequest, { flags, payload }: NetlinkMessage): KernelError | undefined {
+  const errno = -readI32(payload);
+  if (errno === 0) return undefined;
+  const hasText = (flags & NLM_F_ACK_TLVS) !== 0 && (flags & NLM_F_CAPPED) !== 0;
+  const text = hasText ? decodeAttributes(payload, ERROR_BYTES).get(NLMSGERR_ATTR_MSG) : undefined;
+  return new KernelError({ operation, object, errno, reason: text === undefined ? undefined : `the kernel says ${quote(readText(text))}` });
+}

@@ -1,0 +1,47 @@
+/** Kernel settings under `/proc/sys/net`: always those of the network namespace that the thread is in. */
+
+import { EINTR, ENOENT } from "./errno.ts";
+import { Fd } from "./fd.ts";
+import { check, KernelError } from "./kernel-error.ts";
+import { lastErrno, libc, toCString } from "./libc.ts";
+import { O_CLOEXEC, O_RDONLY, O_WRONLY } from "./open-flags.ts";
+
+/** One setting to make. */
+export interface SysctlWrite {
+  /** Below `/proc/sys/net`, with slashes because interface names may hold dots: `ipv4/conf/npg82111e10a96/proxy_arp`. */
+  readonly path: string;
+  readonly value: string;
+  /** Whether a kernel without this setting will do. @default false */
+  readonly isOptional?: boolean;
+}
+
+const FOLDER = "/proc/sys/net/";
+
+/** @throws {KernelError} also when it does not exist, unless it is optional */
+export function writeSysctl({ path, value, isOptional = false }: SysctlWrite): void {
+  const number = libc().open(toCString(FOLDER + path), O_WRONLY | O_CLOEXEC, 0);
+  if (number < 0) {
+    const errno = lastErrno();
+    if (isOptional && errno === ENOENT) return;
+    throw new KernelError({ operation: "open setting", object: path, errno });
+  }
+  using fd = new Fd(number);
+  const bytes = Buffer.from(value);
+  let written = libc().write(fd.number, bytes, bytes.length);
+  while (written < 0 && lastErrno() === EINTR) written = libc().write(fd.number, bytes, bytes.length);
+  check(written, "write setting", path);
+}
+
+/** Value without its line end. @returns undefined when the kernel has no such setting @throws {KernelError} */
+export function readSysctl(path: string): string | undefined {
+  const number = libc().open(toCString(FOLDER + path), O_RDONLY | O_CLOEXEC, 0);
+  if (number < 0) {
+    const errno = lastErrno();
+    if (errno === ENOENT) return undefined;
+    throw new KernelError({ operation: "open setting", object: path, errno });
+  }
+  using fd = new Fd(number);
+  const bytes = new Uint8Array(4096);
+  const length = check(libc().read(fd.number, bytes, bytes.length), "read setting", path);
+  return new TextDecoder().decode(bytes.subarray(0, length)).trimEnd();
+}
