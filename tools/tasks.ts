@@ -13,6 +13,12 @@ interface Task {
 }
 
 const TASKS: Readonly<Record<string, Task>> = {
+  demo: {
+    summary: "the main job for real: etcd, two pods, traffic, and nothing left behind",
+    needsRoot: true,
+    tools: ["etcd", "etcdctl", "ip", "ping"],
+    run: async (args) => (await import("./demo/main.ts")).runDemo(args),
+  },
   test: {
     summary: "the whole suite, or the parts named (unit, kernel, …)",
     needsRoot: false,

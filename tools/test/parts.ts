@@ -31,6 +31,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     testTimeoutMs: 20_000,
     timeoutMs: 10 * MINUTE,
   },
+  { name: "log", folders: ["test/log"], needsRoot: false, tools: [], needsBuild: false, testTimeoutMs: 30_000, timeoutMs: 5 * MINUTE },
   {
     name: "kernel",
     folders: ["test/kernel"],
