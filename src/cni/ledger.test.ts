@@ -87,12 +87,25 @@ test("a span that is still open counts up to now", () => {
 });
 
 function logTo(lines: string[]): Log {
-  return createLog({ clock: { now: () => Date.UTC(2026, 0, 2) }, level: "INFO", sinks: [jsonSink((line) => lines.push(line))], fields: { containerID: "abc" } });
+  return createLog({
+    clock: { now: () => Date.UTC(2026, 0, 2) },
+    level: "INFO",
+    sinks: [jsonSink((line) => lines.push(line))],
+    fields: { containerID: "abc" },
+  });
 }
 
 test("what is written is read back, among whatever else stands in the log", () => {
   const clock = handClock(4.5);
-  const lines: string[] = ["", "no json", '{"msg":"other"}', '{"msg":"ledger","verb":"ADD"', '{"msg":"ledger"}', '{"a":"\\"msg\\":\\"ledger\\""}', "null"];
+  const lines: string[] = [
+    "",
+    "no json",
+    '{"msg":"other"}',
+    '{"msg":"ledger","verb":"ADD"',
+    '{"msg":"ledger"}',
+    '{"a":"\\"msg\\":\\"ledger\\""}',
+    "null",
+  ];
   const ledger = startLedger(clock, 0);
   ledger.time("kernel", () => clock.to(6.1234567));
   ledger.write(logTo(lines), OUTCOME);

@@ -116,7 +116,11 @@ export function startLedger(clock: Pick<Clock, "monotonic">, processStart: numbe
     },
     entry(outcome) {
       const now = clock.monotonic();
-      return { ...outcome, totalMs: round(now - processStart), phases: [...phases].map(([name, phase]) => toLedgerPhase(name, phase, now)) };
+      return {
+        ...outcome,
+        totalMs: round(now - processStart),
+        phases: [...phases].map(([name, phase]) => toLedgerPhase(name, phase, now)),
+      };
     },
     write: (log, outcome) => log.info(LEDGER_MESSAGE, toLedgerFields(ledger.entry(outcome))),
   };

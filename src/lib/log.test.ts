@@ -67,7 +67,10 @@ test("a secret does not get in as message, as field or in a list", () => {
 
 test("an object that came past the type checker is not written out", () => {
   const { log, lines } = collect("INFO");
-  log.info("m", { pod: { spec: { deep: "hidden" }, plain: "hidden", size: 3 } as unknown as Record<string, number>, none: null as unknown as string });
+  log.info("m", {
+    pod: { spec: { deep: "hidden" }, plain: "hidden", size: 3 } as unknown as Record<string, number>,
+    none: null as unknown as string,
+  });
   expect(lines[0]).not.toContain("hidden");
 });
 

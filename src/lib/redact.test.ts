@@ -44,7 +44,19 @@ test.each([
 });
 
 test("names of secrets are known, and names of the files that hold them are none", () => {
-  for (const name of ["etcd_password", "etcdPassword", "token", "bearerToken", "kubeconfig", "KUBECONFIG", "kubeconfigPath", "clientKeyData", "raw", "stdin", "config"]) {
+  for (const name of [
+    "etcd_password",
+    "etcdPassword",
+    "token",
+    "bearerToken",
+    "kubeconfig",
+    "KUBECONFIG",
+    "kubeconfigPath",
+    "clientKeyData",
+    "raw",
+    "stdin",
+    "config",
+  ]) {
     expect(isSecretName(name)).toBe(true);
   }
   for (const name of ["etcd_key_file", "tokenFile", "containerID", "name", "configName", "path", "key", "environmentName"]) {
@@ -60,7 +72,14 @@ test("a long text is cut, also in the middle of a secret", () => {
 });
 
 test("no text takes long, however it is built", () => {
-  for (const text of ["{".repeat(1e6), "password".repeat(1e5), `://${"a".repeat(1e6)}`, '"password":"'.repeat(1e5), "eyJ.".repeat(1e5), "-----BEGIN A-----".repeat(1e5)]) {
+  for (const text of [
+    "{".repeat(1e6),
+    "password".repeat(1e5),
+    `://${"a".repeat(1e6)}`,
+    '"password":"'.repeat(1e5),
+    "eyJ.".repeat(1e5),
+    "-----BEGIN A-----".repeat(1e5),
+  ]) {
     const start = performance.now();
     redactText(text);
     expect(performance.now() - start).toBeLessThan(100);

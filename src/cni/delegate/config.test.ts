@@ -44,7 +44,8 @@ test.each(["ADD", "CHECK"] as const)("a pod-CIDR word fails %s with code 107, wh
   };
   expect(refused({ subnet: "USEPODCIDR" })).toMatchObject({
     code: 107,
-    message: 'resolve "ipam.subnet": got "USEPODCIDR", which needs the Kubernetes datastore to know the node\'s pod CIDR; write the CIDR itself',
+    message:
+      'resolve "ipam.subnet": got "USEPODCIDR", which needs the Kubernetes datastore to know the node\'s pod CIDR; write the CIDR itself',
   });
   expect(refused({ ranges: [[{ subnet: "10.0.0.0/24" }], [{ subnet: "usePodCidrIPv6" }]] })).toMatchObject({
     code: 107,
@@ -60,7 +61,16 @@ test.each(["DEL", "GC", "STATUS"] as const)("%s puts any subnet in the place of 
 });
 
 test("what has not the shape of ranges is left for host-local to complain about", () => {
-  for (const ipam of [undefined, null, "text", [], { ranges: "text" }, { ranges: ["text", [null, 1]] }, { subnet: 7 }, { subnet: "constructor" }]) {
+  for (const ipam of [
+    undefined,
+    null,
+    "text",
+    [],
+    { ranges: "text" },
+    { ranges: ["text", [null, 1]] },
+    { subnet: 7 },
+    { subnet: "constructor" },
+  ]) {
     expect(toDelegateConfig("ADD", "host-local", network(ipam))).toEqual(network(ipam));
   }
 });

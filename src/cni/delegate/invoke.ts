@@ -25,7 +25,7 @@ export interface DelegateCall {
   /** The network config as it came, see `NetworkConfig.raw`; what the delegate must not see is taken out here. */
   readonly config: Readonly<Record<string, unknown>>;
   /** Our whole environment; the delegate gets it with another `CNI_COMMAND`. */
-  readonly environment: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** For all runs of this call together, besides the DEL after a failed ADD. */
   readonly deadline: Deadline;
 }
@@ -83,11 +83,16 @@ export async function invoke(
  * Our environment with another verb. `CNI_ARGS` is as free as ours: plugins made with the CNI project's library refuse empty pieces,
  * and keys that they do not know unless `IgnoreUnknown` stands among them.
  */
-function toDelegateEnvironment(verb: DelegateVerb, environment: Readonly<Record<string, string>>): Record<string, string> {
-  const args = (environment["CNI_ARGS"] ?? "").split(";").filter((piece) => piece !== "");
-  if (args.length === 0) return { ...environment, CNI_COMMAND: verb };
-  const isSaid = args.some((piece) => piece.startsWith("IgnoreUnknown="));
-  return { ...environment, CNI_COMMAND: verb, CNI_ARGS: (isSaid ? args : ["IgnoreUnknown=1", ...args]).join(";") };
+function toDelegateEnvironment(verb: DelegateVerb, ours: DelegateCall["environment"]): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(ours)) if (value !== undefined) environment[name] = value;
+  environment["CNI_COMMAND"] = verb;
+  const args = (ours["CNI_ARGS"] ?? "").split(";").filter((piece) => piece !== "");
+  if (args.length > 0) {
+    const isSaid = args.some((piece) => piece.startsWith("IgnoreUnknown="));
+    environment["CNI_ARGS"] = (isSaid ? args : ["IgnoreUnknown=1", ...args]).join(";");
+  }
+  return environment;
 }
 
 function toAnswer(what: string, { status, stdout, stderr }: ProcessResult, log: Log): DelegateAnswer {

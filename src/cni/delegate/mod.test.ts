@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../lib/clock.ts";
+import { delegateCall, failureOf, delegatePorts as ports } from "../../../test/support/delegate.ts";
 import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { createLog } from "../../lib/log.ts";
-import type { LogRecord } from "../../lib/log.ts";
-import type { Clock, ProcessRequest, Processes } from "../../lib/ports.ts";
+import type { Clock, Processes } from "../../lib/ports.ts";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "./mod.ts";
-import type { DelegateCall, DelegatePorts } from "./mod.ts";
+import type { DelegateCall } from "./mod.ts";
 
-const PLUGIN_FOLDER = "/usr/lib/cni";
 let folder: string;
 
 beforeAll(() => {
@@ -19,42 +16,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs children for real; the product's own adapter has its own tests. */
-const processes: Processes = {
-  async run({ command, env, stdin = "", timeoutMs }: ProcessRequest) {
-    const child = Bun.spawn([command], { env, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" });
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
-    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    clearTimeout(timer);
-    if (child.signalCode === "SIGKILL") throw new NetplugError("tryAgainLater", `run "${command}": not done within ${timeoutMs} ms`);
-    return { status, stdout, stderr };
-  },
-};
-
-const isExecutableFile = (path: string): boolean => existsSync(path) && statSync(path).isFile() && (statSync(path).mode & 0o111) !== 0;
-
-function ports(overrides: Partial<DelegatePorts> = {}): DelegatePorts & { records: LogRecord[] } {
-  const records: LogRecord[] = [];
-  const log = createLog({ clock: systemClock, level: "DEBUG", sinks: [{ write: (record) => records.push(record) }] });
-  return { processes, files: { isExecutableFile }, clock: systemClock, log, records, ...overrides };
-}
-
 function call(type: string, config: Record<string, unknown> = {}, options: { cniPath?: string; timeoutMs?: number } = {}): DelegateCall {
-  return {
-    type,
-    config: { cniVersion: "1.0.0", name: "net", type: "netplug", ...config },
-    environment: {
-      PATH: "/usr/bin:/bin",
-      CNI_COMMAND: "ADD",
-      CNI_CONTAINERID: "container-1",
-      CNI_NETNS: "/var/run/netns/none",
-      CNI_IFNAME: "eth0",
-      CNI_PATH: options.cniPath ?? folder,
-      // As a runtime may write it: host-local refuses both the trailing ";" and the key that it does not know.
-      CNI_ARGS: "K8S_POD_NAME=web;",
-    },
-    deadline: startDeadline(systemClock, options.timeoutMs ?? 10_000),
-  };
+  return delegateCall(type, config, { cniPath: folder, ...options });
 }
 
 /** A delegate made of shell; `$CALLS` is a file with one line for each verb that it was called with. */
@@ -64,74 +27,7 @@ function script(name: string, body: string): { type: string; calls: () => string
   return { type: name, calls: () => (existsSync(calls) ? readFileSync(calls, "utf8").trim().split("\n") : []) };
 }
 
-async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
-  const thrown = await operation.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(thrown instanceof NetplugError)) throw new Error(`want a NetplugError, got ${String(thrown)}`);
-  return thrown;
-}
-
 const RESULT = '{"cniVersion":"1.0.0","ips":[{"address":"10.0.0.2/24"}]}';
-
-describe("host-local of the CNI project", () => {
-  const ipam = (dataDir: string): Record<string, unknown> => ({
-    ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.7.0.0/24", gateway: "10.7.0.2" }], [{ subnet: "fd07::/120" }]] },
-  });
-  const reserved = (dataDir: string): string[] => readdirSync(join(dataDir, "net")).filter((name) => !/lock|last_/.test(name)).toSorted();
-
-  test("gives an address of each range, ignoring the range's gateway, and takes them back", async () => {
-    const dataDir = join(folder, "hl-plain");
-    const attachment = call("host-local", ipam(dataDir), { cniPath: PLUGIN_FOLDER });
-    const result = await delegateAdd(attachment, ports());
-    expect(result.cniVersion).toBe("1.0.0");
-    // 10.7.0.2 would be skipped if host-local had seen it as gateway.
-    expect(result.document["ips"]).toMatchObject([{ address: "10.7.0.2/24" }, { address: "fd07::2/120" }]);
-    await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult: result.document } }, ports());
-    expect(reserved(dataDir)).toEqual(["10.7.0.2", "fd07::2"]);
-    await delegateDel(attachment, ports());
-    await delegateDel(attachment, ports());
-    expect(reserved(dataDir)).toEqual([]);
-  });
-
-  test("is called in the highest version that both know when it does not know the config's", async () => {
-    const dataDir = join(folder, "hl-version");
-    const supported = Bun.spawnSync([join(PLUGIN_FOLDER, "host-local")], { env: { CNI_COMMAND: "VERSION" }, stdin: new Blob(["{}"]) }).stdout.toString();
-    const highest = (JSON.parse(supported) as { supportedVersions: string[] }).supportedVersions.toSorted().at(-1) ?? "";
-    const attachment = call("host-local", { ...ipam(dataDir), cniVersion: "1.1.0" }, { cniPath: PLUGIN_FOLDER });
-    expect((await delegateAdd(attachment, ports())).cniVersion).toBe(highest);
-    await delegateDel(attachment, ports());
-    expect(reserved(dataDir)).toEqual([]);
-    await delegateStatus(attachment, ports());
-    await delegateGc(attachment, ports());
-  });
-
-  test("refuses with its own code and message, and keeps nothing of an ADD that it could do only in half", async () => {
-    const dataDir = join(folder, "hl-full");
-    const config = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.8.0.0/30" }], [{ subnet: "10.9.0.0/30" }]] } };
-    const first = call("host-local", config, { cniPath: PLUGIN_FOLDER });
-    await delegateAdd(first, ports());
-    const second = { ...first, environment: { ...first.environment, CNI_CONTAINERID: "container-2" } };
-    const failure = await failureOf(delegateAdd(second, ports()));
-    expect(failure.code).toBe(111);
-    expect(failure.message).toMatch(/^ADD by delegate "host-local" failed: .*no IP addresses available in range set/);
-    expect(failure.details).toMatch(/^code 999: /);
-    expect(reserved(dataDir)).toEqual(["10.8.0.2", "10.9.0.2"]);
-  });
-
-  test("releases without knowing the node's pod CIDR", async () => {
-    const dataDir = join(folder, "hl-words");
-    const attachment = call("host-local", ipam(dataDir), { cniPath: PLUGIN_FOLDER });
-    await delegateAdd(attachment, ports());
-    const words = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "USEPODCIDRIPV6" }]] } };
-    const failure = await failureOf(delegateAdd(call("host-local", words, { cniPath: PLUGIN_FOLDER }), ports()));
-    expect(failure.code).toBe(107);
-    expect(reserved(dataDir)).toHaveLength(2);
-    await delegateDel(call("host-local", words, { cniPath: PLUGIN_FOLDER }), ports());
-    expect(reserved(dataDir)).toEqual([]);
-  });
-});
 
 describe("finding a delegate", () => {
   test("takes the first executable file of the name along CNI_PATH", async () => {
@@ -177,7 +73,12 @@ test("a delegate gets our environment with its own verb and CNI_ARGS that it can
 
 describe("a delegate that fails an ADD gets a DEL", () => {
   test.each([
-    ["code", `[ $CNI_COMMAND = DEL ] || { echo '{"code":7,"msg":"bad range","details":"of mine"}'; exit 1; }`, 'failed: bad range', "code 7: bad range; of mine"],
+    [
+      "code",
+      `[ $CNI_COMMAND = DEL ] || { echo '{"code":7,"msg":"bad range","details":"of mine"}'; exit 1; }`,
+      "failed: bad range",
+      "code 7: bad range; of mine",
+    ],
     ["code-zero-exit", `[ $CNI_COMMAND = DEL ] || echo '{"code":102,"msg":"gone"}'`, "failed: gone", "code 102: gone"],
     ["stderr", "[ $CNI_COMMAND = DEL ] || { echo oops >&2; exit 3; }", "failed: exit status 3, oops", "exit status 3, oops"],
     ["silent", "[ $CNI_COMMAND = DEL ] || exit 3", "exit status 3, and no word why", "exit status 3, and no word why"],
@@ -239,7 +140,10 @@ describe("a delegate that does not know a verb", () => {
   });
 
   test("STATUS of a delegate that is not installed is code 50", async () => {
-    expect(await failureOf(delegateStatus(call("not-there"), ports()))).toMatchObject({ code: 50, message: expect.stringContaining("find delegate") });
+    expect(await failureOf(delegateStatus(call("not-there"), ports()))).toMatchObject({
+      code: 50,
+      message: expect.stringContaining("find delegate"),
+    });
   });
 
   test("GC that fails for another reason is a failure", async () => {
@@ -267,7 +171,9 @@ describe("a delegate that does not know a verb", () => {
 });
 
 describe("an executable that is being written", () => {
-  const busy = new NetplugError("ioFailure", 'start "/x": text file busy', { cause: Object.assign(new Error("spawn"), { code: "ETXTBSY" }) });
+  const busy = new NetplugError("ioFailure", 'start "/x": text file busy', {
+    cause: Object.assign(new Error("spawn"), { code: "ETXTBSY" }),
+  });
 
   /** A clock whose sleeps take no time, and remembers them. */
   function sleepless(): Clock & { slept: number[] } {

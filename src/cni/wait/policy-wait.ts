@@ -1,0 +1,100 @@
+/** Holding a pod back until the node agent says that its policy is programmed. */
+
+import { findStatusMismatch, toStatusFileName } from "../../endpoint/status-file.ts";
+import type { EndpointIdentity } from "../../endpoint/status-file.ts";
+import type { Workload } from "../../endpoint/names.ts";
+import { toDurationText } from "../../lib/deadline.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Clock, Files } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
+
+/** Calls back after every change inside a folder. @returns undefined when the folder is not there or cannot be watched */
+export type PolicyWatch = (folder: string, onChange: () => void) => Disposable | undefined;
+
+export interface PolicyWaitPorts {
+  readonly watchDirectory: PolicyWatch;
+  readonly files: Pick<Files, "readText">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface PolicyWaitOptions {
+  /** `endpoint_status_dir`. */
+  readonly folder: string;
+  /** `policy_setup_timeout_seconds`; 0: no wait. */
+  readonly timeoutMs: number;
+  /** What a timeout means: let the pod start unprotected, or fail. */
+  readonly action: "start" | "fail";
+}
+
+/**
+ * Milliseconds between looks that nothing asked for. They find what a watch cannot see: a folder that appears, or was deleted and made
+ * again, and events that were lost.
+ */
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Waits until the endpoint's status file says what was just set up; a file that says anything else counts as absent.
+ *
+ * @returns whether policy was programmed in time; false only with action `start`, after a warning in the log
+ * @throws NetplugError policyNotReady with action `fail`
+ */
+export async function waitForPolicy(
+  workload: Workload,
+  wanted: EndpointIdentity,
+  options: PolicyWaitOptions,
+  ports: PolicyWaitPorts,
+): Promise<boolean> {
+  if (options.timeoutMs === 0) return true;
+  const path = `${options.folder}/${toStatusFileName(workload)}`;
+  const end = ports.clock.monotonic() + options.timeoutMs;
+  for (;;) {
+    const remainingMs = end - ports.clock.monotonic();
+    const missing = await lookAndWait(path, wanted, Math.min(LOOK_EVERY_MS, Math.max(0, remainingMs)), options.folder, ports);
+    if (missing === undefined) return true;
+    if (remainingMs > 0) continue;
+    const message = `wait for policy: not programmed within ${toDurationText(options.timeoutMs)}: ${quote(path)}: ${missing}`;
+    if (options.action === "fail") throw new NetplugError("policyNotReady", `${message}; is the node agent running`);
+    ports.log.warning(`${message}; the pod starts without it`);
+    return false;
+  }
+}
+
+/**
+ * Looks, and again after each change, for at most `ms`. The watch begins before the first look, so that nothing falls between; it is made
+ * anew each time, because a watch on a folder that was deleted hears nothing any more.
+ *
+ * @returns undefined as soon as the file says what is wanted, else what was wrong with it last
+ */
+async function lookAndWait(
+  path: string,
+  wanted: EndpointIdentity,
+  ms: number,
+  folder: string,
+  ports: PolicyWaitPorts,
+): Promise<string | undefined> {
+  let changed = Promise.withResolvers<"changed">();
+  using _ = ports.watchDirectory(folder, () => changed.resolve("changed"));
+  const ended = new AbortController();
+  const over = ports.clock.sleep(ms, ended.signal).catch(() => {});
+  try {
+    for (;;) {
+      const missing = look(path, wanted, ports.files);
+      if (missing === undefined) return undefined;
+      if ((await Promise.race([changed.promise, over])) !== "changed") return missing;
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    ended.abort();
+  }
+}
+
+function look(path: string, wanted: EndpointIdentity, files: Pick<Files, "readText">): string | undefined {
+  try {
+    const content = files.readText(path);
+    return content === undefined ? "it does not exist" : findStatusMismatch(content, wanted);
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+}

@@ -1,0 +1,71 @@
+/** Readiness gates: URLs that must answer before a pod's network is set up. */
+
+import type { Deadline } from "../../lib/deadline.ts";
+import { toDurationText } from "../../lib/deadline.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
+import { redactText } from "../../lib/redact.ts";
+
+/** One GET that follows redirects, uses no proxy whatever the environment says, and reads no body. */
+export type GateFetch = (url: string, signal: AbortSignal) => Promise<{ readonly status: number }>;
+
+export interface GatePorts {
+  readonly fetch: GateFetch;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Milliseconds for all gates together. */
+const TOTAL_MS = 30_000;
+
+/** Milliseconds for one try. */
+const TRY_MS = 5_000;
+
+/** Milliseconds between an answer and the next try: short at first, since most gates are open or open soon. */
+const PAUSES_MS = { first: 100, last: 1_000 } as const;
+
+/**
+ * Waits until every gate has answered 2xx or 3xx: all at the same time, the first try at once.
+ *
+ * @param signal ends the wait with its own reason, e.g. because the ADD has failed elsewhere
+ * @throws NetplugError tryAgainLater after 30 s or at the deadline, naming each gate that was not ready and what it said last
+ */
+export async function waitForGates(gates: readonly string[], deadline: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<void> {
+  const limit = deadline.within(TOTAL_MS);
+  const allowedMs = limit.remainingMs();
+  const failures = await Promise.all(gates.map((gate) => waitForGate(gate, limit, ports, signal)));
+  const notReady = failures.filter((failure) => failure !== undefined);
+  if (notReady.length === 0) return;
+  throw new NetplugError(
+    "tryAgainLater",
+    `wait for readiness gates: not ready within ${toDurationText(allowedMs)}: ${notReady.join("; ")}`,
+  );
+}
+
+/** @returns undefined when the gate is ready, else its URL and last answer */
+async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
+  const url = quote(redactText(gate));
+  let last = "no answer yet";
+  for (let pauseMs: number = PAUSES_MS.first; ; pauseMs = Math.min(2 * pauseMs, PAUSES_MS.last)) {
+    const answer = await probe(gate, limit, ports, signal);
+    if (answer === undefined) return undefined;
+    last = answer;
+    if (limit.remainingMs() <= pauseMs) return `${url} (${last})`;
+    ports.log.debug("readiness gate is not ready", { gate: redactText(gate), answer });
+    await ports.clock.sleep(pauseMs, signal);
+  }
+}
+
+/** @returns undefined when the gate is ready, else what it said */
+async function probe(gate: string, limit: Deadline, { fetch }: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
+  try {
+    const options = signal === undefined ? { limitMs: TRY_MS } : { limitMs: TRY_MS, signal };
+    const { status } = await limit.wait("an answer", (ended) => fetch(gate, ended), options);
+    return status >= 200 && status < 400 ? undefined : `status ${status}`;
+  } catch (thrown) {
+    signal?.throwIfAborted();
+    return thrown instanceof NetplugError ? "no answer" : redactText(messageOf(thrown));
+  }
+}

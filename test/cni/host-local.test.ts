@@ -1,0 +1,83 @@
+/** Delegation to the real `host-local` of the CNI project. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "../../src/cni/delegate/mod.ts";
+import type { DelegateCall } from "../../src/cni/delegate/mod.ts";
+import { delegateCall, failureOf, delegatePorts as ports } from "../support/delegate.ts";
+
+const PLUGIN_FOLDER = "/usr/lib/cni";
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-host-local-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function call(type: string, config: Record<string, unknown>): DelegateCall {
+  return delegateCall(type, config, { cniPath: PLUGIN_FOLDER });
+}
+
+const ipam = (dataDir: string): Record<string, unknown> => ({
+  ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.7.0.0/24", gateway: "10.7.0.2" }], [{ subnet: "fd07::/120" }]] },
+});
+const reserved = (dataDir: string): string[] =>
+  readdirSync(join(dataDir, "net"))
+    .filter((name) => !/lock|last_/.test(name))
+    .toSorted();
+
+test("gives an address of each range, ignoring the range's gateway, and takes them back", async () => {
+  const dataDir = join(folder, "hl-plain");
+  const attachment = call("host-local", ipam(dataDir));
+  const result = await delegateAdd(attachment, ports());
+  expect(result.cniVersion).toBe("1.0.0");
+  // 10.7.0.2 would be skipped if host-local had seen it as gateway.
+  expect(result.document["ips"]).toMatchObject([{ address: "10.7.0.2/24" }, { address: "fd07::2/120" }]);
+  await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult: result.document } }, ports());
+  expect(reserved(dataDir)).toEqual(["10.7.0.2", "fd07::2"]);
+  await delegateDel(attachment, ports());
+  await delegateDel(attachment, ports());
+  expect(reserved(dataDir)).toEqual([]);
+});
+
+test("is called in the highest version that both know when it does not know the config's", async () => {
+  const dataDir = join(folder, "hl-version");
+  const supported = Bun.spawnSync([join(PLUGIN_FOLDER, "host-local")], {
+    env: { CNI_COMMAND: "VERSION" },
+    stdin: new Blob(["{}"]),
+  }).stdout.toString();
+  const highest = (JSON.parse(supported) as { supportedVersions: string[] }).supportedVersions.toSorted().at(-1) ?? "";
+  const attachment = call("host-local", { ...ipam(dataDir), cniVersion: "1.1.0" });
+  expect((await delegateAdd(attachment, ports())).cniVersion).toBe(highest);
+  await delegateDel(attachment, ports());
+  expect(reserved(dataDir)).toEqual([]);
+  await delegateStatus(attachment, ports());
+  await delegateGc(attachment, ports());
+});
+
+test("refuses with its own code and message, and keeps nothing of an ADD that it could do only in half", async () => {
+  const dataDir = join(folder, "hl-full");
+  const config = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "10.8.0.0/30" }], [{ subnet: "10.9.0.0/30" }]] } };
+  const first = call("host-local", config);
+  await delegateAdd(first, ports());
+  const second = { ...first, environment: { ...first.environment, CNI_CONTAINERID: "container-2" } };
+  const failure = await failureOf(delegateAdd(second, ports()));
+  expect(failure.code).toBe(111);
+  expect(failure.message).toMatch(/^ADD by delegate "host-local" failed: .*no IP addresses available in range set/);
+  expect(failure.details).toMatch(/^code 999: /);
+  expect(reserved(dataDir)).toEqual(["10.8.0.2", "10.9.0.2"]);
+});
+
+test("releases without knowing the node's pod CIDR", async () => {
+  const dataDir = join(folder, "hl-words");
+  const attachment = call("host-local", ipam(dataDir));
+  await delegateAdd(attachment, ports());
+  const words = { ipam: { type: "host-local", dataDir, ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "USEPODCIDRIPV6" }]] } };
+  const failure = await failureOf(delegateAdd(call("host-local", words), ports()));
+  expect(failure.code).toBe(107);
+  expect(reserved(dataDir)).toHaveLength(2);
+  await delegateDel(call("host-local", words), ports());
+  expect(reserved(dataDir)).toEqual([]);
+});

@@ -1,0 +1,72 @@
+/** For tests: what a call to a delegate needs, with real processes and files. */
+
+import { existsSync, statSync } from "node:fs";
+import type { DelegateCall, DelegatePorts } from "../../src/cni/delegate/mod.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { LogRecord } from "../../src/lib/log.ts";
+import type { ProcessRequest, Processes } from "../../src/lib/ports.ts";
+
+/** Runs children for real; the product's own adapter has its own tests. */
+const processes: Processes = {
+  async run({ command, env, stdin = "", timeoutMs }: ProcessRequest) {
+    const child = Bun.spawn([command], { env, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" });
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    clearTimeout(timer);
+    if (child.signalCode === "SIGKILL") throw new NetplugError("tryAgainLater", `run "${command}": not done within ${timeoutMs} ms`);
+    return { status, stdout, stderr };
+  },
+};
+
+function isExecutableFile(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile() && (statSync(path).mode & 0o111) !== 0;
+}
+
+/** Real ports, with a log that is kept. */
+export function delegatePorts(overrides: Partial<DelegatePorts> = {}): DelegatePorts & { readonly records: LogRecord[] } {
+  const records: LogRecord[] = [];
+  const log = createLog({ clock: systemClock, level: "DEBUG", sinks: [{ write: (record) => records.push(record) }] });
+  return { processes, files: { isExecutableFile }, clock: systemClock, log, records, ...overrides };
+}
+
+export interface CallOptions {
+  readonly cniPath: string;
+  /** @default 10000 */
+  readonly timeoutMs?: number;
+}
+
+/** An ADD of `container-1`, with a network config of which `config` tells what matters. */
+export function delegateCall(
+  type: string,
+  config: Readonly<Record<string, unknown>>,
+  { cniPath, timeoutMs = 10_000 }: CallOptions,
+): DelegateCall {
+  return {
+    type,
+    config: { cniVersion: "1.0.0", name: "net", type: "netplug", ...config },
+    environment: {
+      PATH: "/usr/bin:/bin",
+      CNI_COMMAND: "ADD",
+      CNI_CONTAINERID: "container-1",
+      CNI_NETNS: "/var/run/netns/none",
+      CNI_IFNAME: "eth0",
+      CNI_PATH: cniPath,
+      // As a runtime may write it: plugins of the CNI project refuse the trailing ";" and a key that they do not know.
+      CNI_ARGS: "K8S_POD_NAME=web;",
+    },
+    deadline: startDeadline(systemClock, timeoutMs),
+  };
+}
+
+/** What an operation ends with. @throws Error when it does not fail, or not with an error of ours */
+export async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
+  const thrown = await operation.then(
+    () => "nothing",
+    (reason: unknown) => reason,
+  );
+  if (!(thrown instanceof NetplugError)) throw new Error(`want a NetplugError, got ${String(thrown)}`);
+  return thrown;
+}
