@@ -103,7 +103,9 @@ export type WatchEvent =
   | { readonly type: "delete-block"; readonly ref: BlockRef }
   /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
   | { readonly type: "reset" }
-  | { readonly type: "in-sync" };
+  | { readonly type: "in-sync" }
+  /** Something that we cannot have written stands under one of our keys; it counts as not there. */
+  | { readonly type: "unreadable"; readonly key: string; readonly reason: string };
 
 export interface WatchOptions {
   readonly kinds: readonly (Kind | "IPAMBlock")[];

@@ -1,0 +1,36 @@
+/** May the datastore be used? What `ClusterInformation` says, as an error or none. */
+
+import type { ClusterInformationSpec } from "../api/cluster-information.ts";
+import { SINGLETON_NAME } from "../api/cluster-information.ts";
+import type { Resource } from "../api/resource.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Query, ResourceRef, Stored } from "./datastore.ts";
+
+export const CLUSTER_INFORMATION: ResourceRef = { kind: "ClusterInformation", name: SINGLETON_NAME };
+
+/** What to put among the reads of an operation, for the checks here. */
+export const CLUSTER_INFORMATION_QUERY = { type: "get", ref: CLUSTER_INFORMATION } as const satisfies Query;
+
+/** An operation of this kind is about to begin. */
+export type Intent =
+  /** Adds something: wants a datastore that is initialised, ready and not frozen. */
+  | "add"
+  /** Only takes away: goes on while the datastore is locked. */
+  | "release";
+
+/**
+ * @param stored what {@link CLUSTER_INFORMATION_QUERY} answered
+ * @throws NetplugError notInitialised, or tryAgainLater while the datastore is locked or frozen
+ */
+export function requireReady(stored: Stored<Resource> | undefined, intent: Intent = "add"): void {
+  if (stored === undefined) {
+    throw new NetplugError("notInitialised", 'use datastore: it was never initialised; run "netplugctl init"');
+  }
+  const { datastoreReady, datastoreFrozen } = stored.value.spec as ClusterInformationSpec;
+  if (datastoreFrozen === true) {
+    throw new NetplugError("tryAgainLater", "use datastore: a migration has frozen it; wait until the migration is done");
+  }
+  if (datastoreReady !== true && intent === "add") {
+    throw new NetplugError("tryAgainLater", 'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" when maintenance is done');
+  }
+}

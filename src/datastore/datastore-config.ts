@@ -1,0 +1,73 @@
+/** Where the datastore is and who we are to it, as all roles hand it to `openDatastore`. */
+
+import { NetplugError } from "../lib/errors.ts";
+
+export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
+
+/** Every value is already merged from network config, options and environment; files are not read yet. */
+export interface EtcdConfig {
+  /** URLs, `http://` or `https://`, without path; exclusive with `discoverySrv`. Both unset: {@link DEFAULT_ETCD_ENDPOINT}. */
+  readonly endpoints: readonly string[];
+  /** Domain under which `_etcd-client-ssl._tcp` and `_etcd-client._tcp` are looked up. */
+  readonly discoverySrv?: string;
+  /** PEM files. `caCertFile` may hold several roots; key and certificate come together. */
+  readonly caCertFile?: string;
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  /** User and password come together. */
+  readonly username?: string;
+  readonly password?: string;
+}
+
+export type DatastoreConfig =
+  | { readonly type: "etcdv3"; readonly etcd: EtcdConfig }
+  | { readonly type: "kubernetes" };
+
+/** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */
+export function splitEndpoints(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+/**
+ * Brings an endpoint into the form `scheme://host:port`. A missing scheme is `http`, a missing port 2379.
+ *
+ * @throws NetplugError invalidConfig, which repeats the endpoint only when it cannot hold a password
+ */
+export function normaliseEndpoint(text: string): string {
+  const withScheme = text.includes("://") ? text : `http://${text}`;
+  if (withScheme.includes("@")) {
+    throw new NetplugError("invalidConfig", "parse etcd endpoint: got one with user or password, want them in etcd_username and etcd_password");
+  }
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || url.pathname !== "/" || url.search !== "" || url.hash !== "") {
+    throw new NetplugError("invalidConfig", `parse etcd endpoint "${text}": want http://host:port or https://host:port`);
+  }
+  return `${url.protocol}//${url.hostname}:${portOf(withScheme, url)}`;
+}
+
+/**
+ * Checks what must come together and what excludes each other.
+ *
+ * @throws NetplugError invalidConfig
+ */
+export function checkEtcdConfig(config: EtcdConfig): void {
+  if (config.endpoints.length > 0 && config.discoverySrv !== undefined) {
+    throw new NetplugError("invalidConfig", "choose etcd endpoints: got etcd_endpoints and etcd_discovery_srv, want only one of them");
+  }
+  if ((config.certFile === undefined) !== (config.keyFile === undefined)) {
+    throw new NetplugError("invalidConfig", "choose etcd client certificate: want etcd_cert_file and etcd_key_file together");
+  }
+  if ((config.username === undefined) !== (config.password === undefined)) {
+    throw new NetplugError("invalidConfig", "choose etcd user: want etcd_username and etcd_password together");
+  }
+}
+
+/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. */
+function portOf(text: string, url: URL): string {
+  if (url.port !== "") return url.port;
+  const written = /:(\d+)\/?$/.exec(text.slice(text.indexOf("://") + 3));
+  return written?.[1] === undefined ? "2379" : String(Number(written[1]));
+}

@@ -1,0 +1,78 @@
+/** The datastore on etcd v3: one transaction per read, one per commit. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import type {
+  Answers,
+  CommitResult,
+  Datastore,
+  Query,
+  RequestOptions,
+  Revision,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "../datastore.ts";
+import type { EtcdConfig } from "../datastore-config.ts";
+import { EtcdClient } from "./client.ts";
+import type { EtcdPorts } from "./client.ts";
+import type { QueryPlan } from "./queries.ts";
+import { planQuery } from "./queries.ts";
+import type { RangeReply } from "./rpc.ts";
+import { MAX_TXN_OPS } from "./rpc.ts";
+import { completePages, readSnapshot, toFirstPage } from "./snapshot.ts";
+import type { WatchSource } from "./watch.ts";
+import { planWrites } from "./writes.ts";
+
+export class EtcdDatastore implements Datastore {
+  readonly type = "etcdv3";
+  readonly #client: EtcdClient;
+  readonly #source: WatchSource;
+
+  /** @param config checked and with normalised endpoints */
+  constructor(config: EtcdConfig, ports: EtcdPorts) {
+    this.#client = new EtcdClient(config, ports);
+    this.#source = { client: this.#client, clock: ports.clock, random: ports.random };
+  }
+
+  get requests(): { readonly roundTrips: number; readonly retries: number } {
+    return this.#client.requests;
+  }
+
+  async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
+    const plans = queries.map((query) => planQuery(query));
+    const ranges = plans.flatMap((plan) => plan.ranges);
+    return toAnswers(plans, (await readSnapshot(this.#client, ranges, options)).ranges);
+  }
+
+  async commit<const Qs extends readonly Query[] = readonly []>(
+    writes: readonly Write[],
+    options: RequestOptions & { readonly readOnConflict?: Qs } = {},
+  ): Promise<CommitResult<Qs>> {
+    const { compares, operations } = planWrites(writes);
+    const plans = (options.readOnConflict ?? []).map((query) => planQuery(query));
+    const ranges = plans.flatMap((plan) => plan.ranges);
+    const fits = ranges.length <= MAX_TXN_OPS;
+    const failure = fits ? ranges.map(toFirstPage) : [];
+    const { succeeded, revision, ranges: replies } = await this.#client.write({ compares, success: operations, failure }, options);
+    if (succeeded) return { committed: true, revision: revision as Revision };
+    const current = fits ? await completePages(this.#client, ranges, replies, revision, options) : (await readSnapshot(this.#client, ranges, options)).ranges;
+    return { committed: false, current: toAnswers(plans, current) };
+  }
+
+  async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
+    const { watchEtcd } = await import("./watch.ts");
+    yield* watchEtcd(this.#source, options);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function toAnswers<Qs extends readonly Query[]>(plans: readonly QueryPlan[], replies: readonly RangeReply[]): Answers<Qs> {
+  let next = 0;
+  const answers = plans.map((plan) => plan.toAnswer(replies.slice(next, (next += plan.ranges.length))));
+  if (next !== replies.length) throw new NetplugError("internal", `read from etcd: got ${replies.length} answers, want ${next}`);
+  // Each plan makes the answer of its own query; the mapped type cannot follow that through `map`.
+  return answers as unknown as Answers<Qs>;
+}

@@ -1,0 +1,55 @@
+/** Tells a quiet watch from a dead one. */
+
+import type { Clock } from "../../lib/ports.ts";
+import { EtcdFailure } from "./failure.ts";
+
+/** A server answers a new watch at once: limit for the first reply, in milliseconds. */
+const FIRST_REPLY_MS = 5_000;
+
+/** Silence after which the server is asked whether it lives, in milliseconds. */
+const PROBE_AFTER_MS = 30_000;
+
+/** etcd says something every 10 to 11 minutes (`progress_notify`): after longer silence a watch is dead, whatever the server says. */
+const SILENCE_LIMIT_MS = 12 * 60_000;
+
+/**
+ * Passes replies on.
+ *
+ * @param probe throws when the server does not answer
+ * @throws EtcdFailure when the first reply does not come or the silence is too long; what `probe` and `replies` throw
+ */
+export async function* withLiveness<T>(replies: AsyncIterator<T>, clock: Clock, probe: () => Promise<void>): AsyncIterable<T> {
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const next = replies.next();
+      const limitMs = isFirst ? FIRST_REPLY_MS : PROBE_AFTER_MS;
+      for (let silentMs = limitMs; !(await settlesWithin(next, limitMs, clock)); silentMs += limitMs) {
+        if (isFirst || silentMs > SILENCE_LIMIT_MS) throw new EtcdFailure("lost", "the watch is silent");
+        await probe();
+      }
+      const result = await next;
+      if (result.done === true) return;
+      yield result.value;
+    }
+  } finally {
+    // Not awaited: it waits for the very reply that does not come.
+    void replies.return?.().catch(() => undefined);
+  }
+}
+
+async function settlesWithin(pending: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  const settled = new AbortController();
+  const timeout = clock.sleep(ms, settled.signal).then(
+    () => false,
+    () => true,
+  );
+  const done = pending.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([done, timeout]);
+  } finally {
+    settled.abort();
+  }
+}

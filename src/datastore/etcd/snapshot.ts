@@ -1,0 +1,75 @@
+/** Reads of any size from one revision. */
+
+import type { CallOptions, EtcdClient } from "./client.ts";
+import { EtcdFailure, judge } from "./failure.ts";
+import type { RangeReply, RangeRequest, ReadReply } from "./rpc.ts";
+import { MAX_TXN_OPS } from "./rpc.ts";
+
+/** Keys per page: some megabytes of the largest blocks. */
+const PAGE_SIZE = 1_000;
+
+/** How often a read that lost its revision to a compaction begins anew. */
+const TRIES = 3;
+
+/** Reads all ranges from one snapshot: one round trip, unless there are too many of them or too much in them. */
+export async function readSnapshot(client: EtcdClient, ranges: readonly RangeRequest[], options: CallOptions): Promise<ReadReply> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await readOnce(client, ranges, options);
+    } catch (thrown) {
+      const { cause } = thrown as { cause?: unknown };
+      if (attempt === TRIES || !(cause instanceof EtcdFailure) || judge(cause) !== "compacted") throw thrown;
+    }
+  }
+}
+
+/** A range as it is asked for first. */
+export function toFirstPage(range: RangeRequest): RangeRequest {
+  return range.end === undefined || range.limit !== undefined || range.countOnly === true ? range : { ...range, limit: PAGE_SIZE };
+}
+
+/** Fetches what is missing of ranges that were asked for without a limit of their own. */
+export async function completePages(
+  client: EtcdClient,
+  ranges: readonly RangeRequest[],
+  firstPages: readonly RangeReply[],
+  revision: string,
+  options: CallOptions,
+): Promise<readonly RangeReply[]> {
+  const isComplete = (reply: RangeReply, index: number): boolean => !reply.more || ranges[index]?.limit !== undefined;
+  if (firstPages.every(isComplete)) return firstPages;
+  return await Promise.all(
+    firstPages.map(async (reply, index) => {
+      const range = ranges[index];
+      return range === undefined || isComplete(reply, index) ? reply : await completeRange(client, range, reply, revision, options);
+    }),
+  );
+}
+
+async function completeRange(
+  client: EtcdClient,
+  range: RangeRequest,
+  firstPage: RangeReply,
+  revision: string,
+  options: CallOptions,
+): Promise<RangeReply> {
+  const kvs = [...firstPage.kvs];
+  for (let more = firstPage.more; more;) {
+    const last = kvs.at(-1);
+    const next = { ...range, key: last === undefined ? range.key : `${last.key}\0`, limit: PAGE_SIZE };
+    const page = (await client.read({ ranges: [next], revision }, options)).ranges[0];
+    kvs.push(...(page?.kvs ?? []));
+    more = page?.more ?? false;
+  }
+  return { kvs, count: firstPage.count, more: false };
+}
+
+async function readOnce(client: EtcdClient, ranges: readonly RangeRequest[], options: CallOptions): Promise<ReadReply> {
+  const { revision, ranges: head } = await client.read({ ranges: ranges.slice(0, MAX_TXN_OPS).map(toFirstPage) }, options);
+  const rest: Promise<ReadReply>[] = [];
+  for (let start = MAX_TXN_OPS; start < ranges.length; start += MAX_TXN_OPS) {
+    rest.push(client.read({ ranges: ranges.slice(start, start + MAX_TXN_OPS).map(toFirstPage), revision }, options));
+  }
+  const tail = rest.length === 0 ? [] : (await Promise.all(rest)).flatMap((reply) => reply.ranges);
+  return { revision, ranges: await completePages(client, ranges, [...head, ...tail], revision, options) };
+}

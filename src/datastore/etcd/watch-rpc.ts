@@ -1,0 +1,30 @@
+/** The part of etcd's Watch API that we use. */
+
+import type { KeyValue } from "./rpc.ts";
+
+export interface WatchRange {
+  readonly key: string;
+  readonly end: string;
+  /** First revision that is wanted. */
+  readonly startRevision: bigint;
+}
+
+export type KeyEvent =
+  | { readonly type: "put"; readonly kv: KeyValue; readonly modRevision: bigint }
+  | { readonly type: "delete"; readonly key: string; readonly modRevision: bigint };
+
+export interface WatchReply {
+  /** Index of the range among those asked for. */
+  readonly range: number;
+  /** What the server had seen when it sent this; without events: all of it was told. */
+  readonly revision: bigint;
+  readonly events: readonly KeyEvent[];
+  /** First answer to a range: the watch stands. */
+  readonly created: boolean;
+  /** The server ends this watch. */
+  readonly canceled: boolean;
+  /** Why, when it says so. */
+  readonly cancelReason: string;
+  /** The wanted revisions are gone. */
+  readonly compacted: boolean;
+}

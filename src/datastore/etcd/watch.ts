@@ -1,0 +1,89 @@
+/** A watch that never tears: a snapshot first, then every change after it, whatever happens to connections and history. */
+
+import { delayAfter } from "../../lib/backoff.ts";
+import type { Backoff } from "../../lib/backoff.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import type { Clock, Random } from "../../lib/ports.ts";
+import type { WatchEvent, WatchOptions } from "../datastore.ts";
+import type { EtcdClient } from "./client.ts";
+import { blockRange, parseBlockKey, parseResourceKey, resourceRange } from "./keys.ts";
+import type { KeyRange } from "./keys.ts";
+import { notOurs, toStoredBlock, toStoredResource } from "./records.ts";
+import { readSnapshot } from "./snapshot.ts";
+import type { KeyEvent } from "./watch-rpc.ts";
+
+/** Between two connections while none lasts. */
+const BETWEEN_CONNECTIONS: Backoff = { firstMs: 50, maxMs: 5_000 };
+
+/** Where a watch reads, and what it waits with. */
+export interface WatchSource {
+  readonly client: EtcdClient;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** @see Datastore.watch */
+export async function* watchEtcd(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+  const ranges = kinds.map((kind) => (kind === "IPAMBlock" ? blockRange() : resourceRange(kind)));
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const snapshot = await readSnapshot(source.client, ranges, { signal });
+      yield { type: "reset" };
+      for (const { kvs } of snapshot.ranges) yield* kvs.map((kv) => toWatchEvent({ type: "put", kv, modRevision: BigInt(kv.modRevision) }));
+      yield { type: "in-sync" };
+      failures = 0;
+      yield* followUntilCompacted(source, ranges, BigInt(snapshot.revision), signal);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      await pauseOrThrow(source, thrown, ++failures, signal);
+    }
+  }
+}
+
+/** Changes after `revision`; returns when the history that it needs is gone. */
+async function* followUntilCompacted(
+  source: WatchSource,
+  keyRanges: readonly KeyRange[],
+  revision: bigint,
+  signal: AbortSignal,
+): AsyncIterable<WatchEvent> {
+  // Each range has its own place in the history: a connection may end between two replies about one transaction.
+  const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
+  for (let failures = 0; !signal.aborted; ) {
+    try {
+      for await (const reply of source.client.watch(ranges, signal)) {
+        if (reply.compacted) return;
+        const range = ranges[reply.range];
+        failures = 0;
+        if (range === undefined || reply.created) continue;
+        yield* reply.events.map(toWatchEvent);
+        const last = reply.events.at(-1);
+        range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
+      }
+    } catch (thrown) {
+      if (signal.aborted) return;
+      await pauseOrThrow(source, thrown, ++failures, signal);
+    }
+  }
+}
+
+/** @throws what no waiting mends */
+async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, failures: number, signal: AbortSignal): Promise<void> {
+  if (!(thrown instanceof NetplugError) || thrown.kind !== "tryAgainLater") throw thrown;
+  await clock.sleep(delayAfter(failures, BETWEEN_CONNECTIONS, random), signal).catch(() => undefined);
+}
+
+function toWatchEvent(event: KeyEvent): WatchEvent {
+  const { key } = event.type === "put" ? event.kv : event;
+  const block = parseBlockKey(key);
+  const ref = block === undefined ? parseResourceKey(key) : undefined;
+  try {
+    if (event.type === "put") return block === undefined ? { type: "put", stored: toStoredResource(event.kv) } : { type: "put-block", stored: toStoredBlock(event.kv) };
+    if (block !== undefined) return { type: "delete-block", ref: block };
+    if (ref !== undefined) return { type: "delete", ref };
+    throw notOurs(key);
+  } catch (thrown) {
+    return { type: "unreadable", key, reason: messageOf(thrown) };
+  }
+}

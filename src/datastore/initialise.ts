@@ -1,0 +1,66 @@
+/** The first writes to a new datastore. */
+
+import type { ClusterInformationSpec } from "../api/cluster-information.ts";
+import { SINGLETON_NAME } from "../api/cluster-information.ts";
+import type { Kind, Resource } from "../api/resource.ts";
+import { API_VERSION } from "../api/resource.ts";
+import { BUILT_IN_TIERS } from "../api/tier.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Clock } from "../lib/ports.ts";
+import { CLUSTER_INFORMATION_QUERY } from "./cluster-state.ts";
+import type { Datastore, Write } from "./datastore.ts";
+
+export interface InitialiseOptions {
+  readonly clock: Clock;
+  /** The program's own, e.g. `v3.31.0`. */
+  readonly version: string;
+  /** Makes UUIDs. @default `crypto.randomUUID` */
+  readonly makeUuid?: () => string;
+}
+
+/** How often we look again when others initialise the same datastore at the same moment. */
+const TRIES = 10;
+
+/**
+ * Creates what is missing of `ClusterInformation` `default` and the built-in tiers; changes nothing that exists. Any number of
+ * processes may do it at once.
+ *
+ * @returns whether anything was created
+ * @throws NetplugError as {@link Datastore.commit}
+ */
+export async function initialise(datastore: Datastore, options: InitialiseOptions): Promise<boolean> {
+  const tierQueries = BUILT_IN_TIERS.map(({ name }) => ({ type: "get", ref: { kind: "Tier", name } }) as const);
+  const queries = [CLUSTER_INFORMATION_QUERY, ...tierQueries] as const;
+  let [information, ...tiers] = await datastore.read(queries);
+  for (let attempt = 1; ; attempt++) {
+    const writes: Write[] = [];
+    if (information === undefined) writes.push({ op: "create", resource: newClusterInformation(datastore, options) });
+    for (const [index, { name, spec }] of BUILT_IN_TIERS.entries()) {
+      if (tiers[index] === undefined) writes.push({ op: "create", resource: newResource("Tier", name, spec, options) });
+    }
+    if (writes.length === 0) return false;
+    const result = await datastore.commit(writes, { readOnConflict: queries });
+    if (result.committed) return true;
+    [information, ...tiers] = result.current;
+    if (attempt === TRIES) throw new NetplugError("tryAgainLater", "initialise datastore: others keep changing it");
+  }
+}
+
+function newClusterInformation(datastore: Datastore, options: InitialiseOptions): Resource {
+  const spec: ClusterInformationSpec = {
+    guid: newUuid(options).replaceAll("-", ""),
+    type: datastore.type === "kubernetes" ? "k8s" : "etcd",
+    version: options.version,
+    datastoreReady: true,
+  };
+  return newResource("ClusterInformation", SINGLETON_NAME, spec, options);
+}
+
+function newResource(kind: Kind, name: string, spec: unknown, options: InitialiseOptions): Resource {
+  const creationTimestamp = new Date(options.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+  return { apiVersion: API_VERSION, kind, metadata: { name, uid: newUuid(options), creationTimestamp }, spec };
+}
+
+function newUuid({ makeUuid = () => crypto.randomUUID() }: InitialiseOptions): string {
+  return makeUuid();
+}

@@ -1,0 +1,180 @@
+/** The datastore in memory, for tests and simulations: the same answers and conflicts as etcd, written independently of it. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+import type {
+  Answers,
+  CommitResult,
+  Datastore,
+  Query,
+  RequestOptions,
+  Revision,
+  Stored,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "../datastore.ts";
+import { BlockTable } from "./block-table.ts";
+import { refOf, ResourceTable, toKey } from "./resource-table.ts";
+import { isWanted, WatchQueue } from "./watchers.ts";
+
+export class MemoryDatastore implements Datastore {
+  readonly type = "memory";
+  readonly requests = { roundTrips: 0, retries: 0 };
+  readonly #resources = new ResourceTable();
+  readonly #blocks = new BlockTable();
+  readonly #watches = new Map<WatchQueue, WatchOptions["kinds"]>();
+  #revision = 1;
+
+  async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
+    await this.#roundTrip("read from", options);
+    return this.#answer(queries);
+  }
+
+  async commit<const Qs extends readonly Query[] = readonly []>(
+    writes: readonly Write[],
+    options: RequestOptions & { readonly readOnConflict?: Qs } = {},
+  ): Promise<CommitResult<Qs>> {
+    refuseRepeatedTargets(writes);
+    await this.#roundTrip("commit to", options);
+    if (!writes.every((write) => this.#holds(write))) {
+      return { committed: false, current: this.#answer(options.readOnConflict ?? ([] as unknown as Qs)) };
+    }
+    this.#revision++;
+    const revision = String(this.#revision) as Revision;
+    const events = writes.flatMap((write) => this.#apply(write, revision));
+    for (const [queue, kinds] of this.#watches) queue.push(events.filter((event) => isWanted(event, kinds)));
+    return { committed: true, revision };
+  }
+
+  async *watch({ kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+    const queue = new WatchQueue();
+    queue.push([{ type: "reset" }, ...this.#snapshotOf(kinds), { type: "in-sync" }]);
+    this.#watches.set(queue, kinds);
+    try {
+      yield* queue.drain(signal);
+    } finally {
+      this.#watches.delete(queue);
+    }
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+
+  /** Lets others run in between, as a network would. */
+  async #roundTrip(action: string, { signal }: RequestOptions): Promise<void> {
+    this.requests.roundTrips++;
+    await Promise.resolve();
+    if (signal?.aborted !== true) return;
+    throw signal.reason instanceof NetplugError ? signal.reason : new NetplugError("tryAgainLater", `${action} memory: interrupted`);
+  }
+
+  #answer<Qs extends readonly Query[]>(queries: Qs): Answers<Qs> {
+    // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
+    return queries.map((query) => this.#answerOne(query)) as unknown as Answers<Qs>;
+  }
+
+  #answerOne(query: Query): unknown {
+    switch (query.type) {
+      case "get":
+        return this.#resources.get(query.ref);
+      case "list":
+        return this.#resources.list(query.kind, query.namespace);
+      case "block":
+        return this.#blocks.ofNode(query.ref.node).find(({ value }) => toPrefixText(value.cidr) === toPrefixText(query.ref.cidr));
+      case "blocks-of-node":
+        return this.#blocks.ofNode(query.node);
+      case "blocks-borrowed-by":
+        return this.#blocks.borrowedBy(query.node);
+      case "block-of-address":
+        return this.#blocks.ofAddress(query.address);
+      case "count-blocks":
+        return this.#blocks.count(query.within);
+      case "claimed-blocks":
+        return this.#blocks.claimed(query.within, query.from, query.limit);
+      case "empty-blocks":
+        return this.#blocks.empty(query.within, query.limit);
+      case "spare-blocks":
+        return this.#blocks.spare(query.within, query.from, query.limit);
+      case "all-blocks":
+        return this.#blocks.all.filter(({ value }) => query.family === undefined || value.cidr.family === query.family);
+    }
+  }
+
+  #holds(write: Write): boolean {
+    switch (write.op) {
+      case "create":
+        return this.#resources.get(refOf(write.resource)) === undefined;
+      case "update":
+        return this.#resources.get(refOf(write.resource))?.revision === write.revision;
+      case "delete":
+        return write.revision === undefined || this.#resources.get(write.ref)?.revision === write.revision;
+      case "expect":
+        return this.#resources.get(write.ref)?.revision === write.revision;
+      case "create-block":
+        return this.#blocks.find(write.block.cidr) === undefined;
+      case "update-block":
+      case "delete-block": {
+        const current: Stored<unknown> | undefined = this.#blocks.find(write.previous.value.cidr);
+        return current?.revision === write.previous.revision;
+      }
+    }
+  }
+
+  #apply(write: Write, revision: Revision): readonly WatchEvent[] {
+    switch (write.op) {
+      case "create":
+      case "update":
+        return [{ type: "put", stored: this.#resources.put(write.resource, revision) }];
+      case "delete":
+        return this.#resources.remove(write.ref) ? [{ type: "delete", ref: write.ref }] : [];
+      case "expect":
+        return [];
+      case "create-block":
+      case "update-block": {
+        const stored = { value: write.block, revision };
+        this.#blocks.put(stored);
+        const moved = write.op === "update-block" && write.previous.value.node !== write.block.node;
+        const put: WatchEvent = { type: "put-block", stored };
+        return moved ? [{ type: "delete-block", ref: write.previous.value }, put] : [put];
+      }
+      case "delete-block":
+        this.#blocks.remove(write.previous.value.cidr);
+        return [{ type: "delete-block", ref: write.previous.value }];
+    }
+  }
+
+  #snapshotOf(kinds: WatchOptions["kinds"]): readonly WatchEvent[] {
+    return kinds.flatMap((kind): readonly WatchEvent[] =>
+      kind === "IPAMBlock"
+        ? this.#blocks.all.map((stored) => ({ type: "put-block", stored }))
+        : this.#resources.list(kind).map((stored) => ({ type: "put", stored })),
+    );
+  }
+}
+
+/** Two changes of one thing in one commit have no order. */
+function refuseRepeatedTargets(writes: readonly Write[]): void {
+  const targets = writes.flatMap((write) => targetOf(write) ?? []);
+  if (new Set(targets).size < targets.length) {
+    throw new NetplugError("internal", `commit ${writes.length} writes: two of them change the same resource or block`);
+  }
+}
+
+function targetOf(write: Write): string | undefined {
+  switch (write.op) {
+    case "create":
+    case "update":
+      return toKey(refOf(write.resource));
+    case "delete":
+      return toKey(write.ref);
+    case "expect":
+      return undefined;
+    case "create-block":
+      return toPrefixText(write.block.cidr);
+    case "update-block":
+    case "delete-block":
+      return toPrefixText(write.previous.value.cidr);
+  }
+}

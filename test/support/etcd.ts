@@ -1,0 +1,153 @@
+/** For tests: real etcd servers on free ports of 127.0.0.1, with their data in a temporary folder. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+
+export interface EtcdTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Clients must show a certificate of one of these authorities. */
+  readonly clientCaFile?: string;
+}
+
+export interface EtcdServerOptions {
+  /** @default `ETCD_BINARY` of the environment, else `etcd` */
+  readonly binary?: string;
+  readonly tls?: EtcdTls;
+  /** More flags. */
+  readonly args?: readonly string[];
+}
+
+/** What `etcdctl` needs to be let in: flags such as `--cacert=…`, `--user=…`. */
+export type EtcdctlAccess = readonly string[];
+
+/** One member. Stopping keeps its data; disposing removes it. */
+export interface EtcdServer extends AsyncDisposable {
+  /** `http://127.0.0.1:port` or `https://…`. */
+  readonly endpoint: string;
+  readonly port: number;
+  start(): Promise<void>;
+  /** Ends it at once, as a power cut does. */
+  stop(): Promise<void>;
+  /** Stops its time: connections stay, nothing is answered. */
+  pause(): void;
+  resume(): void;
+  /** What `etcdctl` prints. @throws when it fails */
+  ctl(args: readonly string[], access?: EtcdctlAccess): Promise<string>;
+}
+
+const START_LIMIT_MS = 30_000;
+
+/** Starts a cluster of one. */
+export async function startEtcd(options: EtcdServerOptions = {}): Promise<EtcdServer> {
+  const [server] = await startEtcdCluster(1, options);
+  if (server === undefined) throw new Error("start etcd: no server");
+  return server;
+}
+
+/** Starts a cluster; all members serve when it returns. */
+export async function startEtcdCluster(size: number, options: EtcdServerOptions = {}): Promise<readonly EtcdServer[]> {
+  const ports = freePorts(size * 2);
+  const peers = ports.slice(size).map((port) => `http://127.0.0.1:${port}`);
+  const cluster = peers.map((peer, index) => `m${index}=${peer}`).join(",");
+  const members = peers.map((peer, index) => createMember(options, `m${index}`, ports[index] ?? 0, peer, cluster));
+  const started = await Promise.allSettled(members.map((member) => member.start()));
+  const failed = started.find((result) => result.status === "rejected");
+  if (failed !== undefined) {
+    await Promise.all(members.map((member) => member[Symbol.asyncDispose]()));
+    throw failed.reason;
+  }
+  return members;
+}
+
+function createMember(options: EtcdServerOptions, name: string, port: number, peer: string, cluster: string): EtcdServer {
+  const folder = mkdtempSync(join(tmpdir(), "netplug-etcd-"));
+  const endpoint = `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${port}`;
+  const command = [
+    options.binary ?? process.env["ETCD_BINARY"] ?? "etcd",
+    `--name=${name}`,
+    `--data-dir=${join(folder, "data")}`,
+    `--listen-client-urls=${endpoint}`,
+    `--advertise-client-urls=${endpoint}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=${cluster}`,
+    `--initial-cluster-token=${folder}`,
+    "--logger=zap",
+    ...tlsFlags(options.tls),
+    ...(options.args ?? []),
+  ];
+  let running: Subprocess<"ignore", "ignore", "pipe"> | undefined;
+
+  const server: EtcdServer = {
+    endpoint,
+    port,
+    async start() {
+      running = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "" } });
+      await untilItServes(running);
+    },
+    async stop() {
+      const process = running;
+      running = undefined;
+      process?.kill("SIGKILL");
+      await process?.exited;
+    },
+    pause: () => running?.kill("SIGSTOP"),
+    resume: () => running?.kill("SIGCONT"),
+    ctl: (args, access = []) => runEtcdctl([`--endpoints=${endpoint}`, ...access, ...args]),
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return server;
+}
+
+/** Runs the distribution's `etcdctl` with the v3 API. */
+export async function runEtcdctl(args: readonly string[]): Promise<string> {
+  const command = [process.env["ETCDCTL_BINARY"] ?? "etcdctl", ...args];
+  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "", ETCDCTL_API: "3" } });
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  if (status !== 0) throw new Error(`etcdctl ${args.join(" ")}: status ${status}: ${stderr}`);
+  return stdout;
+}
+
+/** Ports that nobody listened on a moment ago, all different. */
+export function freePorts(count: number): readonly number[] {
+  const listeners = Array.from({ length: count }, () => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }));
+  const ports = listeners.map((listener) => listener.port);
+  for (const listener of listeners) listener.stop(true);
+  return ports;
+}
+
+function tlsFlags(tls: EtcdTls | undefined): readonly string[] {
+  if (tls === undefined) return [];
+  const flags = [`--cert-file=${tls.certFile}`, `--key-file=${tls.keyFile}`];
+  return tls.clientCaFile === undefined ? flags : [...flags, "--client-cert-auth", `--trusted-ca-file=${tls.clientCaFile}`];
+}
+
+/** Reads the server's log until it says that it serves, and goes on reading so that it never blocks on a full pipe. */
+async function untilItServes(server: Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let log = "";
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of server.stderr) {
+      log = (log + decoder.decode(chunk, { stream: true })).slice(-4_000);
+      if (/ready to serve client requests/.test(log) || /serving (insecure )?client (requests|traffic)/.test(log)) resolve();
+    }
+    reject(new Error(`start etcd: it ended; its last words: ${log}`));
+  };
+  read().catch(reject);
+  const timer = setTimeout(() => {
+    server.kill("SIGKILL");
+    reject(new Error(`start etcd: not ready after ${START_LIMIT_MS} ms; its last words: ${log}`));
+  }, START_LIMIT_MS);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
