@@ -25,7 +25,8 @@ const MAX_DEPTH = 64;
 export function parseJson(text: string, { maxLength = MAX_LENGTH, maxDepth = MAX_DEPTH }: JsonLimits = {}): unknown {
   if (text.length > maxLength) throw new JsonError(`got ${text.length} characters, want at most ${maxLength}`);
   // Before the parser sees it, so that its own stack is never at stake; text with few brackets cannot be deep.
-  if (countOpenings(text, maxDepth) > maxDepth && isDeeperThan(text, maxDepth)) throw new JsonError(`got more than ${maxDepth} levels of nesting`);
+  if (countOpenings(text, maxDepth) > maxDepth && isDeeperThan(text, maxDepth))
+    throw new JsonError(`got more than ${maxDepth} levels of nesting`);
   try {
     return JSON.parse(text) as unknown;
   } catch {

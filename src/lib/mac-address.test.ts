@@ -11,10 +11,16 @@ describe("parseMac()", () => {
     ["02-00-00-00-00-0A", "02:00:00:00:00:0a"],
   ])("reads %p as %p", (text, canonical) => expect(parseMac(text) as string).toBe(canonical));
 
-  test.each(["", "ee:ee:ee:ee:ee", "ee:ee:ee:ee:ee:ee:ee", "ee:ee-ee:ee:ee:ee", "eeee.eeee.eeee", "g0:00:00:00:00:00", " 02:00:00:00:00:01", "02:00:00:00:00:01\n"])(
-    "refuses %p",
-    (text) => expect(() => parseMac(text)).toThrow(MacAddressError),
-  );
+  test.each([
+    "",
+    "ee:ee:ee:ee:ee",
+    "ee:ee:ee:ee:ee:ee:ee",
+    "ee:ee-ee:ee:ee:ee",
+    "eeee.eeee.eeee",
+    "g0:00:00:00:00:00",
+    " 02:00:00:00:00:01",
+    "02:00:00:00:00:01\n",
+  ])("refuses %p", (text) => expect(() => parseMac(text)).toThrow(MacAddressError));
 
   test("refuses what no interface can have: multicast, broadcast and all zeros", () => {
     for (const text of ["01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00"]) expect(tryParseMac(text)).toBeUndefined();

@@ -15,7 +15,8 @@ export class MacAddressError extends SyntaxError {
  */
 export function parseMac(text: string): MacAddress {
   const mac = tryParseMac(text);
-  if (mac === undefined) throw new MacAddressError(`parse MAC address: got ${JSON.stringify(text.slice(0, 80))}, want unicast aa:bb:cc:dd:ee:ff`);
+  if (mac === undefined)
+    throw new MacAddressError(`parse MAC address: got ${JSON.stringify(text.slice(0, 80))}, want unicast aa:bb:cc:dd:ee:ff`);
   return mac;
 }
 

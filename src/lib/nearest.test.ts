@@ -16,8 +16,9 @@ test.each([
   ["ip", "IP"],
 ])("%p was meant to be %p", (word, meant) => expect(nearestName(word, KEYS)).toBe(meant));
 
-test.each(["log_level", "mtu", "loglevels", "log_lev", "log_leevl_", "Ix", "", "prevResult", "k8s_api_to_or"])("%p is near to nothing, or known", (word) =>
-  expect(nearestName(word, KEYS)).toBeUndefined(),
+test.each(["log_level", "mtu", "loglevels", "log_lev", "log_leevl_", "Ix", "", "prevResult", "k8s_api_to_or"])(
+  "%p is near to nothing, or known",
+  (word) => expect(nearestName(word, KEYS)).toBeUndefined(),
 );
 
 test("another case is nearer than another letter", () => {

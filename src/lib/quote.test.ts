@@ -26,5 +26,13 @@ test("is always one line without hidden characters", () => {
 });
 
 test("a value that is no text is shown by its kind", () => {
-  expect([true, 1.5, null, [], [1], { secret: 1 }, undefined].map(quoteValue)).toEqual(["true", "1.5", "null", "an empty list", "a list", "an object", "undefined"]);
+  expect([true, 1.5, null, [], [1], { secret: 1 }, undefined].map(quoteValue)).toEqual([
+    "true",
+    "1.5",
+    "null",
+    "an empty list",
+    "a list",
+    "an object",
+    "undefined",
+  ]);
 });

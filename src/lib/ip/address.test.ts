@@ -2,7 +2,16 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { testSeed } from "../../../test/support/seed.ts";
-import { AddressError, compareAddresses, fromAddressBytes, isLinkLocal, parseAddress, toAddressBytes, toAddressText, tryParseAddress } from "./address.ts";
+import {
+  AddressError,
+  compareAddresses,
+  fromAddressBytes,
+  isLinkLocal,
+  parseAddress,
+  toAddressBytes,
+  toAddressText,
+  tryParseAddress,
+} from "./address.ts";
 
 const seed = testSeed();
 
@@ -104,7 +113,16 @@ test("compareAddresses() puts IPv4 before IPv6 and sorts by value", () => {
 });
 
 test("isLinkLocal() agrees with ipaddr.js at the borders", () => {
-  for (const text of ["169.253.255.255", "169.254.0.0", "169.254.255.255", "169.255.0.0", "fe7f:ffff::", "fe80::", "febf:ffff::", "fec0::"]) {
+  for (const text of [
+    "169.253.255.255",
+    "169.254.0.0",
+    "169.254.255.255",
+    "169.255.0.0",
+    "fe7f:ffff::",
+    "fe80::",
+    "febf:ffff::",
+    "fec0::",
+  ]) {
     expect([text, isLinkLocal(parseAddress(text))]).toEqual([text, ipaddr.parse(text).range() === "linkLocal"]);
   }
 });

@@ -32,7 +32,8 @@ export function parsePrefix(text: string): Prefix {
   if (address === undefined) throw new PrefixError(`parse prefix: got ${shown}, want address/length`);
   const width = WIDTH[address.family];
   const length = slash < 0 ? width : parseLength(text.slice(slash + 1), width);
-  if (length === undefined) throw new PrefixError(`parse prefix ${shown}: got length ${JSON.stringify(text.slice(slash + 1).slice(0, 40))}, want 0..${width}`);
+  if (length === undefined)
+    throw new PrefixError(`parse prefix ${shown}: got length ${JSON.stringify(text.slice(slash + 1).slice(0, 40))}, want 0..${width}`);
   const prefix = blockOf(address, length);
   if (prefix.base !== address.value) throw new PrefixError(`parse prefix ${shown}: host bits are set, want "${toPrefixText(prefix)}"`);
   return prefix;
@@ -121,7 +122,8 @@ export function lastAddressOf(prefix: Prefix): Address {
  */
 export function addressAt(prefix: Prefix, ordinal: number | bigint): Address {
   const offset = BigInt(ordinal);
-  if (offset < 0n || offset >= sizeOf(prefix)) throw new RangeError(`address ${offset} of ${toPrefixText(prefix)}: want 0..${sizeOf(prefix) - 1n}`);
+  if (offset < 0n || offset >= sizeOf(prefix))
+    throw new RangeError(`address ${offset} of ${toPrefixText(prefix)}: want 0..${sizeOf(prefix) - 1n}`);
   return { family: prefix.family, value: prefix.base + offset };
 }
 
@@ -143,7 +145,8 @@ export function subnetCount(prefix: Prefix, length: number): bigint {
 export function subnetAt(prefix: Prefix, length: number, index: number | bigint): Prefix {
   const position = BigInt(index);
   const count = subnetCount(prefix, length);
-  if (position < 0n || position >= count) throw new RangeError(`subnet ${position} of ${toPrefixText(prefix)} at /${length}: it has ${count}`);
+  if (position < 0n || position >= count)
+    throw new RangeError(`subnet ${position} of ${toPrefixText(prefix)} at /${length}: it has ${count}`);
   return { family: prefix.family, base: prefix.base + (position << BigInt(WIDTH[prefix.family] - length)), length };
 }
 

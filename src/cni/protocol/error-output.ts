@@ -1,0 +1,75 @@
+/** What a runtime reads when a call fails. */
+
+import { ERROR_CODES, messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { redactText } from "../../lib/redact.ts";
+import { UndoFailed } from "../../lib/undo-stack.ts";
+import { type CniVersion, DEFAULT_VERSION, isSupportedVersion, LATEST_VERSION } from "./versions.ts";
+
+/** @see CNI SPEC 1.1.0, section "Error" */
+export interface ErrorOutput {
+  readonly cniVersion: CniVersion;
+  readonly code: number;
+  readonly msg: string;
+  readonly details?: string;
+}
+
+/** Causes below one failure that are told; more is a loop or noise. */
+const MAX_CAUSES = 5;
+
+/**
+ * The error object for whatever was thrown. What is no `NetplugError` is a defect of ours, code 999: its message goes without what
+ * the engine quotes of the source.
+ */
+export function toErrorOutput(thrown: unknown, cniVersion: CniVersion = LATEST_VERSION): ErrorOutput {
+  const failure = thrown instanceof UndoFailed ? thrown.cause : thrown;
+  const details = toDetails(failure, thrown);
+  return {
+    cniVersion,
+    code: failure instanceof NetplugError ? failure.code : ERROR_CODES.internal.code,
+    msg: toMessage(thrown, failure),
+    ...(details !== "" && { details }),
+  };
+}
+
+/** The version to answer in when a network config could not be read to its end: the one that it asks for, if we have it. */
+export function answerVersionOf(configText: string): CniVersion {
+  try {
+    const config = parseJson(configText);
+    const version = isJsonObject(config) ? (config["cniVersion"] ?? DEFAULT_VERSION) : undefined;
+    return typeof version === "string" && isSupportedVersion(version) ? version : LATEST_VERSION;
+  } catch {
+    return LATEST_VERSION;
+  }
+}
+
+/** The headline, and with it what an undo left behind. */
+function toMessage(thrown: unknown, failure: unknown): string {
+  const text = withoutSource(messageOf(thrown));
+  return redactText(failure instanceof NetplugError ? text : `internal error: ${nameOf(failure)}${text}`);
+}
+
+function nameOf(thrown: unknown): string {
+  return thrown instanceof Error ? `${thrown.name}: ` : "";
+}
+
+/** What the failure itself carries, what lay underneath it, and why an undo failed, one after the other. */
+function toDetails(failure: unknown, thrown: unknown): string {
+  const parts = [failure instanceof NetplugError ? failure.details : undefined, ...causesOf(failure)];
+  if (thrown instanceof UndoFailed) parts.push(...thrown.errors.flatMap(causesOf).map((text) => `undo: ${text}`));
+  const headline = messageOf(thrown);
+  return redactText([...new Set(parts)].filter((part) => part !== undefined && part !== "" && !headline.includes(part)).join("; "));
+}
+
+function causesOf(thrown: unknown): readonly string[] {
+  const causes: string[] = [];
+  for (let at: unknown = thrown; at instanceof Error && at.cause !== undefined && causes.length < MAX_CAUSES; at = at.cause) {
+    causes.push(withoutSource(messageOf(at.cause)));
+  }
+  return causes;
+}
+
+/** The engine ends a TypeError with the expression it evaluated, which is source text and may show a literal. */
+function withoutSource(message: string): string {
+  return message.replace(/\s*\((?:evaluating|near) '[\s\S]*'\)/g, "");
+}

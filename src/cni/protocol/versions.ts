@@ -1,0 +1,57 @@
+/** The CNI versions that we speak, and which verbs each of them has. */
+
+/**
+ * Rising. Every one is served in full.
+ *
+ * @see CNI SPEC, "Released versions"
+ */
+export const SUPPORTED_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
+
+export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
+
+export const LATEST_VERSION = "1.1.0" satisfies CniVersion;
+
+/** What a network config without `cniVersion` means. */
+export const DEFAULT_VERSION = "0.1.0" satisfies CniVersion;
+
+/** Since which version a runtime may call each verb. VERSION is answered in every one: it is how versions are found out. */
+const VERB_SINCE = {
+  ADD: "0.1.0",
+  DEL: "0.1.0",
+  VERSION: "0.1.0",
+  CHECK: "0.4.0",
+  STATUS: "1.1.0",
+  GC: "1.1.0",
+} as const satisfies Record<string, CniVersion>;
+
+export type Verb = keyof typeof VERB_SINCE;
+
+/** For messages. */
+export const VERBS: readonly string[] = Object.keys(VERB_SINCE);
+
+export function isVerb(command: string): command is Verb {
+  return Object.hasOwn(VERB_SINCE, command);
+}
+
+export function isSupportedVersion(version: string): version is CniVersion {
+  return (SUPPORTED_VERSIONS as readonly string[]).includes(version);
+}
+
+/** Whether `version` is `since` or a later one. */
+export function isAtLeast(version: CniVersion, since: CniVersion): boolean {
+  return SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(since);
+}
+
+export function hasVerb(version: CniVersion, verb: Verb): boolean {
+  return isAtLeast(version, VERB_SINCE[verb]);
+}
+
+/** First version that has a verb, for messages. */
+export function firstVersionOf(verb: Verb): CniVersion {
+  return VERB_SINCE[verb];
+}
+
+/** What VERSION prints. */
+export function toVersionInfo(): { readonly cniVersion: CniVersion; readonly supportedVersions: readonly CniVersion[] } {
+  return { cniVersion: LATEST_VERSION, supportedVersions: SUPPORTED_VERSIONS };
+}

@@ -1,0 +1,24 @@
+/** An address together with the length of the prefix it lies in, such as `10.65.3.9/16`: host bits stand. */
+
+import { type Address, toAddressText, tryParseAddress, WIDTH } from "./address.ts";
+
+export interface Cidr {
+  readonly address: Address;
+  /** Prefix length in bits, 0 … 32 or 128. */
+  readonly length: number;
+}
+
+/** Parses `address/length`; `undefined` for anything else, a bare address too. */
+export function tryParseCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf("/");
+  const address = slash < 0 ? undefined : tryParseAddress(text.slice(0, slash));
+  if (address === undefined) return undefined;
+  const lengthText = text.slice(slash + 1);
+  const length = /^(0|[1-9][0-9]{0,2})$/.test(lengthText) ? Number(lengthText) : Number.NaN;
+  return length <= WIDTH[address.family] ? { address, length } : undefined;
+}
+
+/** Canonical text. */
+export function toCidrText(cidr: Cidr): string {
+  return `${toAddressText(cidr.address)}/${cidr.length}`;
+}
