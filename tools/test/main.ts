@@ -2,7 +2,7 @@
 
 import { build } from "../build.ts";
 import { runSteps } from "../check/main.ts";
-import { ensureGoProgram, LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
+import { ensureGoProgram } from "../prerequisites/go.ts";
 import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
 import { maySkip } from "./needs.ts";
@@ -73,8 +73,6 @@ export async function runTests(args: readonly string[]): Promise<number> {
 /** @returns whether the parts that run the executable can */
 function prepare(parts: readonly TestPart[], totals: Totals): boolean {
   try {
-    if (parts.some(({ name }) => name === "cni")) ensureGoProgram(LIBCNI_DRIVER);
-    if (parts.some(({ name }) => name === "datastore")) ensureGoProgram(NEWER_ETCD);
     if (parts.some(({ needsBuild }) => needsBuild)) build();
     return true;
   } catch (thrown) {
@@ -89,7 +87,13 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandbox: 
   const started = performance.now();
   const files = testFilesOf(part, filters);
   say(`${bold(part.name)} ${dim(`${files.length} file(s)`)}`);
-  const { cases, troubles } = await runPart(part, files, sandbox);
+  const variables = variablesOf(part);
+  if (variables === undefined) {
+    say(`  ${dim("skipped: needs Go 1.24 or newer")}`);
+    totals.skipped++;
+    return;
+  }
+  const { cases, troubles } = await runPart(part, files, sandbox, variables);
   const leaks = sandbox.collectLeaks();
   const strict = process.env["CI"] === "true";
   const skipped = cases.filter(({ outcome }) => outcome === "skipped");
@@ -108,4 +112,11 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandbox: 
   totals.passed += passed;
   totals.failed += failed;
   totals.skipped += skipped.length - forbidden.length;
+}
+
+/** @returns undefined when the part is about a program that cannot be built on this machine */
+function variablesOf(part: TestPart): Readonly<Record<string, string>> | undefined {
+  if (part.goProgram === undefined) return {};
+  const program = ensureGoProgram(part.goProgram.program);
+  return program === undefined ? undefined : { [part.goProgram.variable]: program };
 }

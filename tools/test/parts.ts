@@ -1,5 +1,7 @@
 /** The suite's parts: what each runs and needs. */
 
+import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
+import type { GoProgram } from "../prerequisites/go.ts";
 import type { SystemToolName } from "../prerequisites/system-tools.ts";
 
 export interface TestPart {
@@ -10,6 +12,8 @@ export interface TestPart {
   readonly tools: readonly SystemToolName[];
   /** Whether its tests run `dist/netplug`. */
   readonly needsBuild: boolean;
+  /** A program built from a Go module that its tests are about, and the variable that tells them where it is; left out without Go. */
+  readonly goProgram?: { readonly program: GoProgram; readonly variable: string };
   /** Of one test, unless the test says otherwise. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -49,6 +53,26 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: false,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
+  },
+  {
+    name: "newer-etcd",
+    folders: ["test/datastore"],
+    needsRoot: true,
+    tools: DATASTORE,
+    needsBuild: false,
+    goProgram: { program: NEWER_ETCD, variable: "ETCD_BINARY" },
+    testTimeoutMs: 60_000,
+    timeoutMs: 15 * MINUTE,
+  },
+  {
+    name: "libcni",
+    folders: ["test/libcni"],
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    goProgram: { program: LIBCNI_DRIVER, variable: "LIBCNI_DRIVER" },
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
   },
   { name: "cni", folders: ["test/cni"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 60_000, timeoutMs: 20 * MINUTE },
   { name: "fault", folders: ["test/fault"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 90_000, timeoutMs: 20 * MINUTE },

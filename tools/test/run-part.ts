@@ -21,8 +21,13 @@ export function testFilesOf(part: TestPart, filters: readonly string[]): string[
   return files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter))).sort();
 }
 
-/** Runs `files` inside `sandbox`; failures are printed as they come. */
-export async function runPart(part: TestPart, files: readonly string[], sandbox: TestSandbox): Promise<PartResult> {
+/** Runs `files` inside `sandbox`, with `variables` in the environment; failures are printed when the part ends. */
+export async function runPart(
+  part: TestPart,
+  files: readonly string[],
+  sandbox: TestSandbox,
+  variables: Readonly<Record<string, string>>,
+): Promise<PartResult> {
   const report = join(sandbox.folder, `report-${part.name}.xml`);
   const command = [
     process.execPath,
@@ -35,7 +40,7 @@ export async function runPart(part: TestPart, files: readonly string[], sandbox:
   ];
   const child = Bun.spawn(sandbox.wrap(command), {
     cwd: repositoryRoot,
-    env: sandbox.environment(),
+    env: { ...sandbox.environment(), ...variables },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,6 +1,6 @@
 /** The place that a run of the suite gets for itself, and the search for what it left there. */
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TaskFailure } from "../terminal.ts";
@@ -19,6 +19,7 @@ export class TestSandbox {
   /** undefined without root: then only the unit tests run. */
   readonly netns: string | undefined;
   readonly #mark: string;
+  readonly #netnsId: number | undefined;
   readonly #namespacesBefore: ReadonlySet<string>;
 
   constructor() {
@@ -29,6 +30,7 @@ export class TestSandbox {
     this.netns = `npgt-${process.pid}-suite`;
     ip("netns", "add", this.netns);
     ip("-n", this.netns, "link", "set", "lo", "up");
+    this.#netnsId = netnsIdOf(`${NETNS_FOLDER}/${this.netns}`);
   }
 
   /** Puts `command` into the sandbox. */
@@ -53,7 +55,7 @@ export class TestSandbox {
   #leakedProcesses(): string[] {
     const leaks: string[] = [];
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-      if (Number(pid) === process.pid || !hasMark(pid, `${MARK}=${this.#mark}`)) continue;
+      if (Number(pid) === process.pid || !this.#isOurs(pid)) continue;
       leaks.push(`process ${pid} still runs: ${commandOf(pid)}`);
       try {
         process.kill(Number(pid), "SIGKILL");
@@ -62,6 +64,12 @@ export class TestSandbox {
       }
     }
     return leaks;
+  }
+
+  /** Started by a test: it has our mark in its environment, or, where that was not handed on, is in our namespace. */
+  #isOurs(pid: string): boolean {
+    if (isZombie(pid)) return false;
+    return hasMark(pid, `${MARK}=${this.#mark}`) || (this.#netnsId !== undefined && netnsIdOf(`/proc/${pid}/ns/net`) === this.#netnsId);
   }
 
   #leakedNamespaces(): string[] {
@@ -101,12 +109,26 @@ function testNamespaces(): string[] {
 
 function hasMark(pid: string, mark: string): boolean {
   try {
-    return (
-      readFileSync(`/proc/${pid}/environ`, "utf8").split("\u0000").includes(mark) &&
-      !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
-    );
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\u0000").includes(mark);
   } catch {
     return false;
+  }
+}
+
+function isZombie(pid: string): boolean {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return true;
+  }
+}
+
+/** The inode that names a network namespace; undefined for a process that ended. */
+function netnsIdOf(path: string): number | undefined {
+  try {
+    return statSync(path).ino;
+  } catch {
+    return undefined;
   }
 }
 
