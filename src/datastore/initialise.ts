@@ -6,7 +6,7 @@ import type { Kind, Resource } from "../api/resource.ts";
 import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { Clock } from "../lib/ports.ts";
+import type { Clock, Random } from "../lib/ports.ts";
 import { CLUSTER_INFORMATION_QUERY } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
@@ -14,8 +14,8 @@ export interface InitialiseOptions {
   readonly clock: Clock;
   /** The program's own, e.g. `v3.31.0`. */
   readonly version: string;
-  /** Makes UUIDs. @default `crypto.randomUUID` */
-  readonly makeUuid?: () => string;
+  /** Makes the cluster's GUID and the resources' UIDs: names, not secrets. */
+  readonly random: Random;
 }
 
 /** How often we look again when others initialise the same datastore at the same moment. */
@@ -61,6 +61,18 @@ function newResource(kind: Kind, name: string, spec: unknown, options: Initialis
   return { apiVersion: API_VERSION, kind, metadata: { name, uid: newUuid(options), creationTimestamp }, spec };
 }
 
-function newUuid({ makeUuid = () => crypto.randomUUID() }: InitialiseOptions): string {
-  return makeUuid();
+/** A version 4 UUID. */
+function newUuid({ random }: InitialiseOptions): string {
+  const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
+  digits[12] = "4";
+  digits[16] = Math.floor(8 + random() * 4).toString(16);
+  return [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ]
+    .map(([start, end]) => digits.slice(start, end).join(""))
+    .join("-");
 }

@@ -108,7 +108,12 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
 /** Runs the distribution's `etcdctl` with the v3 API. */
 export async function runEtcdctl(args: readonly string[]): Promise<string> {
   const command = [process.env["ETCDCTL_BINARY"] ?? "etcdctl", ...args];
-  const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "", ETCDCTL_API: "3" } });
+  const child = Bun.spawn(command, {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env["PATH"] ?? "", ETCDCTL_API: "3" },
+  });
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   if (status !== 0) throw new Error(`etcdctl ${args.join(" ")}: status ${status}: ${stderr}`);
   return stdout;

@@ -28,6 +28,10 @@ export class BlockTable {
     if (this.find(cidr) !== undefined) this.#rows.splice(this.#indexFor(cidr), 1);
   }
 
+  clear(): void {
+    this.#rows.length = 0;
+  }
+
   ofNode(node: string): readonly Stored<Block>[] {
     return this.#rows.filter((row) => row.value.node === node);
   }
@@ -39,7 +43,10 @@ export class BlockTable {
   }
 
   ofAddress(address: Address): BlockRef | undefined {
-    return this.#rows.filter(({ value }) => containsAddress(value.cidr, address)).map(toRef).at(-1);
+    return this.#rows
+      .filter(({ value }) => containsAddress(value.cidr, address))
+      .map(toRef)
+      .at(-1);
   }
 
   count(within: Prefix): number {
@@ -48,7 +55,10 @@ export class BlockTable {
 
   claimed(within: Prefix, from: Address | undefined, limit: number): readonly BlockRef[] {
     const rows = this.#rows.filter(({ value }) => overlaps(value.cidr, within));
-    return rows.filter((row) => isFrom(row, from)).slice(0, limit).map(toRef);
+    return rows
+      .filter((row) => isFrom(row, from))
+      .slice(0, limit)
+      .map(toRef);
   }
 
   empty(within: Prefix, limit: number): readonly EmptyBlock[] {

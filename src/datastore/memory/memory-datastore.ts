@@ -62,6 +62,12 @@ export class MemoryDatastore implements Datastore {
     // Nothing is held.
   }
 
+  /** Forgets all that is stored, as if it never was. */
+  clear(): void {
+    this.#resources.clear();
+    this.#blocks.clear();
+  }
+
   /** Lets others run in between, as a network would. */
   async #roundTrip(action: string, { signal }: RequestOptions): Promise<void> {
     this.requests.roundTrips++;
@@ -173,7 +179,11 @@ function targetOf(write: Write): string | undefined {
       return undefined;
     case "create-block":
       return toPrefixText(write.block.cidr);
-    case "update-block":
+    case "update-block": {
+      const [from, to] = [toPrefixText(write.previous.value.cidr), toPrefixText(write.block.cidr)];
+      if (from !== to) throw new NetplugError("internal", `update block "${from}": got "${to}" as its new state`);
+      return to;
+    }
     case "delete-block":
       return toPrefixText(write.previous.value.cidr);
   }

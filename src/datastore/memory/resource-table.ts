@@ -33,6 +33,10 @@ export class ResourceTable {
     return toStored(row);
   }
 
+  clear(): void {
+    this.#rows.clear();
+  }
+
   /** @returns whether there was one */
   remove(ref: ResourceRef): boolean {
     return this.#rows.delete(toKey(ref));

@@ -1,0 +1,15 @@
+import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
+import { describeDatastore } from "./conformance.ts";
+
+describeDatastore("in memory", async () => {
+  const datastore = new MemoryDatastore();
+  return {
+    datastore,
+    async wipe() {
+      datastore.clear();
+    },
+    async end() {
+      datastore.close();
+    },
+  };
+});

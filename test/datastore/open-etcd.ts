@@ -1,0 +1,25 @@
+/** For tests: the etcd driver with the real clock and files. */
+
+import { readFileSync } from "node:fs";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { openDatastore } from "../../src/datastore/open.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Files } from "../../src/lib/ports.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+
+/** Only what a datastore reads: the rest fails. */
+export const testFiles = {
+  readText(path: string): string | undefined {
+    try {
+      return readFileSync(path, "utf8");
+    } catch {
+      return undefined;
+    }
+  },
+} as Files;
+
+export function openEtcd(etcd: EtcdConfig, ports: Partial<DatastorePorts> = {}): Datastore {
+  return openDatastore({ type: "etcdv3", etcd }, { clock: systemClock, random: systemRandom, files: testFiles, ...ports });
+}
