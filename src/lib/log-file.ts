@@ -121,9 +121,14 @@ function rotate(full: AppendFile, lineLength: number, options: LogFileOptions): 
   return true;
 }
 
-/** Two rotations in the same millisecond must not overwrite each other: the later one takes the next free time. */
+/**
+ * The name is a time after those of all rotated files, so that the order of names is that of rotations, whatever the clock does: stand
+ * still within a millisecond, or go back. Should another process take the name at this moment, the next one is tried.
+ */
 function renameAway({ path, files, clock }: LogFileOptions): void {
-  for (let time = clock.now(); ; time++) {
+  const newest = rotatedFiles(path, files).at(-1);
+  const after = newest === undefined ? 0 : rotationTime(newest, path) + 1;
+  for (let time = Math.max(clock.now(), after); ; time++) {
     if (files.renameToNew(path, rotatedName(path, time))) return;
   }
 }
@@ -155,6 +160,13 @@ export function rotatedName(path: string, timeMs: number): string {
   const { folder, base, extension } = splitPath(path);
   const time = new Date(timeMs).toISOString().replace("Z", "").replaceAll(":", "-");
   return `${folder}/${base}-${time}${extension}`;
+}
+
+/** The inverse of {@link rotatedName}. */
+function rotationTime(rotated: string, path: string): number {
+  const { folder, base, extension } = splitPath(path);
+  const [date, time] = rotated.slice(folder.length + base.length + 2, rotated.length - extension.length).split("T");
+  return Date.parse(`${date}T${time?.replaceAll("-", ":")}Z`);
 }
 
 function toDay(timeMs: number): number {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "../../src/cni/delegate/mod.ts";
 import type { DelegateCall } from "../../src/cni/delegate/mod.ts";
+import { toResultDocument } from "../../src/cni/protocol/print-result.ts";
 import { delegateCall, failureOf, delegatePorts as ports } from "../support/delegate.ts";
 
 const PLUGIN_FOLDER = "/usr/lib/cni";
@@ -32,10 +33,9 @@ test("gives an address of each range, ignoring the range's gateway, and takes th
   const dataDir = join(folder, "hl-plain");
   const attachment = call("host-local", ipam(dataDir));
   const result = await delegateAdd(attachment, ports());
-  expect(result.cniVersion).toBe("1.0.0");
   // 10.7.0.2 would be skipped if host-local had seen it as gateway.
-  expect(result.document["ips"]).toMatchObject([{ address: "10.7.0.2/24" }, { address: "fd07::2/120" }]);
-  await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult: result.document } }, ports());
+  expect(result.ips).toMatchObject([{ address: "10.7.0.2/24" }, { address: "fd07::2/120" }]);
+  await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult: toResultDocument(result, "1.0.0") } }, ports());
   expect(reserved(dataDir)).toEqual(["10.7.0.2", "fd07::2"]);
   await delegateDel(attachment, ports());
   await delegateDel(attachment, ports());
@@ -50,7 +50,12 @@ test("is called in the highest version that both know when it does not know the 
   }).stdout.toString();
   const highest = (JSON.parse(supported) as { supportedVersions: string[] }).supportedVersions.toSorted().at(-1) ?? "";
   const attachment = call("host-local", { ...ipam(dataDir), cniVersion: "1.1.0" });
-  expect((await delegateAdd(attachment, ports())).cniVersion).toBe(highest);
+  const used = ports();
+  const result = await delegateAdd(attachment, used);
+  expect(result.ips).toHaveLength(2);
+  expect(used.records.map(({ fields }) => fields["agreed"])).toEqual(highest === "1.1.0" ? [] : [highest]);
+  const prevResult = toResultDocument({ ...result, interfaces: [{ name: "eth0", mtu: 1500 }] }, "1.1.0");
+  await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult } }, ports());
   await delegateDel(attachment, ports());
   expect(reserved(dataDir)).toEqual([]);
   await delegateStatus(attachment, ports());

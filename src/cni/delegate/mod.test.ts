@@ -37,7 +37,7 @@ describe("finding a delegate", () => {
     mkdirSync(join(empty, "finder"));
     writeFileSync(join(good, "finder"), `#!/bin/sh\necho '${RESULT}'\n`, { mode: 0o755 });
     const result = await delegateAdd(call("finder", {}, { cniPath: `${empty}::${blocked}/:${good}:${folder}` }), ports());
-    expect(result.document["ips"]).toEqual([{ address: "10.0.0.2/24" }]);
+    expect(result.ips).toEqual([{ address: "10.0.0.2/24" }]);
   });
 
   test("names the folders when none has it, and calls nothing", async () => {
@@ -84,7 +84,9 @@ describe("a delegate that fails an ADD gets a DEL", () => {
     ["silent", "[ $CNI_COMMAND = DEL ] || exit 3", "exit status 3, and no word why", "exit status 3, and no word why"],
     ["garbage", "[ $CNI_COMMAND = DEL ] || echo 'not json'", 'read result of ADD by delegate "garbage": line 1, column 1', undefined],
     ["nothing", "exit 0", "got nothing, want JSON", undefined],
-    ["list", "[ $CNI_COMMAND = DEL ] || echo '[]'", "got an empty list, want a JSON object", undefined],
+    ["list", "[ $CNI_COMMAND = DEL ] || echo '[]'", "got an empty list, want an object", undefined],
+    ["no-address", "[ $CNI_COMMAND = DEL ] || echo '{\"ips\":[]}'", "got no address, want at least one", undefined],
+    ["bad-address", '[ $CNI_COMMAND = DEL ] || echo \'{"ips":[{"address":7}]}\'', "ips[0].address: got 7, want address/length", undefined],
   ])("%s", async (name, body, message, details) => {
     const { type, calls } = script(name, body);
     const failure = await failureOf(delegateAdd(call(type), ports()));
@@ -158,6 +160,20 @@ describe("a delegate that does not know a verb", () => {
     );
     await delegateCheck(call(type), ports());
     expect(calls()[1]).toBe("VERSION");
+  });
+
+  test("another version is agreed on for everything in the config, prevResult too", async () => {
+    const { type } = script(
+      "middle",
+      `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.4.0","0.3.1","7.0.0"]}'; exit;; esac
+       config=$(cat); case $config in *1.1.0*) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac; echo "$config" > ${folder}/middle.stdin`,
+    );
+    const prevResult = { cniVersion: "1.1.0", interfaces: [{ name: "eth0", mtu: 1500 }], ips: [{ address: "10.0.0.2/24", interface: 0 }] };
+    await delegateCheck(call(type, { cniVersion: "1.1.0", prevResult }), ports());
+    expect(JSON.parse(readFileSync(join(folder, "middle.stdin"), "utf8"))).toMatchObject({
+      cniVersion: "0.4.0",
+      prevResult: { cniVersion: "0.4.0", interfaces: [{ name: "eth0" }], ips: [{ version: "4", address: "10.0.0.2/24", interface: 0 }] },
+    });
   });
 
   test("code 1 stays a failure when no version is common", async () => {

@@ -2,38 +2,31 @@
 
 import { startDeadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
-import { quoteValue } from "../../lib/quote.ts";
+import { parseJson } from "../../lib/json.ts";
+import { parseResult } from "../protocol/parse-result.ts";
+import type { CniResult } from "../protocol/result.ts";
+import { hasVerb } from "../protocol/versions.ts";
+import type { CniVersion } from "../protocol/versions.ts";
 import { toDelegateConfig } from "./config.ts";
 import { findDelegate } from "./find.ts";
 import { describeRun, invoke } from "./invoke.ts";
 import type { DelegateAnswer, DelegateCall, DelegateError, DelegatePorts, DelegateVerb } from "./invoke.ts";
-import { negotiateVersion, versionOf } from "./versions.ts";
+import { negotiateVersion, toVersion, versionOf } from "./versions.ts";
 
 export type { DelegateCall, DelegatePorts } from "./invoke.ts";
 
-/** What a delegate's ADD printed. */
-export interface DelegateResult {
-  /** The version that the result is in: its own `cniVersion`, else the one that the delegate was called with. */
-  readonly cniVersion: string;
-  /** Not checked further: see `protocol/result.ts`. */
-  readonly document: Readonly<Record<string, unknown>>;
-}
-
 /** Milliseconds for the DEL after a failed ADD, however late the failure came. */
 const CLEAN_UP_MS = 10_000;
-
-const VERSIONS_WITHOUT_CHECK = ["0.1.0", "0.2.0", "0.3.0", "0.3.1"];
 
 /** What a plugin answers to a verb that it does not have: "incompatible version", or "unknown CNI_COMMAND". */
 const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
 
 /**
- * Asks the delegate for addresses. Whatever goes wrong once it is called, it gets a DEL before the failure is thrown.
+ * Asks the delegate for addresses; the result has at least one. Whatever goes wrong once it is called, it gets a DEL before the failure is thrown.
  *
  * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, nodeCidrMissing, and what {@link invoke} throws
  */
-export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<DelegateResult> {
+export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<CniResult> {
   const config = toDelegateConfig("ADD", call.type, call.config);
   findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
   try {
@@ -55,7 +48,7 @@ export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Pro
 /** Asks the delegate whether what its ADD gave still stands. One that is too old for CHECK says nothing. @throws as {@link delegateAdd} */
 export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<void> {
   const { answer, cniVersion } = await callInAgreedVersion("CHECK", call, toDelegateConfig("CHECK", call.type, call.config), ports);
-  if (!answer.ok && !VERSIONS_WITHOUT_CHECK.includes(cniVersion)) throw toFailure("CHECK", call.type, answer.error);
+  if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", call.type, answer.error);
 }
 
 /**
@@ -92,14 +85,14 @@ async function callInAgreedVersion(
   call: DelegateCall,
   config: Readonly<Record<string, unknown>>,
   ports: DelegatePorts,
-): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: string }> {
+): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: CniVersion }> {
   const wanted = versionOf(config);
   const answer = await invoke(verb, call, config, ports);
   if (answer.ok || answer.error.code !== 1) return { answer, cniVersion: wanted };
   const agreed = await negotiateVersion(call, ports);
   if (agreed === undefined || agreed === wanted) return { answer, cniVersion: wanted };
   ports.log.debug("call delegate in another CNI version", { delegate: call.type, verb, wanted, agreed });
-  return { answer: await invoke(verb, call, { ...config, cniVersion: agreed }, ports), cniVersion: agreed };
+  return { answer: await invoke(verb, call, toVersion(config, agreed), ports), cniVersion: agreed };
 }
 
 /** The specification wants a DEL for every ADD that failed. Its own failure is told, and does not hide the first one. */
@@ -111,17 +104,16 @@ async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<void> 
   }
 }
 
-function toResult(type: string, stdout: string, calledWith: string): DelegateResult {
+function toResult(type: string, stdout: string, calledWith: CniVersion): CniResult {
   const what = `read result of ${describeRun("ADD", type)}`;
-  let document: unknown;
+  let result: CniResult;
   try {
-    document = parseJson(stdout);
+    result = parseResult(parseJson(stdout), calledWith);
   } catch (cause) {
     throw new NetplugError("delegateFailed", `${what}: ${messageOf(cause)}`, { cause });
   }
-  if (!isJsonObject(document)) throw new NetplugError("delegateFailed", `${what}: got ${quoteValue(document)}, want a JSON object`);
-  const { cniVersion } = document;
-  return { cniVersion: typeof cniVersion === "string" && cniVersion !== "" ? cniVersion : calledWith, document };
+  if (result.ips.length === 0) throw new NetplugError("delegateFailed", `${what}: got no address, want at least one`);
+  return result;
 }
 
 function toFailure(verb: DelegateVerb, type: string, { code, msg, details }: DelegateError): NetplugError {

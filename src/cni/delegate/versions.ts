@@ -1,28 +1,43 @@
 /** Agreeing with a delegate on a CNI version when it does not know the config's. */
 
 import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { parseResult, ResultError } from "../protocol/parse-result.ts";
+import { toResultDocument } from "../protocol/print-result.ts";
+import { DEFAULT_VERSION, isSupportedVersion, SUPPORTED_VERSIONS } from "../protocol/versions.ts";
+import type { CniVersion } from "../protocol/versions.ts";
 import { invoke } from "./invoke.ts";
 import type { DelegateCall, DelegatePorts } from "./invoke.ts";
 
-/** CNI versions that we can speak to a delegate, rising. */
-const OUR_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
+type Document = Readonly<Record<string, unknown>>;
 
 /**
  * The highest version that both know.
  *
  * @returns undefined when there is none, or the delegate does not answer VERSION
  */
-export async function negotiateVersion(call: DelegateCall, ports: DelegatePorts): Promise<string | undefined> {
+export async function negotiateVersion(call: DelegateCall, ports: DelegatePorts): Promise<CniVersion | undefined> {
   const answer = await invoke("VERSION", call, { cniVersion: versionOf(call.config) }, ports);
   if (!answer.ok) return undefined;
   const theirs = new Set(toSupportedVersions(answer.stdout));
-  return OUR_VERSIONS.findLast((version) => theirs.has(version));
+  return SUPPORTED_VERSIONS.findLast((version) => theirs.has(version));
 }
 
-/** The CNI version of a network config; one that has none is 0.1.0. */
-export function versionOf(config: Readonly<Record<string, unknown>>): string {
-  const { cniVersion } = config;
-  return typeof cniVersion === "string" && cniVersion !== "" ? cniVersion : "0.1.0";
+/** The CNI version of a network config. */
+export function versionOf({ cniVersion }: Document): CniVersion {
+  return typeof cniVersion === "string" && isSupportedVersion(cniVersion) ? cniVersion : DEFAULT_VERSION;
+}
+
+/** The network config as one of another version, its `prevResult` included. */
+export function toVersion(config: Document, version: CniVersion): Document {
+  const { prevResult } = config;
+  if (prevResult === undefined) return { ...config, cniVersion: version };
+  try {
+    return { ...config, cniVersion: version, prevResult: toResultDocument(parseResult(prevResult, versionOf(config)), version) };
+  } catch (thrown) {
+    // Not ours to judge: the delegate says what it thinks of it.
+    if (thrown instanceof ResultError) return { ...config, cniVersion: version };
+    throw thrown;
+  }
 }
 
 function toSupportedVersions(stdout: string): readonly unknown[] {
