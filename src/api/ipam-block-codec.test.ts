@@ -15,7 +15,25 @@ const LIMIT_BYTES = 8_192;
 
 /** Text of a shape that a generator would choose, and text that an attacker would. */
 const hostile = fc.oneof(
-  fc.constantFrom("", " ", "-", ".", ". ", "a b", '"', "\\", "\n", "\u0000", "\u202e", "\ud800", "__proto__", "constructor", "😀", "0:1,2", "k8s--x"),
+  fc.constantFrom(
+    "",
+    " ",
+    "-",
+    ".",
+    ". ",
+    "a b",
+    '"',
+    "\\",
+    "\n",
+    "\u0000",
+    "\u202e",
+    "\ud800",
+    "__proto__",
+    "constructor",
+    "😀",
+    "0:1,2",
+    "k8s--x",
+  ),
   fc.string({ unit: "binary", maxLength: 20 }),
 );
 const hex64 = fc.stringMatching(/^[0-9a-f]{64}$/);
@@ -92,7 +110,11 @@ describe("the record of a full block of 64 addresses", () => {
     ["one Deployment, names of 40 characters", deploymentName("a-web-frontend-for-shop", 1), () => "default"],
     ["20 Deployments in 8 namespaces, names of 40 characters", deploymentName("a-web-frontend-for-shop", 20), (i) => `team-${i % 8}`],
     ["64 Deployments in one namespace, names of 40 characters", deploymentName("a-web-frontend-for-shop", 64), () => "production"],
-    ["20 Deployments in 8 namespaces, names of 63 characters", deploymentName("a-web-frontend-for-the-shop-in-the-quietest-re", 20), (i) => `team-${i % 8}`],
+    [
+      "20 Deployments in 8 namespaces, names of 63 characters",
+      deploymentName("a-web-frontend-for-the-shop-in-the-quietest-re", 20),
+      (i) => `team-${i % 8}`,
+    ],
     ["64 names of 40 characters with nothing in common", (i) => randomName(i, 40), () => "default"],
     ["64 names of 40 characters with nothing in common, in 8 namespaces", (i) => randomName(i, 40), (i) => `tenant-of-some-size-${i % 8}`],
   ])("is at most 8 KB: %s", (_, nameOf, namespaceOf) => {

@@ -16,7 +16,14 @@ import { WIDTH } from "../lib/ip/address.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { isJsonObject } from "../lib/json.ts";
 import { parseRanges, toRangesText } from "./ipam-block-ranges.ts";
-import { createOwnerWriter, ENDPOINT_FORMS, readOwnerRow, type EndpointForm, type OwnerGroup, type OwnerTables } from "./ipam-block-owner.ts";
+import {
+  createOwnerWriter,
+  ENDPOINT_FORMS,
+  readOwnerRow,
+  type EndpointForm,
+  type OwnerGroup,
+  type OwnerTables,
+} from "./ipam-block-owner.ts";
 import type { Allocation, Block, BlockRef } from "./ipam-block.ts";
 
 /** A block's record that nobody of ours can have written, or that somebody damaged. */
@@ -62,11 +69,13 @@ export function encodeBlock(block: Block): string {
 export function decodeBlock(text: string, ref: BlockRef): Block {
   const record = parseRecord(text, ref);
   const cidr = typeof record.cidr === "string" ? tryParsePrefix(record.cidr) : undefined;
-  if (cidr === undefined || toPrefixText(cidr) !== toPrefixText(ref.cidr)) throw new CorruptBlock(ref, `got ${shown(record.cidr)} as its CIDR`);
+  if (cidr === undefined || toPrefixText(cidr) !== toPrefixText(ref.cidr))
+    throw new CorruptBlock(ref, `got ${shown(record.cidr)} as its CIDR`);
   if (record.node !== ref.node) throw new CorruptBlock(ref, `got ${shown(record.node)} as its node`);
   const size = sizeOfBlock(cidr, ref);
   const free = typeof record.free === "string" ? parseRanges(record.free, size) : undefined;
-  if (free === undefined) throw new CorruptBlock(ref, `got ${shown(record.free)} as its free addresses, want each ordinal once, below ${size}`);
+  if (free === undefined)
+    throw new CorruptBlock(ref, `got ${shown(record.free)} as its free addresses, want each ordinal once, below ${size}`);
   const { base } = record;
   if (!isSeconds(base)) throw new CorruptBlock(ref, `got ${shown(base)} as the base of its times`);
   const allocations = decodeAllocations(record, free, base, size, ref);

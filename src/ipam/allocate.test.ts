@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
+import { parseAddress } from "../lib/ip/address.ts";
+import { toPrefixText } from "../lib/ip/prefix.ts";
+import { allocate, allocateAll } from "./store.ts";
+
+const ips = (...texts: string[]) => ({ addresses: texts.map(parseAddress) });
+
+describe("allocate()", () => {
+  test("claims a block for a node that has none, with two reads and one write", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/16");
+    const before = world.datastore.requests.roundTrips;
+    const [address] = await allocate(world.ports, requestFor("c1", "n1"));
+    expect(world.datastore.requests.roundTrips - before).toBe(3);
+    expect(address?.isNew).toBe(true);
+    expect(await world.blocks()).toEqual([`${toPrefixText(address?.block ?? never())} n1 1/64`]);
+  });
+
+  test("costs one read and one write on a node that owns a block with space", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/16");
+    await world.add("c1", "n1");
+    const before = world.datastore.requests.roundTrips;
+    await world.add("c2", "n1");
+    expect(world.datastore.requests.roundTrips - before).toBe(2);
+  });
+
+  test("gives the addresses of a block in order, a released one last", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 30 });
+    expect(await world.add("c1", "n1")).toEqual(["10.65.0.0"]);
+    expect(await world.add("c2", "n1")).toEqual(["10.65.0.1"]);
+    expect(await world.del("c1", "n1")).toEqual(["10.65.0.0"]);
+    expect(await world.add("c3", "n1")).toEqual(["10.65.0.2"]);
+    expect(await world.add("c4", "n1")).toEqual(["10.65.0.3"]);
+    expect(await world.add("c5", "n1")).toEqual(["10.65.0.0"]);
+  });
+
+  test("gives an attachment that asks again the address that it has, without a write", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const first = await world.add("c1", "n1");
+    const before = world.datastore.requests.roundTrips;
+    expect(await world.add("c1", "n1")).toEqual(first);
+    expect(world.datastore.requests.roundTrips - before).toBe(1);
+  });
+
+  test("gives a second interface of the same container its own address", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const request = requestFor("c1", "n1");
+    const first = textsOf(await allocate(world.ports, request));
+    const second = textsOf(await allocate(world.ports, { ...request, owner: { ...request.owner, ifName: "net1" } }));
+    expect(second).not.toEqual(first);
+  });
+
+  test("takes the second pool when the first is full, with two reads and one write", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24", { blockSize: 26 });
+    await world.putPool("b", "10.66.0.0/24", { blockSize: 26 });
+    for (let i = 0; i < 4; i++) for (let j = 0; j < 64; j++) await world.add(`c${i}.${j}`, `n${i}`, { pools: { 4: ["a"] } });
+    const before = world.datastore.requests.roundTrips;
+    const [address = ""] = await world.add("c", "n9");
+    expect(address).toStartWith("10.66.0.");
+    expect(world.datastore.requests.roundTrips - before).toBe(3);
+  });
+
+  test("takes over an empty block of another node when no place is left", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+    await world.add("c1", "n1");
+    const [second = ""] = await world.add("c2", "n2");
+    await world.del("c2", "n2");
+    const [third = ""] = await world.add("c3", "n3");
+    expect(await world.blocks()).toContainEqual(expect.stringMatching(/ n3 1\/2$/));
+    expect(third).not.toBe(second); // released last
+    expect(parseAddress(third).value ^ 1n).toBe(parseAddress(second).value);
+  });
+
+  test("borrows when there is neither, and releases what was borrowed by the attachment's identity", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+    await world.add("c1", "n1");
+    await world.add("c2", "n2");
+    const borrowed = await world.add("c3", "n3");
+    expect(borrowed).toHaveLength(1);
+    expect(await world.add("c3", "n3")).toEqual(borrowed);
+    expect(await world.del("c3", "n3")).toEqual(borrowed);
+    expect((await world.blocks()).map((text) => text.split(" ")[2])).toEqual(["1/2", "1/2"]);
+  });
+
+  test("says of each pool why nothing is left", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/31", { blockSize: 31 });
+    await world.putPool("b", "10.66.0.0/24", { disabled: true });
+    await world.putPool("c", "10.67.0.0/24", { nodeSelector: 'zone == "x"' });
+    await world.putPool("d", "10.65.0.0/24", {}, "2026-01-01T00:00:00Z");
+    await world.add("c1", "n1");
+    await world.add("c2", "n1");
+    expect(await failureOf(world.add("c3", "n1"))).toMatchObject({
+      kind: "noAddressLeft",
+      message:
+        'allocate an IPv4 address on node "n1": no address left: pool "a" (10.65.0.0/31): full: 2 of 2 addresses are in use; ' +
+        'pool "b": it is disabled; pool "c": its nodeSelector "zone == \\"x\\"" does not match node "n1"; ' +
+        'pool "d": it overlaps the older pool "a" (10.65.0.0/31)',
+    });
+  });
+
+  test("gives both families or none", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    expect(await failureOf(world.add("c1", "n1", { families: [4, 6] }))).toMatchObject({
+      kind: "noAddressLeft",
+      message: expect.stringContaining("there is no IPv6 pool"),
+    });
+    expect(await world.blocks()).toEqual([]);
+    await world.putPool("b", "fd00:65::/112");
+    expect(await world.add("c1", "n1", { families: [4, 6] })).toEqual([
+      expect.stringMatching(/^10\.65\./),
+      expect.stringMatching(/^fd00:65::/),
+    ]);
+  });
+
+  test("plans several requests as one write per block, and one that fails does not stop the others", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c0", "n1");
+    const before = world.datastore.requests.roundTrips;
+    const requests = [requestFor("c1", "n1"), requestFor("c2", "n1", { pools: { 4: ["nope"] } }), requestFor("c3", "n1")];
+    const outcomes = await allocateAll(world.ports, requests);
+    expect(world.datastore.requests.roundTrips - before).toBe(2);
+    expect(outcomes.map((outcome) => ("error" in outcome ? outcome.error.kind : "given"))).toEqual(["given", "poolUnusable", "given"]);
+  });
+});
+
+describe("an explicit address", () => {
+  test("is taken from a new block of the node, reserved or not", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.128/25"] });
+    expect(await world.add("c1", "n1", ips("10.65.0.200"))).toEqual(["10.65.0.200"]);
+    expect(await world.blocks()).toEqual(["10.65.0.192/26 n1 1/64"]);
+  });
+
+  test("that somebody has is refused with the owner", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c1", "n1", ips("10.65.0.7"));
+    expect(await world.add("c1", "n1", ips("10.65.0.7"))).toEqual(["10.65.0.7"]);
+    expect(await failureOf(world.add("c2", "n2", ips("10.65.0.7")))).toMatchObject({
+      kind: "addressInUse",
+      message:
+        'use address "10.65.0.7": it belongs to container "c1" (interface "eth0", network "pods") on node "n1" since 2023-11-14T22:13:20Z',
+    });
+  });
+
+  test("outside of all usable pools is refused", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24", { disabled: true });
+    expect(await failureOf(world.add("c1", "n1", ips("10.65.0.7")))).toMatchObject({
+      kind: "addressOutsidePools",
+      message: 'use address "10.65.0.7": pool "a" (10.65.0.0/24) cannot be used: it is disabled',
+    });
+    expect(await failureOf(world.add("c1", "n1", ips("10.66.0.7")))).toMatchObject({
+      message: 'use address "10.66.0.7": it lies in no pool',
+    });
+  });
+
+  test("is the complete list: all or nothing", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    expect(await failureOf(world.add("c1", "n1", ips("10.65.0.7", "fd00::7")))).toMatchObject({ kind: "addressOutsidePools" });
+    expect(await world.blocks()).toEqual([]);
+  });
+
+  test("is borrowed from another node's block, but not with strictAffinity", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c1", "n1", ips("10.65.0.7"));
+    expect(await world.add("c2", "n2", ips("10.65.0.8"))).toEqual(["10.65.0.8"]);
+    await world.configure({ strictAffinity: true });
+    expect(await failureOf(world.add("c3", "n2", ips("10.65.0.9")))).toMatchObject({
+      message: expect.stringContaining('its block "10.65.0.0/26" belongs to node "n1", and strictAffinity forbids'),
+    });
+  });
+});
+
+function never(): never {
+  throw new Error("missing");
+}

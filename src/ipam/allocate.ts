@@ -1,0 +1,169 @@
+/**
+ * Decides who gets which address: pure, for one ADD or for several that are committed together.
+ *
+ * Addresses are sought in this order over all allowed pools: the node's own blocks, a free block of the first pool that has
+ * one, an empty block of another node, an address of another node's block.
+ */
+
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { type Address, equalAddresses } from "../lib/ip/address.ts";
+import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
+import { assignAutomatic } from "./automatic.ts";
+import { configurationOf, expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "./cluster.ts";
+import { type Draft, type Held, heldBy, toBlockWrites } from "./draft.ts";
+import { assignExplicit } from "./explicit.ts";
+import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
+import { spreadOf } from "./free-block.ts";
+import { type Pool, toPoolTable } from "./pools.ts";
+import type { AddressRequest } from "./request.ts";
+import { toReservedSet } from "./reservations.ts";
+import type { Assigned, Situation } from "./situation.ts";
+
+/** An address that a request got. */
+export interface AllocatedAddress {
+  readonly address: Address;
+  /** CIDR of its block. */
+  readonly block: Prefix;
+  /** False when the attachment had it already. */
+  readonly isNew: boolean;
+}
+
+/** How a request ended. */
+export type AllocationOutcome = { readonly addresses: readonly AllocatedAddress[] } | { readonly error: NetplugError };
+
+/** A decision, or the queries to answer first. */
+export type AllocationPlan =
+  | { readonly wanted: readonly Query[] }
+  | {
+      /** By position of the request. */
+      readonly outcomes: readonly AllocationOutcome[];
+      /** At most one per block, with the conditions under which they are right; none when nothing changes. */
+      readonly writes: readonly Write[];
+    };
+
+/** When, and which try. */
+export interface PlanOptions {
+  /** Seconds since 1970. */
+  readonly now: number;
+  /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
+  readonly salt: bigint;
+}
+
+/** What {@link planAllocation} is certain to ask for: one round trip together with the caller's own queries. */
+export function allocationQueries(requests: readonly AddressRequest[]): readonly Query[] {
+  return withoutRepeats([CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...requests.flatMap(requestQueries)]);
+}
+
+function requestQueries({ owner: { node }, addresses }: AddressRequest): readonly Query[] {
+  return [
+    { type: "get", ref: { kind: "Node", name: node } },
+    { type: "blocks-of-node", node },
+    { type: "blocks-borrowed-by", node },
+    ...addresses.map((address): Query => ({ type: "block-of-address", address })),
+  ];
+}
+
+/**
+ * Plans several requests as one set of writes. Each request is all or nothing; one that cannot be met does not stop the
+ * others. An attachment that has addresses keeps them.
+ *
+ * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all
+ */
+export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
+  const wanted: Query[] = [];
+  const outcomes: AllocationOutcome[] = [];
+  let draft: Draft = new Map();
+  const pools = new Map<string, Pool>();
+  let ready: Write | undefined;
+  try {
+    ready = expectReady(facts);
+    const situation = survey(facts, options);
+    for (const request of requests) {
+      const attempt = attemptRequest(request, situation, draft);
+      if (attempt instanceof FactsWanted) {
+        wanted.push(...attempt.queries);
+      } else if (attempt instanceof NetplugError) {
+        outcomes.push({ error: attempt });
+      } else {
+        outcomes.push({ addresses: attempt.addresses });
+        draft = attempt.draft;
+        for (const pool of attempt.pools) pools.set(pool.name, pool);
+      }
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof FactsWanted)) throw thrown;
+    wanted.push(...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined));
+  }
+  if (wanted.length > 0 || ready === undefined) return { wanted: withoutRepeats(wanted) };
+  const blockWrites = toBlockWrites(draft);
+  if (blockWrites.length === 0) return { outcomes, writes: [] };
+  const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
+    op: "expect",
+    ref: { kind: "IPPool", name },
+    revision,
+  }));
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites] };
+}
+
+function survey(facts: Facts, { now, salt }: PlanOptions): Situation {
+  const configuration = configurationOf(facts);
+  return {
+    facts,
+    configuration,
+    pools: toPoolTable(know(facts, IP_POOLS)),
+    reserved: toReservedSet(know(facts, IP_RESERVATIONS)),
+    moment: { now, cooldown: configuration.ipCooldownSeconds },
+    spreadFor: (node) => spreadOf(node) + salt,
+  };
+}
+
+interface Attempt {
+  readonly addresses: readonly AllocatedAddress[];
+  readonly draft: Draft;
+  readonly pools: readonly Pool[];
+}
+
+function attemptRequest(request: AddressRequest, situation: Situation, before: Draft): Attempt | NetplugError | FactsWanted {
+  try {
+    return meet(request, situation, before);
+  } catch (thrown) {
+    if (thrown instanceof NetplugError || thrown instanceof FactsWanted) return thrown;
+    throw thrown;
+  }
+}
+
+function meet(request: AddressRequest, situation: Situation, before: Draft): Attempt {
+  const { owner } = request;
+  const held = heldBy(situation.facts, before, owner, owner.node);
+  const addresses: AllocatedAddress[] = [];
+  const pools: Pool[] = [];
+  let draft = before;
+  const add = (existing: Held | undefined, assign: () => Assigned): void => {
+    if (existing !== undefined) {
+      addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
+      return;
+    }
+    const assigned = assign();
+    addresses.push({ address: assigned.address, block: assigned.block, isNew: true });
+    pools.push(assigned.pool);
+    draft = assigned.draft;
+  };
+  if (request.addresses.length > 0) {
+    for (const address of request.addresses) {
+      const existing = held.find((candidate) => equalAddresses(addressOf(candidate), address));
+      add(existing, () => assignExplicit(request, address, situation, draft));
+    }
+  } else {
+    for (const family of request.families) {
+      const existing = held.find((candidate) => candidate.from.block.cidr.family === family);
+      add(existing, () => assignAutomatic(request, family, situation, draft));
+    }
+  }
+  return { addresses, draft, pools };
+}
+
+function addressOf({ from, allocation }: Held): Address {
+  return addressAt(from.block.cidr, allocation.ordinal);
+}

@@ -1,0 +1,43 @@
+/** What every operation must know of the cluster before it decides anything. */
+
+import { SINGLETON_NAME } from "../api/cluster-information.ts";
+import { type CompleteIPAMConfigurationSpec, type IPAMConfiguration, withIPAMConfigurationDefaults } from "../api/ipam-configuration.ts";
+import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import { type Facts, know } from "./facts.ts";
+
+export const IPAM_CONFIGURATION = { type: "get", ref: { kind: "IPAMConfiguration", name: SINGLETON_NAME } } as const satisfies Query;
+
+export const IP_POOLS = { type: "list", kind: "IPPool" } as const satisfies Query;
+
+export const IP_RESERVATIONS = { type: "list", kind: "IPReservation" } as const satisfies Query;
+
+/**
+ * Refuses to give addresses while the datastore is not ready.
+ *
+ * @returns the condition that it is still so when the plan is committed
+ * @throws {NetplugError} notInitialised, or tryAgainLater when it is locked or frozen
+ */
+export function expectReady(facts: Facts): Write {
+  const stored = know(facts, CLUSTER_INFORMATION_QUERY);
+  requireReady(stored, "add");
+  return { op: "expect", ref: CLUSTER_INFORMATION, revision: stored?.revision };
+}
+
+/**
+ * Refuses to release addresses only while nothing at all may be written; a datastore that was never initialised has none.
+ *
+ * @returns the condition that it is still so when the plan is committed
+ * @throws {NetplugError} tryAgainLater
+ */
+export function expectNotFrozen(facts: Facts): Write {
+  const stored = know(facts, CLUSTER_INFORMATION_QUERY);
+  if (stored !== undefined) requireReady(stored, "release");
+  return { op: "expect", ref: CLUSTER_INFORMATION, revision: stored?.revision };
+}
+
+/** The settings of address management, complete. */
+export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
+  const stored = know(facts, IPAM_CONFIGURATION);
+  return withIPAMConfigurationDefaults((stored?.value as IPAMConfiguration | undefined)?.spec);
+}

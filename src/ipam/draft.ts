@@ -1,0 +1,91 @@
+/** The blocks of a plan in the making: what was read, with the changes that the plan makes so far. */
+
+import type { Allocation, Block, BlockRef } from "../api/ipam-block.ts";
+import type { Query, Stored, Write } from "../datastore/datastore.ts";
+import { containsAddress, comparePrefixes, toPrefixText } from "../lib/ip/prefix.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { isSameAttachment } from "./block.ts";
+import { type Facts, FactsWanted, know } from "./facts.ts";
+import type { AttachmentId } from "./request.ts";
+
+/** A block in a draft. */
+export interface DraftBlock {
+  /** As it was read; undefined: the plan claims it. */
+  readonly stored: Stored<Block> | undefined;
+  readonly block: Block;
+}
+
+/** An unchanging set of changed blocks by CIDR: a request that fails leaves the draft of the one before. */
+export type Draft = ReadonlyMap<string, DraftBlock>;
+
+/** An address that an attachment has. */
+export interface Held {
+  readonly from: DraftBlock;
+  readonly allocation: Allocation;
+}
+
+/** The draft with a block's next state. */
+export function withBlock(draft: Draft, stored: Stored<Block> | undefined, block: Block): Draft {
+  return new Map(draft).set(toPrefixText(block.cidr), { stored, block });
+}
+
+/** A node's own blocks as the draft has them, in address order. */
+export function ownBlocks(facts: Facts, draft: Draft, node: string): readonly DraftBlock[] {
+  const blocks = new Map<string, DraftBlock>();
+  for (const stored of know(facts, { type: "blocks-of-node", node }))
+    blocks.set(toPrefixText(stored.value.cidr), { stored, block: stored.value });
+  for (const [cidr, drafted] of draft) if (drafted.block.node === node) blocks.set(cidr, drafted);
+  return [...blocks.values()].sort((a, b) => comparePrefixes(a.block.cidr, b.block.cidr));
+}
+
+/**
+ * One block as the draft has it; undefined when it is not at this place any more.
+ *
+ * @param ahead blocks that are likely to be needed next
+ */
+export function blockAt(facts: Facts, draft: Draft, ref: BlockRef, ahead: readonly BlockRef[] = []): DraftBlock | undefined {
+  const drafted = draft.get(toPrefixText(ref.cidr));
+  if (drafted !== undefined) return drafted;
+  const stored = know(
+    facts,
+    { type: "block", ref },
+    ahead.map((other): Query => ({ type: "block", ref: other })),
+  );
+  return stored === undefined ? undefined : { stored, block: stored.value };
+}
+
+/** The claimed block that holds an address. */
+export function blockOfAddress(facts: Facts, draft: Draft, address: Address, node: string): DraftBlock | undefined {
+  const near = [...draft.values(), ...ownBlocks(facts, draft, node)].find(({ block }) => containsAddress(block.cidr, address));
+  if (near !== undefined) return near;
+  const query = { type: "block-of-address", address } as const;
+  const ref = know(facts, query);
+  if (ref === undefined) return undefined;
+  const found = blockAt(facts, draft, ref);
+  if (found === undefined) throw new FactsWanted([query]); // it moved to another node, or went, since it was looked up
+  return found;
+}
+
+/** Blocks of other nodes in which a node holds addresses. */
+export function borrowedBlocks(facts: Facts, draft: Draft, node: string): readonly DraftBlock[] {
+  const refs = know(facts, { type: "blocks-borrowed-by", node });
+  const blocks = refs.map((ref) => blockAt(facts, draft, ref, refs)).filter((found) => found !== undefined);
+  const drafted = [...draft.values()].filter(({ block }) => block.node !== node && !blocks.some((known) => known.block === block));
+  return [...blocks, ...drafted];
+}
+
+/** Every address of an attachment: in its node's own blocks, then borrowed ones. */
+export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly Held[] {
+  const isTheirs = (allocation: Allocation): boolean => isSameAttachment(allocation.owner, id);
+  return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)].flatMap((from) =>
+    from.block.allocations.filter(isTheirs).map((allocation): Held => ({ from, allocation })),
+  );
+}
+
+/** The writes that make a draft true: one per changed block. */
+export function toBlockWrites(draft: Draft): readonly Write[] {
+  return [...draft.values()].flatMap(({ stored, block }): Write[] => {
+    if (stored === undefined) return [{ op: "create-block", block }];
+    return stored.value === block ? [] : [{ op: "update-block", block, previous: stored }];
+  });
+}

@@ -1,0 +1,76 @@
+/** Gives exactly the address that somebody asked for. */
+
+import { NetplugError } from "../lib/errors.ts";
+import { type Address, toAddressText } from "../lib/ip/address.ts";
+import { blockOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { quote } from "../lib/quote.ts";
+import { isEmpty, moveTo, newBlock, take } from "./block.ts";
+import { blockOfAddress, type Draft, type DraftBlock, withBlock } from "./draft.ts";
+import { know } from "./facts.ts";
+import { describeAllocation } from "./owner-text.ts";
+import { type Pool, whyNotUsed } from "./pools.ts";
+import type { AddressRequest } from "./request.ts";
+import type { Assigned, Situation } from "./situation.ts";
+
+/**
+ * Takes one address for an attachment that does not have it yet. Selectors, `assignmentMode`, reservations, the limit of
+ * blocks and the cool-down do not stand in the way: whoever asks for an address by name means it.
+ *
+ * @throws {NetplugError} addressOutsidePools, addressInUse
+ * @throws {FactsWanted} what must be read first
+ */
+export function assignExplicit(request: AddressRequest, address: Address, situation: Situation, draft: Draft): Assigned {
+  const pool = poolOf(request, address, situation);
+  const { stored, block } = blockFor(request, address, pool, situation, draft);
+  const ordinal = ordinalOf(block.cidr, address);
+  if (ordinal === undefined)
+    throw new NetplugError("internal", `use address ${text(address)}: it is not in block "${toPrefixText(block.cidr)}"`);
+  const holder = block.allocations.find((allocation) => allocation.ordinal === ordinal);
+  if (holder !== undefined)
+    throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}`);
+  const next = take(block, ordinal, request.owner, situation.moment.now);
+  return { address, block: block.cidr, pool, draft: withBlock(draft, stored, next) };
+}
+
+function poolOf({ use }: AddressRequest, address: Address, { pools }: Situation): Pool {
+  const around = pools.pools.filter((pool) => containsAddress(pool.cidr, address));
+  const whyNot = (pool: Pool): string | undefined => pool.unusable ?? whyNotUsed(pool, use);
+  const usable = around.find((pool) => whyNot(pool) === undefined);
+  if (usable !== undefined) return usable;
+  const reasons = around.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}) cannot be used: ${whyNot(pool) ?? ""}`);
+  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${reasons.join("; ") || "it lies in no pool"}`);
+}
+
+/** The claimed block around the address, or a new one; an empty one of another node is taken over. */
+function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: Pool, situation: Situation, draft: Draft): DraftBlock {
+  const found = blockOfAddress(situation.facts, draft, address, node);
+  if (found === undefined) {
+    const cidr = blockOf(address, pool.blockLength);
+    refuseOverlap(address, cidr, situation);
+    return { stored: undefined, block: newBlock(cidr, node, situation.moment.now) };
+  }
+  const { stored, block } = found;
+  if (block.node === node) return found;
+  if (isEmpty(block, situation.moment)) return { stored, block: moveTo(block, node) };
+  const isHeld = block.allocations.some(({ ordinal }) => ordinal === ordinalOf(block.cidr, address));
+  if (situation.configuration.strictAffinity && !isHeld) {
+    const where = `its block "${toPrefixText(block.cidr)}" belongs to node ${quote(block.node)}`;
+    throw new NetplugError(
+      "addressOutsidePools",
+      `use address ${text(address)} on node ${quote(node)}: ${where}, and strictAffinity forbids to borrow from it`,
+    );
+  }
+  return found;
+}
+
+/** Blocks of another size, from before the pool was made anew, may lie where the new one would be. */
+function refuseOverlap(address: Address, cidr: Prefix, { facts }: Situation): void {
+  const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 });
+  if (other === undefined) return;
+  const overlap = `its block "${toPrefixText(cidr)}" would overlap the claimed block "${toPrefixText(other.cidr)}" of node ${quote(other.node)}`;
+  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${overlap}`);
+}
+
+function text(address: Address): string {
+  return `"${toAddressText(address)}"`;
+}

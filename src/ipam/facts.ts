@@ -1,0 +1,105 @@
+/** What a decision knows of the datastore: answers to queries. Pure code asks for more by naming the queries. */
+
+import type { Answer, Query } from "../datastore/datastore.ts";
+import { toAddressText } from "../lib/ip/address.ts";
+import { toPrefixText } from "../lib/ip/prefix.ts";
+
+/** Answers by query. The agent may give one that answers from its caches. */
+export interface Facts {
+  /** @returns undefined when the answer is not known: `{ answer: undefined }` says that the thing does not exist */
+  find<Q extends Query>(query: Q): { readonly answer: Answer<Q> } | undefined;
+}
+
+/** Facts that were read: `answers` belong to `queries` by position. */
+export function toFacts(queries: readonly Query[], answers: readonly unknown[], earlier?: Facts): Facts {
+  const known = new Map<string, unknown>();
+  for (const [i, query] of queries.entries()) known.set(keyOf(query), answers[i]);
+  return {
+    find<Q extends Query>(query: Q) {
+      const key = keyOf(query);
+      // The answers stand in the order of the queries: `Datastore.read` promises it.
+      if (known.has(key)) return { answer: known.get(key) as Answer<Q> };
+      return earlier?.find(query);
+    },
+  };
+}
+
+/**
+ * What a decision throws when it cannot go on without reading more; {@link collectWanted} turns it into a list. It never
+ * leaves this folder.
+ */
+export class FactsWanted extends Error {
+  override readonly name = "FactsWanted";
+  readonly queries: readonly Query[];
+
+  constructor(queries: readonly Query[]) {
+    super("a decision needs more facts");
+    this.queries = queries;
+  }
+}
+
+/**
+ * The answer to a query.
+ *
+ * @param ahead further queries that a decision in the same place is likely to need: read in the same round trip
+ * @throws {FactsWanted} when it is not known
+ */
+export function know<Q extends Query>(facts: Facts, query: Q, ahead: readonly Query[] = []): Answer<Q> {
+  const found = facts.find(query);
+  if (found !== undefined) return found.answer;
+  throw new FactsWanted([query, ...ahead.filter((other) => facts.find(other) === undefined)]);
+}
+
+/** What {@link collectWanted} found out. */
+export type Decision<T> = { readonly wanted: readonly Query[] } | { readonly decided: T };
+
+/** Runs a decision, and gives what it decided or the queries that it wants answered first. */
+export function collectWanted<T>(decide: () => T): Decision<T> {
+  try {
+    return { decided: decide() };
+  } catch (thrown) {
+    if (thrown instanceof FactsWanted) return { wanted: withoutRepeats(thrown.queries) };
+    throw thrown;
+  }
+}
+
+/** Each query once, in the order of its first appearance. */
+export function withoutRepeats(queries: readonly Query[]): readonly Query[] {
+  const byKey = new Map<string, Query>();
+  for (const query of queries) {
+    const key = keyOf(query);
+    if (!byKey.has(key)) byKey.set(key, query);
+  }
+  return [...byKey.values()];
+}
+
+/** A text that is equal for equal queries. */
+function keyOf(query: Query): string {
+  switch (query.type) {
+    case "get":
+      return JSON.stringify([query.type, query.ref.kind, query.ref.namespace, query.ref.name]);
+    case "list":
+      return JSON.stringify([query.type, query.kind, query.namespace]);
+    case "block":
+      return JSON.stringify([query.type, toPrefixText(query.ref.cidr), query.ref.node]);
+    case "blocks-of-node":
+    case "blocks-borrowed-by":
+      return JSON.stringify([query.type, query.node]);
+    case "block-of-address":
+      return JSON.stringify([query.type, toAddressText(query.address)]);
+    case "count-blocks":
+      return JSON.stringify([query.type, toPrefixText(query.within)]);
+    case "empty-blocks":
+      return JSON.stringify([query.type, toPrefixText(query.within), query.limit]);
+    case "claimed-blocks":
+    case "spare-blocks":
+      return JSON.stringify([
+        query.type,
+        toPrefixText(query.within),
+        query.from === undefined ? null : toAddressText(query.from),
+        query.limit,
+      ]);
+    case "all-blocks":
+      return JSON.stringify([query.type, query.family]);
+  }
+}

@@ -1,0 +1,23 @@
+/** Owners of addresses, for messages. */
+
+import type { Allocation } from "../api/ipam-block.ts";
+import { quote } from "../lib/quote.ts";
+
+/** `pod "default/web-0" (container "4f…", interface "eth0", network "net") on node "node-1" since 2026-01-02T03:04:05Z`. */
+export function describeAllocation({ owner, since }: Allocation): string {
+  const container = `container ${quote(owner.containerID)}`;
+  const detail = `interface ${quote(owner.ifName)}, network ${quote(owner.network)}`;
+  const who =
+    owner.pod === undefined ? `${container} (${detail})` : `pod ${quote(podOf(owner.namespace, owner.pod))} (${container}, ${detail})`;
+  return `${who} on node ${quote(owner.node)} since ${toTimeText(since)}`;
+}
+
+/** RFC 3339 in UTC, to the second. */
+export function toTimeText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace(".000Z", "Z");
+}
+
+function podOf(namespace: string | undefined, pod: string): string {
+  return namespace === undefined ? pod : `${namespace}/${pod}`;
+}

@@ -1,0 +1,162 @@
+/** Which pools a request may use, and for each other pool why not. */
+
+import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../api/ip-pool.ts";
+import type { Resource } from "../api/resource.ts";
+import type { Revision, Stored } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Family } from "../lib/ip/address.ts";
+import { equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { quote } from "../lib/quote.ts";
+import { type Labels, matches } from "../policy/selector/matches.ts";
+import { tryParseSelector } from "../policy/selector/parse.ts";
+import type { Use } from "./request.ts";
+
+/** A pool whose spec makes sense. */
+export interface Pool {
+  readonly name: string;
+  readonly cidr: Prefix;
+  /** Prefix length of its blocks. */
+  readonly blockLength: number;
+  readonly spec: CompleteIPPoolSpec;
+  readonly revision: Revision;
+  /** Why nobody may use it: disabled, or an older pool has the same addresses. */
+  readonly unusable: string | undefined;
+}
+
+/** A pool that a request does not get addresses from. */
+export interface RefusedPool {
+  readonly name: string;
+  /** Continues the sentence "pool "blue": …". */
+  readonly reason: string;
+}
+
+/** All pools of the cluster, understood. */
+export interface PoolTable {
+  /** By name. */
+  readonly pools: readonly Pool[];
+  /** Objects whose spec makes no sense: somebody wrote them past the validation. */
+  readonly broken: readonly RefusedPool[];
+}
+
+/** Who asks. */
+export interface PoolCriteria {
+  readonly family: Family;
+  readonly use: Use;
+  readonly node: string;
+  readonly nodeLabels: Labels;
+  readonly namespaceLabels: Labels;
+}
+
+/** What {@link selectPools} found. */
+export interface PoolSelection {
+  /** In the order of their use. */
+  readonly usable: readonly Pool[];
+  /** Of the same family. */
+  readonly refused: readonly RefusedPool[];
+}
+
+/** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
+export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
+  const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
+  const broken: RefusedPool[] = [];
+  const sound: { readonly pool: Omit<Pool, "unusable">; readonly createdAt: number }[] = [];
+  for (const { value, revision } of byName) {
+    const { name, creationTimestamp } = value.metadata;
+    const understood = understand(value.spec);
+    if (typeof understood === "string") broken.push({ name, reason: understood });
+    else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
+  }
+  const masters: Omit<Pool, "unusable">[] = [];
+  const maskedBy = new Map<string, string>();
+  for (const { pool } of sound.toSorted((a, b) => a.createdAt - b.createdAt)) {
+    const master = masters.find((other) => overlaps(other.cidr, pool.cidr));
+    if (master === undefined) masters.push(pool);
+    else maskedBy.set(pool.name, `it overlaps the older pool ${quote(master.name)} (${toPrefixText(master.cidr)})`);
+  }
+  const unusable = (pool: Omit<Pool, "unusable">): string | undefined => (pool.spec.disabled ? "it is disabled" : maskedBy.get(pool.name));
+  return { pools: sound.map(({ pool }) => ({ ...pool, unusable: unusable(pool) })), broken };
+}
+
+/**
+ * The pools that were named, whatever their selectors and assignment mode; without names the automatic ones that select the
+ * node and the namespace, by name.
+ *
+ * @param named names or CIDRs
+ * @throws {NetplugError} poolUnusable when a named one does not exist, is of the other family, or may not be used
+ */
+export function selectPools(table: PoolTable, criteria: PoolCriteria, named: readonly string[] | undefined): PoolSelection {
+  if (named !== undefined && named.length > 0) {
+    const usable = new Set(named.map((wanted) => findNamed(table, criteria, wanted)));
+    return { usable: [...usable], refused: [] };
+  }
+  const usable: Pool[] = [];
+  const refused = [...table.broken];
+  for (const pool of table.pools) {
+    if (pool.cidr.family !== criteria.family) continue;
+    const reason = pool.unusable ?? whyNotUsed(pool, criteria.use) ?? whyNotSelected(pool, criteria);
+    if (reason === undefined) usable.push(pool);
+    else refused.push({ name: pool.name, reason });
+  }
+  return { usable, refused };
+}
+
+/** Why a pool gives nothing for a use. */
+export function whyNotUsed(pool: Pool, use: Use): string | undefined {
+  return pool.spec.allowedUses.includes(use) ? undefined : `it allows ${pool.spec.allowedUses.join(" and ")}, not ${use}`;
+}
+
+function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolCriteria): string | undefined {
+  const { assignmentMode, nodeSelector, namespaceSelector } = pool.spec;
+  if (assignmentMode === "Manual") return "its assignmentMode is Manual: it must be named";
+  return (
+    whyNoMatch("nodeSelector", nodeSelector, nodeLabels, `node ${quote(node)}`) ??
+    whyNoMatch("namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels")
+  );
+}
+
+function whyNoMatch(field: string, text: string, labels: Labels, whose: string): string | undefined {
+  if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
+  const selector = tryParseSelector(text);
+  if (selector === undefined) return `its ${field} ${quote(text)} is no selector`;
+  return matches(selector, labels) ? undefined : `its ${field} ${quote(text)} does not match ${whose}`;
+}
+
+function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string): Pool {
+  const fail = (reason: string): NetplugError => new NetplugError("poolUnusable", `use pool ${quote(wanted)}: ${reason}`);
+  const prefix = tryParsePrefix(wanted);
+  const candidates = table.pools.filter((pool) => pool.name === wanted || (prefix !== undefined && equalPrefixes(pool.cidr, prefix)));
+  const [pool] = candidates.toSorted((a, b) => Number(a.unusable !== undefined) - Number(b.unusable !== undefined));
+  if (pool === undefined) {
+    const defect = table.broken.find(({ name }) => name === wanted);
+    if (defect !== undefined) throw fail(defect.reason);
+    const known = table.pools
+      .filter(({ cidr }) => cidr.family === criteria.family)
+      .map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
+    throw fail(`no pool has this name or exactly this CIDR; IPv${criteria.family} pools are ${known.join(", ") || "none"}`);
+  }
+  if (pool.cidr.family !== criteria.family) throw fail(`it is an IPv${pool.cidr.family} pool, listed for IPv${criteria.family}`);
+  const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
+  if (reason !== undefined) throw fail(reason);
+  return pool;
+}
+
+/** @returns what is wrong with a spec that makes no sense */
+function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | string {
+  const spec = given as Partial<IPPoolSpec> | null | undefined;
+  if (typeof spec?.cidr !== "string") return "it has no CIDR";
+  const cidr = tryParsePrefix(spec.cidr);
+  if (cidr === undefined) return `its CIDR ${quote(spec.cidr)} is invalid`;
+  const complete = withPoolDefaults({ ...spec, cidr: spec.cidr });
+  const blockLength = complete.blockSize;
+  const { min, max } = BLOCK_SIZE_LIMITS[cidr.family];
+  if (!Number.isInteger(blockLength) || blockLength < Math.max(min, cidr.length) || blockLength > max) {
+    return `its blockSize ${blockLength} does not fit ${toPrefixText(cidr)}: want ${Math.max(min, cidr.length)}..${max}`;
+  }
+  if (!Array.isArray(complete.allowedUses)) return "its allowedUses is no list";
+  if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string") return "its selectors are no texts";
+  return { cidr, blockLength, spec: complete };
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

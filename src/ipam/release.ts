@@ -1,0 +1,63 @@
+/** Decides what a release changes: it needs no more than the identity of an attachment and its node. */
+
+import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
+import { isSameAttachment, release } from "./block.ts";
+import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
+import { borrowedBlocks, type Draft, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
+import { collectWanted, type Facts } from "./facts.ts";
+import type { AttachmentId } from "./request.ts";
+
+/** An address that somebody gave back. */
+export interface ReleasedAddress {
+  readonly address: Address;
+  /** CIDR of its block. */
+  readonly block: Prefix;
+  readonly owner: AllocationOwner;
+}
+
+/** A decision, or the queries to answer first. */
+export type ReleasePlan =
+  | { readonly wanted: readonly Query[] }
+  | {
+      readonly released: readonly ReleasedAddress[];
+      /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
+      readonly writes: readonly Write[];
+    };
+
+/** What a release on a node is certain to ask for. */
+export function releaseQueries(node: string): readonly Query[] {
+  return [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }, { type: "blocks-borrowed-by", node }];
+}
+
+/**
+ * Plans the release of every address of an attachment: from the node's own blocks, and from those it borrowed of.
+ *
+ * @param now seconds since 1970
+ * @throws {NetplugError} tryAgainLater when nothing at all may be written
+ */
+export function planRelease(id: AttachmentId, node: string, facts: Facts, now: number): ReleasePlan {
+  return planReleaseOf((owner) => isSameAttachment(owner, id), node, facts, now);
+}
+
+/** As {@link planRelease}, for every allocation in the node's own and borrowed blocks whose owner `isMeant`. */
+export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
+  const decision = collectWanted(() => {
+    const notFrozen = expectNotFrozen(facts);
+    const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+    const released: ReleasedAddress[] = [];
+    let draft: Draft = new Map();
+    for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
+      const result = release(block, (allocation: Allocation) => isMeant(allocation.owner), moment);
+      if (result.released.length === 0) continue;
+      draft = withBlock(draft, stored, result.block);
+      for (const { ordinal, owner } of result.released)
+        released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });
+    }
+    return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)] };
+  });
+  return "wanted" in decision ? decision : decision.decided;
+}

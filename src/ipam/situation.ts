@@ -1,0 +1,30 @@
+/** What all searches of one plan share. */
+
+import type { CompleteIPAMConfigurationSpec } from "../api/ipam-configuration.ts";
+import type { Address } from "../lib/ip/address.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+import type { PrefixSet } from "../lib/ip/prefix-set.ts";
+import type { Moment } from "./block.ts";
+import type { Draft } from "./draft.ts";
+import type { Facts } from "./facts.ts";
+import type { Pool, PoolTable } from "./pools.ts";
+
+export interface Situation {
+  readonly facts: Facts;
+  readonly configuration: CompleteIPAMConfigurationSpec;
+  readonly pools: PoolTable;
+  readonly reserved: PrefixSet;
+  readonly moment: Moment;
+  /** Where a node's searches begin. */
+  readonly spreadFor: (node: string) => bigint;
+}
+
+/** What a search gives. */
+export interface Assigned {
+  readonly address: Address;
+  /** CIDR of its block. */
+  readonly block: Prefix;
+  readonly pool: Pool;
+  /** With the address taken. */
+  readonly draft: Draft;
+}

@@ -1,0 +1,105 @@
+/**
+ * The loop that carries out a pure decision: read, decide, commit if nothing changed, else again.
+ *
+ * ```
+ *   queries ──read──▶ facts ──decide──▶ writes ──commit──▶ done
+ *      ▲                │ wanted           │ conflict: the facts come with the refusal
+ *      └────────────────┴──────────────────┘ outcome unknown: read again, and find out whether it was done
+ * ```
+ *
+ * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
+ */
+
+import type { CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
+import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
+import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
+import type { Deadline } from "../lib/deadline.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Clock, Random } from "../lib/ports.ts";
+import { type Facts, toFacts } from "./facts.ts";
+
+/** What the loop needs of the world. */
+export interface TransactPorts {
+  readonly datastore: Datastore;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of the whole operation. */
+  readonly deadline: Deadline;
+}
+
+/** One try of a decision. */
+export interface Try {
+  /** Seconds since 1970. */
+  readonly now: number;
+  /** 0 at first; a random number after a lost race, so that the losers look elsewhere. */
+  readonly salt: bigint;
+}
+
+/** What a decision says. */
+export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes: readonly Write[]; readonly result: T };
+
+/** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
+const IMMEDIATE_TRIES = 2;
+
+/**
+ * Decides and commits until nothing stands against it.
+ *
+ * @param queries what the decision is certain to need: read in the first round trip, and again with everything else it wants,
+ *   so that it always decides on one snapshot of these
+ * @param facts what the caller has read of `queries` already
+ * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away
+ */
+export async function transact<T>(
+  ports: TransactPorts,
+  queries: readonly Query[],
+  decide: (facts: Facts, attempt: Try) => Step<T>,
+  facts?: Facts,
+): Promise<T> {
+  const { clock, random, deadline } = ports;
+  let known = facts ?? (await readFacts(ports, queries));
+  for (let lost = 0; ;) {
+    const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
+    const step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
+    if ("wanted" in step) {
+      known = await readFacts(ports, [...queries, ...step.wanted], known);
+      continue;
+    }
+    if (step.writes.length === 0) return step.result;
+    const commit = await tryCommit(ports, step.writes, queries);
+    if (commit?.committed === true) return step.result;
+    lost++;
+    if (commit !== undefined && lost <= IMMEDIATE_TRIES) {
+      known = toFacts(queries, commit.current);
+      continue;
+    }
+    const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), AFTER_CONFLICT, random);
+    if (delayMs >= deadline.remainingMs()) {
+      throw new NetplugError(
+        "tryAgainLater",
+        `commit addresses: others changed the same blocks ${lost} times in a row, and the time is over`,
+      );
+    }
+    await clock.sleep(delayMs);
+    known = await readFacts(ports, queries);
+  }
+}
+
+/** Answers to queries, in one round trip. */
+export async function readFacts({ datastore, deadline }: TransactPorts, queries: readonly Query[], earlier?: Facts): Promise<Facts> {
+  const answers = await deadline.wait("the datastore", (signal) => datastore.read(queries, { signal }));
+  return toFacts(queries, answers, earlier);
+}
+
+/** @returns undefined when nobody knows whether it was applied */
+async function tryCommit(
+  { datastore, deadline }: TransactPorts,
+  writes: readonly Write[],
+  readOnConflict: readonly Query[],
+): Promise<CommitResult<readonly Query[]> | undefined> {
+  try {
+    return await deadline.wait("the datastore", (signal) => datastore.commit(writes, { signal, readOnConflict }));
+  } catch (thrown) {
+    if (thrown instanceof OutcomeUnknown) return undefined;
+    throw thrown;
+  }
+}
