@@ -1,0 +1,133 @@
+/** CHECK, STATUS and GC. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24"]);
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+describe("CHECK", () => {
+  test.each([
+    ["the pod's address", (pod: TestNetns, address: string) => pod.must(["ip", "address", "del", address, "dev", "eth0"])],
+    ["the pod's default route", (pod: TestNetns) => pod.must(["ip", "route", "del", "default"])],
+    ["the pod's interface", (pod: TestNetns) => pod.must(["ip", "link", "del", "eth0"])],
+    ["the host's route", (_pod: TestNetns, address: string) => nodePlace.must(["ip", "route", "del", address])],
+  ])("sees that %s is gone", async (_what, damage) => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const prevResult = await node.add(pod, { containerID });
+    const config = node.config({ prevResult });
+    const good = await node.call("CHECK", { containerID, netns: pod.path, config });
+    expect([good.status, good.stdout]).toEqual([0, ""]);
+    damage(pod, prevResult.ips?.[0]?.address ?? "");
+    const bad = await node.call("CHECK", { containerID, netns: pod.path, config });
+    expect(bad.status).toBe(1);
+    expect(bad.json?.code).toBeGreaterThan(0);
+    expect(bad.json?.msg).not.toBe("");
+    await node.del({ containerID, netns: pod.path });
+  });
+
+  test("sees that the datastore does not know the address any more", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const prevResult = await node.add(pod, { containerID });
+    const address = prevResult.ips?.[0]?.address.split("/")[0] ?? "";
+    await node.ctl(["ipam", "release", `--ip=${address}`]);
+    const reply = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult }) });
+    expect(reply.status).toBe(1);
+    await node.del({ containerID, netns: pod.path });
+  });
+
+  test("without prevResult is code 7", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID });
+    const reply = await node.call("CHECK", { containerID, netns: pod.path });
+    expect([reply.status, reply.json?.code]).toEqual([1, 7]);
+    await node.del({ containerID, netns: pod.path });
+  });
+
+  test("is content when prevResult shows that a later plugin changed MAC, MTU or a route", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const result = await node.add(pod, { containerID });
+    pod.must(["ip", "link", "set", "eth0", "address", "02:00:5e:00:00:99", "mtu", "1300"]);
+    pod.must(["ip", "route", "del", "default"]);
+    const interfaces = result.interfaces?.map((one) => (one.name === "eth0" ? { ...one, mac: "02:00:5e:00:00:99", mtu: 1300 } : one)) ?? [];
+    const config = node.config({ prevResult: { ...result, interfaces, routes: [] } });
+    const reply = await node.call("CHECK", { containerID, netns: pod.path, config });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    await node.del({ containerID, netns: pod.path });
+  });
+});
+
+describe("STATUS", () => {
+  test("is content with a datastore that works", async () => {
+    const reply = await node.call("STATUS");
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+  });
+
+  test("is code 50 with the reason when the datastore is away", async () => {
+    const reply = await node.call("STATUS", { config: node.config({ etcd_endpoints: "http://127.0.0.1:1" }) });
+    expect([reply.status, reply.json?.code]).toEqual([1, 50]);
+    expect(`${reply.json?.msg} ${reply.json?.details}`).toContain("127.0.0.1:1");
+  });
+
+  test("is code 50 while the datastore is locked, and when it was never initialised", async () => {
+    await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    const locked = await node.call("STATUS");
+    await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":true}}']);
+    expect([locked.status, locked.json?.code]).toEqual([1, 50]);
+    expect((await node.call("STATUS")).status).toBe(0);
+  });
+});
+
+describe("GC", () => {
+  test("removes what is not in the list, here only, and keeps what is", async () => {
+    using kept = new TestNetns();
+    using stale = new TestNetns();
+    using foreign = new TestNetns();
+    const [keptID, staleID, foreignID] = [node.newContainerID(), node.newContainerID(), node.newContainerID()];
+    await node.add(kept, { containerID: keptID });
+    await node.add(stale, { containerID: staleID });
+    await node.add(foreign, { containerID: foreignID, config: node.config({ name: "other-net" }) });
+    const config = node.config({ "cni.dev/valid-attachments": [{ containerID: keptID, ifname: "eth0" }] });
+    const reply = await node.call("GC", { config });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    expect(stale.link("eth0")).toBeUndefined();
+    expect(nodePlace.link(hostInterfaceName({ containerID: staleID }))).toBeUndefined();
+    expect(kept.link("eth0")).toBeDefined();
+    expect(foreign.link("eth0")).toBeDefined();
+    expect(await node.addressesInUse()).toBe(2);
+    expect(await node.endpoints()).toHaveLength(2);
+    await node.del({ containerID: keptID, netns: kept.path });
+    await node.del({ containerID: foreignID, netns: foreign.path, config: node.config({ name: "other-net" }) });
+  });
+
+  test.each([[undefined], ["all"], [[{ containerID: "x" }]], [[7]]])("with the list %p is code 7 and removes nothing", async (list) => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID });
+    const config = node.config(list === undefined ? {} : { "cni.dev/valid-attachments": list });
+    const reply = await node.call("GC", { config });
+    expect([reply.status, reply.json?.code]).toEqual([1, 7]);
+    expect(pod.link("eth0")).toBeDefined();
+    await node.del({ containerID, netns: pod.path });
+  });
+
+  test("cleans up after an attachment of which only the record is left", async () => {
+    const containerID = node.newContainerID();
+    const pod = new TestNetns();
+    await node.add(pod, { containerID });
+    pod.delete();
+    expect(await node.addressesInUse()).toBe(1);
+    const reply = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    expect(await node.addressesInUse()).toBe(0);
+    expect(await node.endpoints()).toEqual([]);
+  });
+});

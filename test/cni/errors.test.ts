@@ -1,0 +1,149 @@
+/** Bad input: one clear error each, on stdout as the CNI specification says, and nothing left behind. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { TestNode } from "../support/cni.ts";
+import type { CniCall } from "../support/cni.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+let node: TestNode;
+let pod: TestNetns;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24"]);
+  pod = new TestNetns();
+});
+afterAll(async () => {
+  pod.delete();
+  await node[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  expect(pod.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
+  expect(nodePlace.links().filter(({ ifalias }) => ifalias?.startsWith("netplug:bad-input") === true)).toEqual([]);
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+async function refusal(call: CniCall): Promise<{ readonly code: number | undefined; readonly msg: string }> {
+  const config = call.config ?? node.config({ name: "bad-input" });
+  const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, ...call, config });
+  expect(reply.status).toBe(1);
+  expect(reply.json?.cniVersion).toMatch(/^\d+\.\d+\.\d+$/);
+  const msg = reply.json?.msg ?? "";
+  expect(msg).not.toEndWith(".");
+  return { code: reply.json?.code, msg };
+}
+
+describe("the environment", () => {
+  test.each([
+    ["CNI_CONTAINERID", undefined, 4],
+    ["CNI_CONTAINERID", "", 4],
+    ["CNI_CONTAINERID", "../../etc", 4],
+    ["CNI_CONTAINERID", "a b", 4],
+    ["CNI_NETNS", undefined, 4],
+    ["CNI_IFNAME", undefined, 4],
+    ["CNI_IFNAME", "a/b", 4],
+    ["CNI_IFNAME", "..", 4],
+    ["CNI_IFNAME", "sixteencharacter", 4],
+    ["CNI_IFNAME", "a b", 4],
+    ["CNI_PATH", undefined, 4],
+    ["CNI_COMMAND", "FLY", 4],
+    ["CNI_NETNS", "/nowhere/netns", 8],
+    ["CNI_NETNS", "/proc/self/ns/net", 8],
+    ["CNI_NETNS", "/etc/passwd", 8],
+    ["CNI_NETNS", "/proc/self/ns/mnt", 8],
+    ["CNI_ARGS", "K8S_POD_NAME", 104],
+    ["CNI_ARGS", "A=b=c", 104],
+    ["CNI_ARGS", "K8S_POD_NAME=web", 104],
+    ["CNI_ARGS", "K8S_POD_NAMESPACE=Bad_Name;K8S_POD_NAME=web", 104],
+    ["CNI_ARGS", "K8S_POD_NAMESPACE=default;K8S_POD_NAME=../x", 104],
+    ["CNI_ARGS", "IP=999.1.1.1", 104],
+  ])("%s=%p is code %i and named", async (name, value, code) => {
+    const { code: got, msg } = await refusal({ env: { [name]: value } });
+    expect([got, msg.includes(name) || (code === 104 && msg.includes("K8S_POD_NAME")) || msg.includes("IP")]).toEqual([code, true]);
+  });
+
+  test("empty pieces and a trailing semicolon in CNI_ARGS are accepted", async () => {
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID, args: ";IgnoreUnknown=true;;FOO=bar;" });
+    await node.del({ containerID, netns: pod.path });
+  });
+});
+
+describe("the network config", () => {
+  test.each([
+    ["no JSON", "{", 6],
+    ["nothing", "", 6],
+    ["a list", "[]", 6],
+    ["a text", '"x"', 6],
+  ])("that is %s is code %i", async (_what, config, code) => {
+    expect((await refusal({ config })).code).toBe(code);
+  });
+
+  test("that is 10 MB long or nested a hundred thousand deep is refused, not crashed on", async () => {
+    const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+    expect([6, 7]).toContain((await refusal({ config: deep })).code ?? 0);
+    const long = JSON.stringify({ ...node.config({ name: "bad-input" }), mtu: "x", padding: "y".repeat(10_000_000) });
+    expect([6, 7]).toContain((await refusal({ config: long })).code ?? 0);
+  });
+
+  test.each([
+    ["name", { name: "" }],
+    ["name", { name: "../x" }],
+    ["mtu", { mtu: -1 }],
+    ["mtu", { mtu: "1500" }],
+    ["num_queues", { num_queues: -2 }],
+    ["log_level", { log_level: "LOUD" }],
+    ["log_file_path", { log_file_path: 7 }],
+    ["datastore_type", { datastore_type: "sqlite" }],
+    ["datastore_type", { datastore_type: "kubernetes" }],
+    ["assign_ipv4", { ipam: { assign_ipv4: true } }],
+    ["assign_ipv6", { ipam: { assign_ipv6: "yes" } }],
+    ["ipv4_pools", { ipam: { ipv4_pools: "pool-0" } }],
+    ["policy", { policy: { type: "k8s" } }],
+    ["policy", { policy: { type: "other" } }],
+    ["policy_setup_timeout_seconds", { policy_setup_timeout_seconds: -1 }],
+    ["readiness_gates", { readiness_gates: ["ftp://x"] }],
+    ["etcd_discovery_srv", { etcd_discovery_srv: "example.org" }],
+    ["etcd_endpoints", { etcd_endpoints: "not a url" }],
+    ["container_settings", { container_settings: { allow_ip_forwarding: "true" } }],
+    ["routes", { ipam: { routes: [{ dst: "10.0.0.0" }] } }],
+    ["ips", { runtimeConfig: { ips: ["10.65.0.300"] } }],
+    ["mac", { runtimeConfig: { mac: "xx" } }],
+  ])("%s: %j is code 7 and named", async (key, overrides) => {
+    const { code, msg } = await refusal({ config: node.config({ name: "bad-input", ...overrides }) });
+    expect([code, msg]).toEqual([7, expect.stringContaining(key)]);
+  });
+
+  test("a pool that does not exist, or is of the other family, is code 100", async () => {
+    for (const ipam of [{ ipv4_pools: ["nowhere"] }, { ipv4_pools: ["10.66.0.0/24"] }, { assign_ipv6: "true", ipv6_pools: ["pool-0"] }]) {
+      expect((await refusal({ config: node.config({ name: "bad-input", ipam }) })).code).toBe(100);
+    }
+  });
+
+  test("no pool of a wanted family is code 101 and gives no address of the other", async () => {
+    const config = node.config({ name: "bad-input", ipam: { assign_ipv6: "true" } });
+    expect((await refusal({ config })).code).toBe(101);
+  });
+
+  test("a misspelling of a known key is warned about, and everything works without it", async () => {
+    const containerID = node.newContainerID();
+    const config = node.config({ Log_Level: "DEBUG", num_queue: 3 });
+    const reply = await node.call("ADD", { containerID, netns: pod.path, config });
+    expect(reply.status).toBe(0);
+    expect(reply.stderr).toContain("Log_Level");
+    expect(reply.stderr).toContain("num_queues");
+    await node.del({ containerID, netns: pod.path, config });
+  });
+
+  test("host-local with the node's pod CIDR is code 107 until the Kubernetes datastore is there", async () => {
+    const ipam = { type: "host-local", ranges: [[{ subnet: "usePodCidr" }]] };
+    expect((await refusal({ config: node.config({ name: "bad-input", ipam }) })).code).toBe(107);
+  });
+});
+
+test("hostile text reaches neither paths nor log lines", async () => {
+  const hostile = "x\nlevel=ERROR msg=forged\u001b[31m";
+  const { msg } = await refusal({ config: node.config({ name: "bad-input", nodename: hostile }) });
+  expect(msg).not.toContain("\n");
+  expect(msg).not.toContain("\u001b");
+  // every line of the file is one JSON object of ours
+  for (const line of node.logLines()) expect(Object.keys(line)).toContain("time");
+});

@@ -1,0 +1,70 @@
+/** `netplug-ipam` under main plugins of the CNI project. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TestNode } from "../support/cni.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+const etcdConfig = (type: string, extra: Record<string, unknown> = {}, ipam: Record<string, unknown> = {}) => {
+  const { etcd_endpoints, nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
+  return {
+    cniVersion: "1.0.0",
+    name: "mixed",
+    type,
+    etcd_endpoints,
+    nodename,
+    lib_dir,
+    ipam_lock_file,
+    agent_socket,
+    ...extra,
+    ipam: { type: "netplug-ipam", assign_ipv6: "true", ...ipam },
+  };
+};
+
+test("ptp: the pod reaches the node by its gateway, and DEL releases", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = etcdConfig("ptp");
+  const result = await node.call("ADD", { plugin: "ptp", containerID, netns: pod.path, config });
+  expect([result.status, result.stdout]).toEqual([0, expect.stringContaining("10.65.0.")]);
+  const node4 = pod.run(["ping", "-c", "1", "-W", "2", "169.254.1.1"]);
+  expect(node4.status).toBe(0);
+  await expectReleased("ptp", containerID, pod, config);
+});
+
+test.each(["bridge", "macvlan"])("%s as plain layer 2: two pods of one block reach each other", async (type) => {
+  const master = "npgt-m0";
+  if (type === "macvlan") {
+    nodePlace.must(["ip", "link", "add", master, "type", "bridge"]);
+    nodePlace.must(["ip", "link", "set", master, "up"]);
+  }
+  try {
+    using one = new TestNetns();
+    using two = new TestNetns();
+    const [oneID, twoID] = [node.newContainerID(), node.newContainerID()];
+    const config = etcdConfig(type, type === "macvlan" ? { master, mode: "bridge" } : { bridge: "npgt-b0" });
+    const first = await node.call("ADD", { plugin: type, containerID: oneID, netns: one.path, config });
+    expect([first.status, first.stdout]).toEqual([0, expect.stringContaining("10.65.0.")]);
+    const second = await node.call("ADD", { plugin: type, containerID: twoID, netns: two.path, config });
+    expect(second.status).toBe(0);
+    const target = first.json?.ips?.[0]?.address.split("/")[0] ?? "";
+    expect(two.run(["ping", "-c", "1", "-W", "2", target]).status).toBe(0);
+    await node.call("DEL", { plugin: type, containerID: oneID, netns: one.path, config });
+    await expectReleased(type, twoID, two, config);
+  } finally {
+    for (const name of [master, "npgt-b0"]) nodePlace.run(["ip", "link", "del", name]);
+  }
+});
+
+async function expectReleased(plugin: string, containerID: string, pod: TestNetns, config: Record<string, unknown>): Promise<void> {
+  const reply = await node.call("DEL", { plugin, containerID, netns: pod.path, config });
+  expect([reply.status, reply.stdout]).toEqual([0, ""]);
+  expect(await node.addressesInUse()).toBe(0);
+  // an allocation for another main plugin has no endpoint
+  expect(await node.endpoints()).toEqual([]);
+}

@@ -1,0 +1,96 @@
+/** Every verb in every spec version that has it, called through the CNI project's own library. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { CNI_VERSIONS, cniPluginsFolder, distFolder, TestNode } from "../support/cni.ts";
+import type { CniJson, CniVersion, Json } from "../support/cni.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const driver = process.env["LIBCNI_DRIVER"];
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+interface DriverReply {
+  readonly result?: CniJson | null;
+  readonly error?: { readonly code?: number; readonly msg: string };
+}
+
+async function drive(verb: string, config: Json, options: Readonly<Record<string, string>>): Promise<DriverReply> {
+  const flags = Object.entries(options).flatMap(([name, value]) => [`-${name}`, value]);
+  const command = [
+    driver ?? "",
+    "-verb",
+    verb,
+    "-path",
+    `${distFolder}:${cniPluginsFolder}`,
+    "-cache",
+    join(node.folder, "cache"),
+    ...flags,
+  ];
+  const child = Bun.spawn(command, { stdin: Buffer.from(JSON.stringify(config)), stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (stdout === "") throw new Error(`driver: ${stderr}`);
+  return JSON.parse(stdout) as DriverReply;
+}
+
+/** A conflist with our plugin and, where it knows the version, the project's `tuning` behind it. */
+function conflist(cniVersion: CniVersion, chained: readonly Json[] = []): Json {
+  const { cniVersion: _version, name, ...plugin } = node.config({ ipam: { assign_ipv6: "true" } });
+  return { cniVersion, name, plugins: [plugin, ...chained] };
+}
+
+const has = (version: CniVersion, since: CniVersion): boolean => CNI_VERSIONS.indexOf(version) >= CNI_VERSIONS.indexOf(since);
+
+test.skipIf(driver === undefined).each(CNI_VERSIONS)("libcni drives version %s from ADD to DEL (needs go)", async (cniVersion) => {
+  using pod = new TestNetns();
+  const container = node.newContainerID();
+  const attachment = { container, netns: pod.path };
+  const config = conflist(cniVersion);
+
+  expect(await drive("validate", config, {})).toMatchObject({ result: expect.anything() });
+  const added = await drive("add", config, attachment);
+  expect(added.error).toBeUndefined();
+  expect(pod.addresses("eth0")).toHaveLength(2);
+  if (has(cniVersion, "0.4.0")) expect(await drive("check", config, attachment)).toEqual({ result: null });
+  if (has(cniVersion, "1.1.0")) {
+    expect(await drive("status", config, {})).toEqual({ result: null });
+    expect(await drive("gc", config, { valid: JSON.stringify([{ containerID: container, ifname: "eth0" }]) })).toEqual({ result: null });
+    expect(pod.addresses("eth0")).toHaveLength(2);
+    expect(await drive("gc", config, { valid: "[]" })).toEqual({ result: null });
+    expect(pod.link("eth0")).toBeUndefined();
+  }
+  expect(await drive("del", config, attachment)).toEqual({ result: null });
+  expect(pod.link("eth0")).toBeUndefined();
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+test.skipIf(driver === undefined)("a chained plugin gets our result, and its own is what comes out (needs go)", async () => {
+  using pod = new TestNetns();
+  const attachment = { container: node.newContainerID(), netns: pod.path };
+  const config = conflist("1.0.0", [{ type: "tuning", mac: "02:00:5e:00:00:11", mtu: 1380 }]);
+  const { result, error } = await drive("add", config, attachment);
+  expect(error).toBeUndefined();
+  expect(result?.interfaces?.find(({ name }) => name === "eth0")?.mac).toBe("02:00:5e:00:00:11");
+  expect(pod.link("eth0")).toMatchObject({ address: "02:00:5e:00:00:11", mtu: 1380 });
+  expect(await drive("check", config, attachment)).toEqual({ result: null });
+  expect(await drive("del", config, attachment)).toEqual({ result: null });
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+test.skipIf(driver === undefined)("capability arguments reach the plugin (needs go)", async () => {
+  using pod = new TestNetns();
+  const attachment = { container: node.newContainerID(), netns: pod.path };
+  const { plugins, ...list } = conflist("1.1.0") as { readonly plugins: readonly Json[] } & Json;
+  const config = {
+    ...list,
+    plugins: plugins.map((plugin) => ({ ...plugin, ipam: { type: "netplug-ipam" }, capabilities: { ips: true, mac: true } })),
+  };
+  const capabilities = JSON.stringify({ ips: ["10.65.0.99/32"], mac: "02:00:5e:00:00:22" });
+  expect((await drive("add", config, { ...attachment, capabilities })).error).toBeUndefined();
+  expect(pod.addresses("eth0")).toEqual(["10.65.0.99/32"]);
+  expect(pod.link("eth0")?.address).toBe("02:00:5e:00:00:22");
+  expect(await drive("del", config, { ...attachment, capabilities })).toEqual({ result: null });
+});

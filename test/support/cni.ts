@@ -1,0 +1,232 @@
+/** For tests: a node on which `dist/netplug` is called as a container runtime calls it, with all its files in a temp folder. */
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { startEtcd } from "./etcd.ts";
+import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
+import { TestNetns } from "./netns.ts";
+
+/** `dist/` of the checkout. */
+export const distFolder: string = join(dirname(dirname(import.meta.dir)), "dist");
+/** Where Debian puts the plugins of the CNI project. */
+export const cniPluginsFolder: string =
+  ["/usr/lib/cni", "/opt/cni/bin"].find((folder) => existsSync(join(folder, "ptp"))) ?? "/usr/lib/cni";
+
+export const CNI_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
+export type CniVersion = (typeof CNI_VERSIONS)[number];
+export type CniVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
+
+/** Any JSON object; tests reach into it by path. */
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface CniReply {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What stdout holds, when it is JSON. */
+  readonly json: CniJson | undefined;
+}
+
+/** Results and errors of every version, everything optional. */
+export interface CniJson {
+  readonly cniVersion?: string;
+  readonly code?: number;
+  readonly msg?: string;
+  readonly details?: string;
+  readonly supportedVersions?: readonly string[];
+  readonly interfaces?: readonly { readonly name: string; readonly mac?: string; readonly mtu?: number; readonly sandbox?: string }[];
+  readonly ips?: readonly { readonly version?: string; readonly address: string; readonly gateway?: string; readonly interface?: number }[];
+  readonly routes?: readonly { readonly dst: string; readonly gw?: string }[];
+  readonly ip4?: { readonly ip: string; readonly gateway?: string; readonly routes?: readonly Json[] };
+  readonly ip6?: { readonly ip: string; readonly gateway?: string; readonly routes?: readonly Json[] };
+  readonly dns?: Json;
+}
+
+export interface CniCall {
+  readonly containerID?: string;
+  /** Path for `CNI_NETNS`; absent: the variable is not set. */
+  readonly netns?: string;
+  readonly ifname?: string;
+  readonly args?: string;
+  /** The whole network config; absent: {@link TestNode.config}. A string goes to stdin as it is. */
+  readonly config?: Json | string;
+  /** Added to the environment; undefined removes. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** @default "netplug" */
+  readonly plugin?: string;
+}
+
+/** One node with an initialised datastore of its own. */
+export class TestNode implements AsyncDisposable {
+  readonly folder: string = mkdtempSync(join(tmpdir(), "netplug-node-"));
+  readonly etcd: EtcdServer;
+  readonly nodename: string;
+  #containers = 0;
+
+  private constructor(etcd: EtcdServer, nodename: string) {
+    this.etcd = etcd;
+    this.nodename = nodename;
+    mkdirSync(join(this.folder, "lib"));
+  }
+
+  /** Starts etcd, initialises it and makes a pool per CIDR given. */
+  static async start(cidrs: readonly string[] = ["10.65.0.0/16"], options: EtcdServerOptions = {}): Promise<TestNode> {
+    const node = new TestNode(await startEtcd(options), "node-a");
+    try {
+      await node.ctl(["init"]);
+      for (const [index, cidr] of cidrs.entries()) await node.createPool(`pool-${index}`, { cidr });
+      return node;
+    } catch (thrown) {
+      await node[Symbol.asyncDispose]();
+      throw thrown;
+    }
+  }
+
+  get logFile(): string {
+    return join(this.folder, "cni.log");
+  }
+
+  /** The log's lines so far, parsed. */
+  logLines(): readonly Json[] {
+    if (!existsSync(this.logFile)) return [];
+    return readFileSync(this.logFile, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Json);
+  }
+
+  /** A network config for this node; `ipam` is merged one level deep. */
+  config(overrides: Json = {}): Json {
+    const { ipam, ...rest } = overrides;
+    return {
+      cniVersion: "1.1.0",
+      name: "test-net",
+      type: "netplug",
+      nodename: this.nodename,
+      etcd_endpoints: this.etcd.endpoint,
+      log_level: "DEBUG",
+      log_file_path: this.logFile,
+      lib_dir: join(this.folder, "lib"),
+      ipam_lock_file: join(this.folder, "ipam.lock"),
+      endpoint_status_dir: join(this.folder, "endpoint-status"),
+      agent_socket: "",
+      ...rest,
+      ipam: ipam === undefined ? { type: "netplug-ipam" } : { type: "netplug-ipam", ...(ipam as Json) },
+    };
+  }
+
+  /** A container ID that no other test has. */
+  newContainerID(): string {
+    return `c${process.pid}x${this.#containers++}`;
+  }
+
+  /** Calls the plugin. */
+  async call(verb: CniVerb, call: CniCall = {}): Promise<CniReply> {
+    const config = call.config ?? this.config();
+    const env: Record<string, string | undefined> = {
+      PATH: process.env["PATH"],
+      CNI_COMMAND: verb,
+      CNI_PATH: `${distFolder}:${cniPluginsFolder}`,
+      CNI_CONTAINERID: call.containerID,
+      CNI_NETNS: call.netns,
+      CNI_IFNAME: call.ifname ?? (verb === "STATUS" || verb === "GC" || verb === "VERSION" ? undefined : "eth0"),
+      CNI_ARGS: call.args,
+      ...call.env,
+    };
+    const given = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+    const stdin = typeof config === "string" ? config : JSON.stringify(config);
+    return await spawnPlugin(pluginPath(call.plugin ?? "netplug"), given, stdin);
+  }
+
+  /** ADD that must succeed. @throws Error with the plugin's own error */
+  async add(netns: TestNetns, call: CniCall & { readonly containerID: string }): Promise<CniJson> {
+    const reply = await this.call("ADD", { netns: netns.path, ...call });
+    if (reply.status !== 0 || reply.json === undefined) throw new Error(`ADD ${call.containerID}: ${reply.stdout}${reply.stderr}`);
+    return reply.json;
+  }
+
+  /** DEL that must succeed. */
+  async del(call: CniCall & { readonly containerID: string }): Promise<void> {
+    const reply = await this.call("DEL", call);
+    if (reply.status !== 0) throw new Error(`DEL ${call.containerID}: ${reply.stdout}${reply.stderr}`);
+  }
+
+  /** Runs `netplugctl` on this node's datastore. @throws Error when it fails */
+  async ctl(args: readonly string[], stdin = ""): Promise<string> {
+    const { status, stdout, stderr } = await spawnPlugin(
+      join(distFolder, "netplugctl"),
+      { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: this.etcd.endpoint },
+      stdin,
+      args,
+    );
+    if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  async createPool(name: string, spec: Json): Promise<void> {
+    await this.apply({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec });
+  }
+
+  async apply(object: Json): Promise<void> {
+    await this.ctl(["apply", "-f", "-"], JSON.stringify(object));
+  }
+
+  /** Addresses in use per pool and in all, as `ipam show` counts them. */
+  async addressesInUse(): Promise<number> {
+    const shown = JSON.parse(await this.ctl(["ipam", "show", "-o", "json"])) as { readonly pools: readonly { readonly inUse: number }[] };
+    return shown.pools.reduce((sum, { inUse }) => sum + inUse, 0);
+  }
+
+  /** Every key under `/netplug/`, as etcd's own client lists them. */
+  async keys(): Promise<readonly string[]> {
+    const text = await this.etcd.ctl(["get", "/netplug/", "--prefix", "--keys-only"]);
+    return text.split("\n").filter((line) => line !== "");
+  }
+
+  /** The workload endpoints that are recorded. */
+  async endpoints(): Promise<readonly Json[]> {
+    const listed = JSON.parse(await this.ctl(["get", "workloadendpoints", "-A", "-o", "json"])) as { readonly items?: readonly Json[] };
+    return listed.items ?? [];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.etcd[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** The host side's name that the contract gives to an attachment. */
+export function hostInterfaceName(
+  identity: { readonly namespace: string; readonly pod: string } | { readonly containerID: string },
+  ifname = "eth0",
+): string {
+  const base = "pod" in identity ? `${identity.namespace}.${identity.pod}` : identity.containerID;
+  const hashed = new Bun.CryptoHasher("sha1").update(ifname === "eth0" ? base : `${base}.${ifname}`).digest("hex");
+  return `npg${hashed.slice(0, 11)}`;
+}
+
+/** Path of a plugin: ours in `dist/`, else one of the CNI project. */
+export function pluginPath(plugin: string): string {
+  return plugin.startsWith("netplug") ? join(distFolder, plugin) : join(cniPluginsFolder, plugin);
+}
+
+/** Starts a plugin with exactly this environment and waits for its end. */
+export async function spawnPlugin(
+  path: string,
+  env: Readonly<Record<string, string>>,
+  stdin: string,
+  args: readonly string[] = [],
+): Promise<CniReply> {
+  const child = Bun.spawn([path, ...args], { env, stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { status, stdout, stderr, json: parseJson(stdout) };
+}
+
+function parseJson(text: string): CniJson | undefined {
+  try {
+    return JSON.parse(text) as CniJson;
+  } catch {
+    return undefined;
+  }
+}
