@@ -2,6 +2,7 @@
 
 import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
+import type { MacAddress } from "../lib/mac-address.ts";
 
 /** One attachment's veth pair, its addresses and its routes. */
 export interface PodLink {
@@ -15,8 +16,7 @@ export interface PodLink {
   readonly mtu: number;
   /** Receive and transmit queues of both ends. */
   readonly queues: number;
-  /** `aa:bb:cc:dd:ee:ff`, lower case. */
-  readonly podMac: string;
+  readonly podMac: MacAddress;
   /** Each is a /32 or /128 on the pod side and a route on the host side. */
   readonly addresses: readonly Address[];
   /** What the pod can reach by the link; the next hop is our link-local address of the family. */
@@ -26,7 +26,7 @@ export interface PodLink {
 }
 
 /** MAC of every host side: a constant, so that the pod's permanent neighbour entries are right whatever happens. */
-export const HOST_MAC = "ee:ee:ee:ee:ee:ee";
+export const HOST_MAC = "ee:ee:ee:ee:ee:ee" as MacAddress;
 
 /** IPv4 next hop inside every pod. */
 export const NEXT_HOP_V4 = "169.254.1.1";

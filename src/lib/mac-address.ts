@@ -30,13 +30,17 @@ export function tryParseMac(text: string): MacAddress | undefined {
 
 /** The six bytes as the kernel wants them. */
 export function toMacBytes(mac: MacAddress): Uint8Array {
-  return Uint8Array.from(mac.split(":"), (octet) => Number.parseInt(octet, 16));
+  const bytes = new Uint8Array(6);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(mac.slice(3 * i, 3 * i + 2), 16);
+  return bytes;
 }
 
 /** @throws {RangeError} not six bytes */
 export function fromMacBytes(bytes: Uint8Array): MacAddress {
   if (bytes.length !== 6) throw new RangeError(`read MAC address: got ${bytes.length} bytes, want 6`);
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(":") as MacAddress;
+  let text = "";
+  for (let i = 0; i < bytes.length; i++) text += `${i === 0 ? "" : ":"}${(bytes[i] ?? 0).toString(16).padStart(2, "0")}`;
+  return text as MacAddress;
 }
 
 /**

@@ -55,7 +55,7 @@ export function lastErrno(): number {
  */
 export function toCString(text: string): Uint8Array {
   if (text.includes("\0")) throw new RangeError(`hand ${JSON.stringify(text.slice(0, 80))} to the kernel: a NUL is inside`);
-  return Buffer.from(`${text}\0`);
+  return new TextEncoder().encode(`${text}\0`);
 }
 
 function openLibrary(): Library {

@@ -19,17 +19,21 @@ const FOLDER = "/proc/sys/net/";
 
 /** @throws {KernelError} also when it does not exist, unless it is optional */
 export function writeSysctl({ path, value, isOptional = false }: SysctlWrite): void {
+  const bytes = new TextEncoder().encode(value);
   const number = libc().open(toCString(FOLDER + path), O_WRONLY | O_CLOEXEC, 0);
   if (number < 0) {
     const errno = lastErrno();
     if (isOptional && errno === ENOENT) return;
     throw new KernelError({ operation: "open setting", object: path, errno });
   }
-  using fd = new Fd(number);
-  const bytes = Buffer.from(value);
-  let written = libc().write(fd.number, bytes, bytes.length);
-  while (written < 0 && lastErrno() === EINTR) written = libc().write(fd.number, bytes, bytes.length);
-  check(written, "write setting", path);
+  // Not an Fd: a dozen of these are written per pod.
+  try {
+    let written = libc().write(number, bytes, bytes.length);
+    while (written < 0 && lastErrno() === EINTR) written = libc().write(number, bytes, bytes.length);
+    check(written, "write setting", path);
+  } finally {
+    libc().close(number);
+  }
 }
 
 /** Value without its line end. @returns undefined when the kernel has no such setting @throws {KernelError} */

@@ -7,9 +7,8 @@
  * address is a route to its veth, so pods reach each other through the host's routing, where policy is applied.
  */
 
-import { type Address, type Family, parseAddress } from "../../lib/ip/address.ts";
-import { equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { parseMac } from "../../lib/mac-address.ts";
+import type { Address, Family } from "../../lib/ip/address.ts";
+import { equalPrefixes, type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { addAddress } from "../../linux/netlink/address.ts";
 import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
 import { getLink, type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
@@ -17,25 +16,37 @@ import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { addRoute } from "../../linux/netlink/route.ts";
 import type { SysctlWrite } from "../../linux/sysctl.ts";
-import { HOST_MAC, NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "../../endpoint/pod-link.ts";
+import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 
 /** `fe80::…/64`. */
 const LINK_LOCAL_LENGTH = 64;
 
+/** `NEXT_HOP_V4` and `NEXT_HOP_V6`, ready to send. */
+const NEXT_HOPS: Readonly<Record<Family, Address>> = {
+  4: { family: 4, value: 0xa9fe_0101n },
+  6: { family: 6, value: 0xfe80_0000_0000_0000_ecee_eeff_feee_eeeen },
+};
+
 /** Our link-local address of a family, which is the pod's next hop. */
 export function nextHopOf(family: Family): Address {
-  return parseAddress(family === 4 ? NEXT_HOP_V4 : NEXT_HOP_V6);
+  return NEXT_HOPS[family];
 }
 
 /** The families that the pod has. */
 export function familiesOf({ addresses }: Pick<PodLink, "addresses">): readonly Family[] {
-  return ([4, 6] as const).filter((family) => addresses.some((address) => address.family === family));
+  const families: Family[] = [];
+  for (const { family } of addresses) if (!families.includes(family)) families.push(family);
+  return families;
 }
 
 /** Routes of the pod via our next hop, each once; the next hop itself is reached by the link route. */
 export function gatewayRoutesOf({ routes }: Pick<PodLink, "routes">): readonly Prefix[] {
-  const byText = new Map(routes.map((route) => [toPrefixText(route), route]));
-  return [...byText.values()].filter((route) => !equalPrefixes(route, toHostPrefix(nextHopOf(route.family))));
+  const gatewayRoutes: Prefix[] = [];
+  for (const route of routes) {
+    const isNextHop = equalPrefixes(route, toHostPrefix(nextHopOf(route.family)));
+    if (!isNextHop && !gatewayRoutes.some((one) => equalPrefixes(one, route))) gatewayRoutes.push(route);
+  }
+  return gatewayRoutes;
 }
 
 /** Settings of the host side; before it is up, so that its link-local address is usable at once. */
@@ -77,25 +88,25 @@ export function podSettings(link: Pick<PodLink, "podName" | "addresses" | "allow
 
 /** Everything inside the pod, in the only order in which the kernel takes it. */
 export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
-  const hostMac = parseMac(HOST_MAC);
-  const nextHops = familiesOf(link).map(nextHopOf);
-  return [
-    setLinkUp(LOOPBACK_IFINDEX, "lo"),
-    setLinkUp(index, link.podName),
-    ...link.addresses.map((address) => addAddress({ index, address })),
-    ...nextHops.map((nextHop) => setPermanentNeighbour(index, nextHop, hostMac)),
+  const requests = [setLinkUp(LOOPBACK_IFINDEX, "lo"), setLinkUp(index, link.podName)];
+  for (const address of link.addresses) requests.push(addAddress({ index, address }));
+  for (const family of familiesOf(link)) {
+    const nextHop = nextHopOf(family);
+    requests.push(setPermanentNeighbour(index, nextHop, HOST_MAC));
     // The IPv6 next hop is link-local and reachable without a route.
-    ...nextHops.filter(({ family }) => family === 4).map((nextHop) => addRoute({ destination: toHostPrefix(nextHop), index })),
-    ...gatewayRoutesOf(link).map((destination) => addRoute({ destination, index, gateway: nextHopOf(destination.family) })),
-  ];
+    if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index }));
+  }
+  for (const destination of gatewayRoutesOf(link)) requests.push(addRoute({ destination, index, gateway: nextHopOf(destination.family) }));
+  return requests;
 }
 
 /** Takes up the host side, and reads it back at the end. */
 export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
-  return [
-    setLinkUp(index, link.hostName),
-    ...(familiesOf(link).includes(6) ? [addAddress({ index, address: nextHopOf(6), length: LINK_LOCAL_LENGTH, scope: "link" })] : []),
-    ...link.addresses.map((address) => addRoute({ destination: toHostPrefix(address), index })),
-    getLink({ index }),
-  ];
+  const requests = [setLinkUp(index, link.hostName)];
+  for (const family of familiesOf(link)) {
+    if (family === 6) requests.push(addAddress({ index, address: nextHopOf(6), length: LINK_LOCAL_LENGTH, scope: "link" }));
+  }
+  for (const address of link.addresses) requests.push(addRoute({ destination: toHostPrefix(address), index }));
+  requests.push(getLink({ index }));
+  return requests;
 }

@@ -4,10 +4,10 @@ import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { equalPrefixes, toHostPrefix } from "../../lib/ip/prefix.ts";
-import { parseMac } from "../../lib/mac-address.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
+import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
@@ -58,10 +58,10 @@ function createPair({ host, netns }: LinkSession, link: PodLink): CreatedLink {
   const request = createVeth({
     name: link.hostName,
     mtu: link.mtu,
-    mac: parseMac(HOST_MAC),
+    mac: HOST_MAC,
     queues: link.queues,
     peerName: link.podName,
-    peerMac: parseMac(link.podMac),
+    peerMac: link.podMac,
     peerNetns: netns.fd.number,
   });
   const [, [reply] = []] = execute(host, [request, getLink({ name: link.hostName })]);
@@ -73,16 +73,18 @@ function createPair({ host, netns }: LinkSession, link: PodLink): CreatedLink {
 function programHost(host: RouteSocket, link: PodLink, created: Link): void {
   const requests = hostRequests(link, created.index);
   const outcomes = host.transact(requests);
-  const error = outcomes.find((outcome) => outcome.error !== undefined)?.error;
-  if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, link, error) : error;
-  const reply = outcomes.at(-1)?.replies[0];
+  let reply: NetlinkMessage | undefined;
+  for (const { error, replies } of outcomes) {
+    if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, link, error) : error;
+    reply = replies[0];
+  }
   verifyMac(host, link, reply === undefined ? undefined : toLink(reply));
 }
 
 /** systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one. */
 function verifyMac(host: RouteSocket, link: PodLink, shown: Link | undefined): void {
   if (shown === undefined || shown.mac === HOST_MAC) return;
-  const [, [reply] = []] = execute(host, [setLinkMac(shown.index, link.hostName, parseMac(HOST_MAC)), getLink({ index: shown.index })]);
+  const [, [reply] = []] = execute(host, [setLinkMac(shown.index, link.hostName, HOST_MAC), getLink({ index: shown.index })]);
   const mac = reply === undefined ? undefined : toLink(reply).mac;
   if (mac !== HOST_MAC) throw new NetplugError("kernelRefused", `set MAC address of ${quote(link.hostName)}: got ${mac}, want ${HOST_MAC}`);
 }

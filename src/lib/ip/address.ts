@@ -131,7 +131,8 @@ function toIPv4Text(value: number): string {
 }
 
 function toIPv6Text(value: bigint): string {
-  const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16));
+  const groups: string[] = [];
+  for (let shift = 112n; shift >= 0n; shift -= 16n) groups.push(((value >> shift) & 0xffffn).toString(16));
   const zeros = longestZeroRun(groups);
   if (zeros.count < 2) return groups.join(":");
   return `${groups.slice(0, zeros.start).join(":")}::${groups.slice(zeros.start + zeros.count).join(":")}`;

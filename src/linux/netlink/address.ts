@@ -1,11 +1,11 @@
 /** Addresses of interfaces. */
 
-import { type Address, fromAddressBytes, toAddressBytes, toAddressText, WIDTH } from "../../lib/ip/address.ts";
-import { decodeAttributes, type NetlinkMessage, PayloadWriter, readU32, readU8 } from "./codec.ts";
+import { type Address, fromAddressBytes, WIDTH } from "../../lib/ip/address.ts";
+import { toHostPrefix } from "../../lib/ip/prefix.ts";
+import { type NetlinkMessage, pushAddress, readBytes, readField, readNumber, toWord, visitAttributes, type Words } from "./codec.ts";
 import {
   AF_INET,
   AF_INET6,
-  AF_UNSPEC,
   IFA_ADDRESS,
   IFA_F_DADFAILED,
   IFA_F_NODAD,
@@ -43,41 +43,35 @@ export interface AddressSpec {
 
 /** Adds an address without duplicate address detection, or confirms it when it is there. */
 export function addAddress({ index, address, length = WIDTH[address.family], scope = "global" }: AddressSpec): NetlinkRequest {
-  const bytes = toAddressBytes(address);
-  const payload = new PayloadWriter()
-    .u8(toAf(address.family))
-    .u8(length)
-    .u8(IFA_F_NODAD)
-    .u8(scope === "link" ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE)
-    .u32(index)
-    .attribute(IFA_LOCAL, bytes)
-    .attribute(IFA_ADDRESS, bytes)
-    .finish();
-  const object = `${toAddressText(address)}/${length}`;
-  return { operation: "add address", object, type: RTM_NEWADDR, flags: NLM_F_CREATE | NLM_F_REPLACE, payload };
+  const rtScope = scope === "link" ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  const words: Words = [toWord(toAf(address.family), length, IFA_F_NODAD, rtScope), index];
+  pushAddress(words, IFA_LOCAL, address);
+  pushAddress(words, IFA_ADDRESS, address);
+  return { operation: "add address", object: toHostPrefix(address), type: RTM_NEWADDR, flags: NLM_F_CREATE | NLM_F_REPLACE, payload: words };
 }
 
-/** For a dump: every {@link LinkAddress} of an interface. Older kernels send those of the others too. */
+/** For a dump: every {@link LinkAddress} of an interface. Kernels before 4.20 send those of the others too. */
 export function listAddresses(index: Ifindex): NetlinkRequest {
-  const payload = new PayloadWriter().u8(AF_UNSPEC).u8(0).u8(0).u8(0).u32(index).finish();
-  return { operation: "list", object: "addresses", type: RTM_GETADDR, flags: 0, payload };
+  return { operation: "list", object: "addresses", type: RTM_GETADDR, flags: 0, payload: [0, index] };
 }
 
 /** @returns undefined for a family that is not IP @throws {NetlinkDecodeError} */
 export function toLinkAddress({ payload }: NetlinkMessage): LinkAddress | undefined {
-  const attributes = decodeAttributes(payload, ADDRESS_HEADER_BYTES);
-  const family = readU8(payload, 0);
+  const family = readField(payload, 0, 1);
+  let local: Address | undefined;
+  let far: Address | undefined;
+  let flags = readField(payload, 2, 1);
+  if (family !== AF_INET && family !== AF_INET6) return undefined;
+  visitAttributes(payload, ADDRESS_HEADER_BYTES, (type, value) => {
+    if (type === IFA_LOCAL) local = fromAddressBytes(readBytes(value));
+    else if (type === IFA_ADDRESS) far = fromAddressBytes(readBytes(value));
+    else if (type === IFA_FLAGS) flags = readNumber(value);
+  });
   // IFA_ADDRESS is the far end on point-to-point links; IPv6 has IFA_LOCAL only then.
-  const bytes = attributes.get(IFA_LOCAL) ?? attributes.get(IFA_ADDRESS);
-  if ((family !== AF_INET && family !== AF_INET6) || bytes === undefined) return undefined;
-  const wideFlags = attributes.get(IFA_FLAGS);
-  const flags = wideFlags === undefined ? readU8(payload, 2) : readU32(wideFlags);
-  return {
-    index: readU32(payload, 4) as Ifindex,
-    address: fromAddressBytes(bytes),
-    length: readU8(payload, 1),
-    isTentative: (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) !== 0,
-  };
+  const address = local ?? far;
+  if (address === undefined) return undefined;
+  const isTentative = (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) !== 0;
+  return { index: readField(payload, 4, 4) as Ifindex, address, length: readField(payload, 1, 1), isTentative };
 }
 
 /** `struct ifaddrmsg`: family, prefix length, flags, scope, all u8; index u32. */

@@ -1,10 +1,38 @@
-/** The wire format of netlink: messages, and attributes inside them. Numbers are in the host's byte order, little endian on all our platforms. */
+/**
+ * The wire format of netlink: messages, and attributes inside them.
+ *
+ * Everything in it is aligned to 32 bits and in the host's byte order (little endian on all our platforms), so what we send is built
+ * as 32-bit words. That is also the quickest way for a process that runs this code once: few functions, no library calls.
+ */
+
+import { type Address, toAddressBytes } from "../../lib/ip/address.ts";
+import { fromMacBytes, type MacAddress, toMacBytes } from "../../lib/mac-address.ts";
 
 /**
  * Bytes from the kernel that are no netlink message: lengths that leave the buffer, or values of a wrong size.
  */
 export class NetlinkDecodeError extends RangeError {
   override readonly name = "NetlinkDecodeError";
+}
+
+/** A payload to send. Each element is one 32-bit word, signed or not. */
+export type Words = number[];
+
+/** A message to send. */
+export interface Envelope {
+  readonly type: number;
+  readonly flags: number;
+  readonly sequence: number;
+  readonly payload: readonly number[];
+}
+
+/** A message that was received. */
+export interface NetlinkMessage {
+  readonly type: number;
+  readonly flags: number;
+  readonly sequence: number;
+  /** Behind the header; a copy, so it may be kept. */
+  readonly payload: Uint8Array;
 }
 
 /** `struct nlmsghdr`: length u32, type u16, flags u16, sequence u32, port u32. */
@@ -15,120 +43,52 @@ const ATTRIBUTE_HEADER_BYTES = 4;
 const NLA_TYPE_MASK = 0x3fff;
 const NLA_F_NESTED = 0x8000;
 
-export interface NetlinkMessage {
-  readonly type: number;
-  readonly flags: number;
-  readonly sequence: number;
-  /** Behind the header; a copy, so it may be kept. */
-  readonly payload: Uint8Array;
+/** Four bytes as a word; the first is at the lowest address. */
+export function toWord(first: number, second: number, third: number, fourth: number): number {
+  return first | (second << 8) | (third << 16) | (fourth << 24);
 }
 
-/** Attributes by type; of a repeated one the last. The values are views into the message. */
-export type Attributes = ReadonlyMap<number, Uint8Array>;
+export function pushNumber(words: Words, type: number, value: number): void {
+  words.push((ATTRIBUTE_HEADER_BYTES + 4) | (type << 16), value);
+}
 
-/** Builds a payload: a fixed structure first, then attributes. Grows as needed. */
-export class PayloadWriter {
-  #bytes = new Uint8Array(512);
-  #view = new DataView(this.#bytes.buffer);
-  #length = 0;
-
-  u8(value: number): this {
-    this.#bytes[this.#reserve(1)] = value;
-    return this;
-  }
-
-  u16(value: number): this {
-    const at = this.#reserve(2);
-    this.#view.setUint16(at, value, true);
-    return this;
-  }
-
-  u32(value: number): this {
-    const at = this.#reserve(4);
-    this.#view.setUint32(at, value, true);
-    return this;
-  }
-
-  attribute(type: number, value: Uint8Array): this {
-    this.u16(ATTRIBUTE_HEADER_BYTES + value.length).u16(type);
-    const at = this.#reserve(value.length);
-    this.#bytes.set(value, at);
-    return this.#align();
-  }
-
-  attributeU8(type: number, value: number): this {
-    return this.u16(ATTRIBUTE_HEADER_BYTES + 1)
-      .u16(type)
-      .u8(value)
-      .#align();
-  }
-
-  attributeU32(type: number, value: number): this {
-    return this.u16(ATTRIBUTE_HEADER_BYTES + 4)
-      .u16(type)
-      .u32(value);
-  }
-
-  /** With the closing NUL that the kernel wants. */
-  attributeText(type: number, value: string): this {
-    return this.attribute(type, Buffer.from(`${value}\0`));
-  }
-
-  /** An attribute that consists of what `write` adds. */
-  nested(type: number, write: (writer: PayloadWriter) => void): this {
-    const start = this.#length;
-    this.u16(0).u16(type | NLA_F_NESTED);
-    write(this);
-    this.#view.setUint16(start, this.#length - start, true);
-    return this;
-  }
-
-  finish(): Uint8Array {
-    return this.#bytes.slice(0, this.#length);
-  }
-
-  /** @returns where `count` bytes begin that the caller fills */
-  #reserve(count: number): number {
-    const at = this.#length;
-    this.#length += count;
-    if (this.#length > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#length, 2 * this.#bytes.length));
-      grown.set(this.#bytes);
-      this.#bytes = grown;
-      this.#view = new DataView(grown.buffer);
-    }
-    return at;
-  }
-
-  #align(): this {
-    this.#reserve(align(this.#length) - this.#length);
-    return this;
+export function pushBytes(words: Words, type: number, bytes: Uint8Array): void {
+  words.push((ATTRIBUTE_HEADER_BYTES + bytes.length) | (type << 16));
+  for (let at = 0; at < bytes.length; at += 4) {
+    words.push(toWord(bytes[at] ?? 0, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0, bytes[at + 3] ?? 0));
   }
 }
 
-/** A request as it goes into a message, without its header. */
-export interface Envelope {
-  readonly type: number;
-  readonly flags: number;
-  readonly sequence: number;
-  readonly payload: Uint8Array;
+/** With the closing NUL that the kernel wants. */
+export function pushText(words: Words, type: number, text: string): void {
+  pushBytes(words, type, new TextEncoder().encode(`${text}\0`));
+}
+
+export function pushAddress(words: Words, type: number, address: Address): void {
+  pushBytes(words, type, toAddressBytes(address));
+}
+
+export function pushMac(words: Words, type: number, mac: MacAddress): void {
+  pushBytes(words, type, toMacBytes(mac));
+}
+
+/** Begins an attribute that consists of what follows, until {@link endNested} is called with the result. */
+export function beginNested(words: Words, type: number): number {
+  return words.push((type | NLA_F_NESTED) << 16) - 1;
+}
+
+export function endNested(words: Words, start: number): void {
+  words[start] = (words[start] ?? 0) | ((words.length - start) * 4);
 }
 
 /** Puts messages one behind the other, for one `send`. */
-export function encodeMessages(messages: readonly Envelope[]): Uint8Array {
-  const total = messages.reduce((sum, message) => sum + align(HEADER_BYTES + message.payload.length), 0);
-  const bytes = new Uint8Array(total);
-  const view = new DataView(bytes.buffer);
-  let at = 0;
+export function encodeMessages(messages: readonly Envelope[]): Int32Array {
+  const words: Words = [];
   for (const { type, flags, sequence, payload } of messages) {
-    view.setUint32(at, HEADER_BYTES + payload.length, true);
-    view.setUint16(at + 4, type, true);
-    view.setUint16(at + 6, flags, true);
-    view.setUint32(at + 8, sequence, true);
-    bytes.set(payload, at + HEADER_BYTES);
-    at += align(HEADER_BYTES + payload.length);
+    words.push(HEADER_BYTES + 4 * payload.length, type | (flags << 16), sequence, 0);
+    for (const word of payload) words.push(word);
   }
-  return bytes;
+  return new Int32Array(words);
 }
 
 /**
@@ -140,10 +100,10 @@ export function decodeMessages(datagram: Uint8Array): NetlinkMessage[] {
   const view = viewOf(datagram);
   const messages: NetlinkMessage[] = [];
   for (let at = 0; at < datagram.length; ) {
-    if (datagram.length - at < HEADER_BYTES) throw new NetlinkDecodeError(`decode message: ${datagram.length - at} bytes are left, want ${HEADER_BYTES}`);
-    const length = view.getUint32(at, true);
-    if (length < HEADER_BYTES || length > datagram.length - at) {
-      throw new NetlinkDecodeError(`decode message: got length ${length}, want ${HEADER_BYTES}..${datagram.length - at}`);
+    const left = datagram.length - at;
+    const length = left < HEADER_BYTES ? left : view.getUint32(at, true);
+    if (length < HEADER_BYTES || length > left) {
+      throw new NetlinkDecodeError(`decode message: got length ${length}, want ${HEADER_BYTES}..${left}`);
     }
     messages.push({
       type: view.getUint16(at + 4, true),
@@ -156,55 +116,63 @@ export function decodeMessages(datagram: Uint8Array): NetlinkMessage[] {
   return messages;
 }
 
+/** Told of one attribute: its type, and where in the payload its value lies. */
+export type AttributeVisitor = (type: number, value: Value) => void;
+
 /**
- * Reads the attributes behind a fixed structure, or those of a nested attribute.
+ * Reads the attributes behind a fixed structure, or those inside a nested one.
  *
- * @param skipBytes size of the fixed structure
+ * @param from where they begin
  * @throws {NetlinkDecodeError} a length leaves the payload
  */
-export function decodeAttributes(payload: Uint8Array, skipBytes = 0): Attributes {
-  if (payload.length < skipBytes) throw new NetlinkDecodeError(`decode attributes: got ${payload.length} bytes, want ${skipBytes} or more`);
+export function visitAttributes(payload: Uint8Array, from: number, visit: AttributeVisitor): void {
+  if (payload.length < from) throw new NetlinkDecodeError(`decode attributes: got ${payload.length} bytes, want ${from} or more`);
   const view = viewOf(payload);
-  const attributes = new Map<number, Uint8Array>();
-  for (let at = align(skipBytes); payload.length - at >= ATTRIBUTE_HEADER_BYTES; ) {
+  for (let at = from; payload.length - at >= ATTRIBUTE_HEADER_BYTES; ) {
     const length = view.getUint16(at, true);
     if (length < ATTRIBUTE_HEADER_BYTES || length > payload.length - at) {
       throw new NetlinkDecodeError(`decode attribute: got length ${length}, want ${ATTRIBUTE_HEADER_BYTES}..${payload.length - at}`);
     }
-    attributes.set(view.getUint16(at + 2, true) & NLA_TYPE_MASK, payload.subarray(at + ATTRIBUTE_HEADER_BYTES, at + length));
+    visit(view.getUint16(at + 2, true) & NLA_TYPE_MASK, { payload, start: at + ATTRIBUTE_HEADER_BYTES, end: at + length });
     at += align(length);
   }
-  return attributes;
 }
 
-/** @throws {NetlinkDecodeError} the bytes end before */
-export function readU8(bytes: Uint8Array, at = 0): number {
-  const value = bytes[at];
-  if (value === undefined) throw new NetlinkDecodeError(`decode number: got ${bytes.length} bytes, want ${at + 1} or more`);
-  return value;
+/** Where an attribute's value lies; the `read…` functions make something of it. */
+export interface Value {
+  readonly payload: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** @throws {NetlinkDecodeError} the bytes end before */
-export function readU16(bytes: Uint8Array, at = 0): number {
-  if (bytes.length < at + 2) throw new NetlinkDecodeError(`decode number: got ${bytes.length} bytes, want ${at + 2} or more`);
-  return viewOf(bytes).getUint16(at, true);
+/** The value's bytes, without copying them. */
+export function readBytes({ payload, start, end }: Value): Uint8Array {
+  return payload.subarray(start, end);
 }
 
-/** @throws {NetlinkDecodeError} the bytes end before */
-export function readU32(bytes: Uint8Array, at = 0): number {
-  if (bytes.length < at + 4) throw new NetlinkDecodeError(`decode number: got ${bytes.length} bytes, want ${at + 4} or more`);
-  return viewOf(bytes).getUint32(at, true);
-}
-
-/** @throws {NetlinkDecodeError} the bytes end before */
-export function readI32(bytes: Uint8Array, at = 0): number {
-  return readU32(bytes, at) | 0;
+/** @throws {NetlinkDecodeError} not 4 bytes */
+export function readNumber({ payload, start, end }: Value): number {
+  if (end - start !== 4) throw new NetlinkDecodeError(`decode number: got ${end - start} bytes, want 4`);
+  return viewOf(payload).getUint32(start, true);
 }
 
 /** Text up to its NUL; what is no UTF-8 is replaced. */
-export function readText(bytes: Uint8Array): string {
-  const end = bytes.indexOf(0);
-  return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end));
+export function readText(value: Value): string {
+  const bytes = readBytes(value);
+  const length = bytes.indexOf(0);
+  return new TextDecoder().decode(length < 0 ? bytes : bytes.subarray(0, length));
+}
+
+/** @returns undefined for a hardware address that is not of Ethernet */
+export function readMac(value: Value): MacAddress | undefined {
+  return value.end - value.start === 6 ? fromMacBytes(readBytes(value)) : undefined;
+}
+
+/** One number of a fixed structure. @throws {NetlinkDecodeError} the payload ends before */
+export function readField(payload: Uint8Array, at: number, size: 1 | 2 | 4): number {
+  if (payload.length < at + size) throw new NetlinkDecodeError(`decode structure: got ${payload.length} bytes, want ${at + size} or more`);
+  const view = viewOf(payload);
+  return size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true);
 }
 
 /** Messages and attributes begin at multiples of 4. */

@@ -1,9 +1,23 @@
 /** Interfaces. */
 
-import { fromMacBytes, type MacAddress, toMacBytes } from "../../lib/mac-address.ts";
-import { type Attributes, decodeAttributes, type NetlinkMessage, PayloadWriter, readI32, readText, readU32 } from "./codec.ts";
+import type { MacAddress } from "../../lib/mac-address.ts";
 import {
-  AF_UNSPEC,
+  beginNested,
+  endNested,
+  type NetlinkMessage,
+  pushBytes,
+  pushMac,
+  pushNumber,
+  pushText,
+  readField,
+  readMac,
+  readNumber,
+  readText,
+  type Value,
+  visitAttributes,
+  type Words,
+} from "./codec.ts";
+import {
   IFF_LOWER_UP,
   IFF_UP,
   IFLA_ADDRESS,
@@ -65,99 +79,109 @@ export interface VethSpec {
   readonly peerNetns: number;
 }
 
+/** Names one interface. */
+export type LinkKey = { readonly name: string } | { readonly index: Ifindex };
+
 /** Creates both ends in one message; both are down. The kernel ignores an alias here: it is set by {@link setLinkAlias}. */
 export function createVeth(spec: VethSpec): NetlinkRequest {
-  const writer = writeLinkHeader(new PayloadWriter(), 0, 0);
-  writer.attributeText(IFLA_IFNAME, spec.name);
-  writeEnd(writer, spec.mac, spec);
-  writer.nested(IFLA_LINKINFO, () =>
-    writer.attributeText(IFLA_INFO_KIND, "veth").nested(IFLA_INFO_DATA, () =>
-      writer.nested(VETH_INFO_PEER, () => {
-        writeLinkHeader(writer, 0, 0).attributeText(IFLA_IFNAME, spec.peerName).attributeU32(IFLA_NET_NS_FD, spec.peerNetns);
-        writeEnd(writer, spec.peerMac, spec);
-      }),
-    ),
-  );
-  return { operation: "create veth", object: spec.name, type: RTM_NEWLINK, flags: NLM_F_CREATE | NLM_F_EXCL, payload: writer.finish() };
+  const words = linkHeader(0, 0);
+  pushEnd(words, spec.name, spec.mac, spec);
+  const info = beginNested(words, IFLA_LINKINFO);
+  pushText(words, IFLA_INFO_KIND, "veth");
+  const data = beginNested(words, IFLA_INFO_DATA);
+  const peer = beginNested(words, VETH_INFO_PEER);
+  for (const word of linkHeader(0, 0)) words.push(word);
+  pushEnd(words, spec.peerName, spec.peerMac, spec);
+  pushNumber(words, IFLA_NET_NS_FD, spec.peerNetns);
+  endNested(words, peer);
+  endNested(words, data);
+  endNested(words, info);
+  return { operation: "create veth", object: spec.name, type: RTM_NEWLINK, flags: NLM_F_CREATE | NLM_F_EXCL, payload: words };
 }
 
 /** Takes the interface up; its other end takes part as soon as it is up too. */
 export function setLinkUp(index: number, name: string): NetlinkRequest {
-  return { operation: "take up interface", object: name, type: RTM_SETLINK, flags: 0, payload: writeLinkHeader(new PayloadWriter(), index, IFF_UP).finish() };
+  return { operation: "take up interface", object: name, type: RTM_SETLINK, flags: 0, payload: linkHeader(index, IFF_UP) };
 }
 
 /** @param alias 255 bytes at most */
 export function setLinkAlias(index: Ifindex, name: string, alias: string): NetlinkRequest {
-  const payload = writeLinkHeader(new PayloadWriter(), index, 0).attribute(IFLA_IFALIAS, Buffer.from(alias)).finish();
-  return { operation: "set alias of", object: name, type: RTM_SETLINK, flags: 0, payload };
+  const words = linkHeader(index, 0);
+  pushBytes(words, IFLA_IFALIAS, new TextEncoder().encode(alias));
+  return { operation: "set alias of", object: name, type: RTM_SETLINK, flags: 0, payload: words };
 }
 
+/** The interface may stay up. */
 export function setLinkMac(index: Ifindex, name: string, mac: MacAddress): NetlinkRequest {
-  const payload = writeLinkHeader(new PayloadWriter(), index, 0).attribute(IFLA_ADDRESS, toMacBytes(mac)).finish();
-  return { operation: "set MAC address of", object: name, type: RTM_SETLINK, flags: 0, payload };
+  const words = linkHeader(index, 0);
+  pushMac(words, IFLA_ADDRESS, mac);
+  return { operation: "set MAC address of", object: name, type: RTM_SETLINK, flags: 0, payload: words };
 }
 
 /** Answered by one {@link Link}, or refused with `ENODEV`. */
-export function getLink(which: { readonly name: string } | { readonly index: Ifindex }): NetlinkRequest {
-  const writer = writeLinkHeader(new PayloadWriter(), "index" in which ? which.index : 0, 0);
-  if ("name" in which) writer.attributeText(IFLA_IFNAME, which.name);
-  writer.attributeU32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+export function getLink(which: LinkKey): NetlinkRequest {
+  const words = linkHeader("index" in which ? which.index : 0, 0);
+  if ("name" in which) pushText(words, IFLA_IFNAME, which.name);
+  pushNumber(words, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
   const object = "name" in which ? which.name : `#${which.index}`;
-  return { operation: "look up interface", object, type: RTM_GETLINK, flags: 0, payload: writer.finish() };
+  return { operation: "look up interface", object, type: RTM_GETLINK, flags: 0, payload: words };
 }
 
 /** For a dump: every {@link Link} of the namespace. */
 export function listLinks(): NetlinkRequest {
-  const payload = writeLinkHeader(new PayloadWriter(), 0, 0).attributeU32(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS).finish();
-  return { operation: "list", object: "interfaces", type: RTM_GETLINK, flags: 0, payload };
+  const words = linkHeader(0, 0);
+  pushNumber(words, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+  return { operation: "list", object: "interfaces", type: RTM_GETLINK, flags: 0, payload: words };
 }
 
 /** Takes its other end, and all addresses and routes over either, with it. */
 export function deleteLink(index: Ifindex, name: string): NetlinkRequest {
-  return { operation: "delete interface", object: name, type: RTM_DELLINK, flags: 0, payload: writeLinkHeader(new PayloadWriter(), index, 0).finish() };
+  return { operation: "delete interface", object: name, type: RTM_DELLINK, flags: 0, payload: linkHeader(index, 0) };
 }
 
 /** @throws {NetlinkDecodeError} */
 export function toLink({ payload }: NetlinkMessage): Link {
-  const attributes = decodeAttributes(payload, LINK_HEADER_BYTES);
-  const flags = readU32(payload, 8);
-  const mac = attributes.get(IFLA_ADDRESS);
-  const peer = attributes.get(IFLA_LINK);
-  const info = attributes.get(IFLA_LINKINFO);
-  const mtu = attributes.get(IFLA_MTU);
-  const kind = info === undefined ? undefined : textOf(decodeAttributes(info), IFLA_INFO_KIND);
-  const index = readI32(payload, 4) as Ifindex;
-  return {
-    index,
-    name: textOf(attributes, IFLA_IFNAME) ?? "",
-    alias: textOf(attributes, IFLA_IFALIAS),
-    kind,
-    mtu: mtu === undefined ? 0 : readU32(mtu),
-    mac: mac?.length === 6 ? fromMacBytes(mac) : undefined,
-    isUp: (flags & IFF_UP) !== 0,
-    hasCarrier: (flags & IFF_LOWER_UP) !== 0,
-    // Older kernels leave it out when both ends have the same index.
-    peer: kind !== "veth" ? undefined : peer === undefined ? index : (readI32(peer) as Ifindex),
-  };
+  const index = readField(payload, 4, 4) as Ifindex;
+  const flags = readField(payload, 8, 4);
+  let name = "";
+  let alias: string | undefined;
+  let kind: string | undefined;
+  let mtu = 0;
+  let mac: MacAddress | undefined;
+  // Older kernels leave it out when both ends have the same index.
+  let peer = index;
+  visitAttributes(payload, LINK_HEADER_BYTES, (type, value) => {
+    if (type === IFLA_IFNAME) name = readText(value);
+    else if (type === IFLA_IFALIAS) alias = readText(value);
+    else if (type === IFLA_MTU) mtu = readNumber(value);
+    else if (type === IFLA_ADDRESS) mac = readMac(value);
+    else if (type === IFLA_LINK) peer = readNumber(value) as Ifindex;
+    else if (type === IFLA_LINKINFO) kind = toKind(value);
+  });
+  const isUp = (flags & IFF_UP) !== 0;
+  return { index, name, alias, kind, mtu, mac, isUp, hasCarrier: (flags & IFF_LOWER_UP) !== 0, peer: kind === "veth" ? peer : undefined };
 }
 
 /** `struct ifinfomsg`: family u8, padding u8, type u16, index i32, flags u32, mask of flags to change u32. */
 const LINK_HEADER_BYTES = 16;
 
 /** @param up `IFF_UP` to take it up, 0 to leave it as it is */
-function writeLinkHeader(writer: PayloadWriter, index: number, up: number): PayloadWriter {
-  return writer.u8(AF_UNSPEC).u8(0).u16(0).u32(index).u32(up).u32(up);
+function linkHeader(index: number, up: number): Words {
+  return [0, index, up, up];
 }
 
-function writeEnd(writer: PayloadWriter, mac: MacAddress, { mtu, queues }: VethSpec): void {
-  writer
-    .attribute(IFLA_ADDRESS, toMacBytes(mac))
-    .attributeU32(IFLA_MTU, mtu)
-    .attributeU32(IFLA_NUM_TX_QUEUES, queues)
-    .attributeU32(IFLA_NUM_RX_QUEUES, queues);
+function pushEnd(words: Words, name: string, mac: MacAddress, { mtu, queues }: VethSpec): void {
+  pushText(words, IFLA_IFNAME, name);
+  pushMac(words, IFLA_ADDRESS, mac);
+  pushNumber(words, IFLA_MTU, mtu);
+  pushNumber(words, IFLA_NUM_TX_QUEUES, queues);
+  pushNumber(words, IFLA_NUM_RX_QUEUES, queues);
 }
 
-function textOf(attributes: Attributes, type: number): string | undefined {
-  const value = attributes.get(type);
-  return value === undefined ? undefined : readText(value);
+function toKind({ payload, start, end }: Value): string | undefined {
+  let kind: string | undefined;
+  visitAttributes(payload.subarray(0, end), start, (type, value) => {
+    if (type === IFLA_INFO_KIND) kind = readText(value);
+  });
+  return kind;
 }

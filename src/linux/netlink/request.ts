@@ -1,14 +1,22 @@
 /** One request to rtnetlink, as plain data. */
 
+import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+
 /** What to ask, and how to name it when the kernel refuses. */
 export interface NetlinkRequest {
   /** Beginning of the error's sentence: `create veth`. */
   readonly operation: string;
-  /** On what: an interface's name, an address, a route. */
-  readonly object: string;
+  /** On what: an interface's name, or an address or destination, which becomes text only when it is needed. */
+  readonly object: string | Prefix;
   /** `RTM_…`. */
   readonly type: number;
   /** `NLM_F_…` besides those that the socket adds: request, acknowledgement, dump. */
   readonly flags: number;
-  readonly payload: Uint8Array;
+  /** 32-bit words: a fixed structure, then attributes. */
+  readonly payload: readonly number[];
+}
+
+/** The object as errors show it. */
+export function toObjectText({ object }: NetlinkRequest): string {
+  return typeof object === "string" ? object : toPrefixText(object);
 }

@@ -1,9 +1,9 @@
 /** Routes. */
 
-import { type Address, fromAddressBytes, toAddressBytes, toAddressText, WIDTH } from "../../lib/ip/address.ts";
-import { baseOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { type Address, fromAddressBytes, WIDTH } from "../../lib/ip/address.ts";
+import { baseOf, type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { toAf } from "./address.ts";
-import { decodeAttributes, type NetlinkMessage, PayloadWriter, readU32, readU8 } from "./codec.ts";
+import { type NetlinkMessage, pushAddress, pushNumber, readBytes, readField, readNumber, toWord, visitAttributes, type Words } from "./codec.ts";
 import {
   AF_INET,
   AF_INET6,
@@ -12,7 +12,6 @@ import {
   RT_SCOPE_LINK,
   RT_SCOPE_UNIVERSE,
   RT_TABLE_MAIN,
-  RT_TABLE_UNSPEC,
   RTA_DST,
   RTA_GATEWAY,
   RTA_OIF,
@@ -49,61 +48,43 @@ export interface RouteSpec {
 /** Adds a route to table main; refused with `EEXIST` when one to the same destination is there. */
 export function addRoute({ destination, index, gateway }: RouteSpec): NetlinkRequest {
   const { family, length } = destination;
-  const isLinkScope = family === 4 && gateway === undefined;
-  const writer = new PayloadWriter()
-    .u8(toAf(family))
-    .u8(length)
-    .u8(0)
-    .u8(0)
-    .u8(RT_TABLE_MAIN)
-    .u8(RTPROT_NETPLUG)
-    .u8(isLinkScope ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE)
-    .u8(RTN_UNICAST)
-    .u32(0);
-  if (length > 0) writer.attribute(RTA_DST, toAddressBytes(baseOf(destination)));
-  if (gateway !== undefined) writer.attribute(RTA_GATEWAY, toAddressBytes(gateway));
-  writer.attributeU32(RTA_OIF, index);
-  const via = gateway === undefined ? "" : ` via ${toAddressText(gateway)}`;
-  const object = `${toPrefixText(destination)}${via}`;
-  return { operation: "add route", object, type: RTM_NEWROUTE, flags: NLM_F_CREATE | NLM_F_EXCL, payload: writer.finish() };
+  const scope = family === 4 && gateway === undefined ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  const words: Words = [toWord(toAf(family), length, 0, 0), toWord(RT_TABLE_MAIN, RTPROT_NETPLUG, scope, RTN_UNICAST), 0];
+  if (length > 0) pushAddress(words, RTA_DST, baseOf(destination));
+  if (gateway !== undefined) pushAddress(words, RTA_GATEWAY, gateway);
+  pushNumber(words, RTA_OIF, index);
+  return { operation: "add route", object: destination, type: RTM_NEWROUTE, flags: NLM_F_CREATE | NLM_F_EXCL, payload: words };
 }
 
 /** Answered by the one {@link Route} that traffic to `address` takes, as it stands in its table; refused when there is none. */
 export function getRoute(address: Address): NetlinkRequest {
-  const payload = writeRouteHeader(address.family, WIDTH[address.family], RTM_F_FIB_MATCH).attribute(RTA_DST, toAddressBytes(address)).finish();
-  return { operation: "look up route", object: toAddressText(address), type: RTM_GETROUTE, flags: 0, payload };
+  const words: Words = [toWord(toAf(address.family), WIDTH[address.family], 0, 0), 0, RTM_F_FIB_MATCH];
+  pushAddress(words, RTA_DST, address);
+  return { operation: "look up route", object: toHostPrefix(address), type: RTM_GETROUTE, flags: 0, payload: words };
 }
 
 /** For a dump: every {@link Route} of a family, of all tables. */
 export function listRoutes(family: 4 | 6): NetlinkRequest {
-  return { operation: "list", object: "routes", type: RTM_GETROUTE, flags: 0, payload: writeRouteHeader(family, 0, 0).finish() };
+  return { operation: "list", object: "routes", type: RTM_GETROUTE, flags: 0, payload: [toWord(toAf(family), 0, 0, 0), 0, 0] };
 }
 
 /** @returns undefined for a family that is not IP @throws {NetlinkDecodeError} */
 export function toRoute({ payload }: NetlinkMessage): Route | undefined {
-  const attributes = decodeAttributes(payload, ROUTE_HEADER_BYTES);
-  const family = readU8(payload, 0);
-  if (family !== AF_INET && family !== AF_INET6) return undefined;
-  const destination = attributes.get(RTA_DST);
-  const index = attributes.get(RTA_OIF);
-  const gateway = attributes.get(RTA_GATEWAY);
-  const table = attributes.get(RTA_TABLE);
-  return {
-    destination: {
-      family: family === AF_INET ? 4 : 6,
-      base: destination === undefined ? 0n : fromAddressBytes(destination).value,
-      length: readU8(payload, 1),
-    },
-    index: index === undefined ? undefined : (readU32(index) as Ifindex),
-    gateway: gateway === undefined ? undefined : fromAddressBytes(gateway),
-    table: table === undefined ? readU8(payload, 4) : readU32(table),
-    protocol: readU8(payload, 5),
-  };
+  const af = readField(payload, 0, 1);
+  if (af !== AF_INET && af !== AF_INET6) return undefined;
+  const family = af === AF_INET ? 4 : 6;
+  let base = 0n;
+  let index: Ifindex | undefined;
+  let gateway: Address | undefined;
+  let table = readField(payload, 4, 1);
+  visitAttributes(payload, ROUTE_HEADER_BYTES, (type, value) => {
+    if (type === RTA_DST) base = fromAddressBytes(readBytes(value)).value;
+    else if (type === RTA_OIF) index = readNumber(value) as Ifindex;
+    else if (type === RTA_GATEWAY) gateway = fromAddressBytes(readBytes(value));
+    else if (type === RTA_TABLE) table = readNumber(value);
+  });
+  return { destination: { family, base, length: readField(payload, 1, 1) }, index, gateway, table, protocol: readField(payload, 5, 1) };
 }
 
 /** `struct rtmsg`: family, lengths of destination and source, TOS, table, protocol, scope, type, all u8; flags u32. */
 const ROUTE_HEADER_BYTES = 12;
-
-function writeRouteHeader(family: 4 | 6, length: number, flags: number): PayloadWriter {
-  return new PayloadWriter().u8(toAf(family)).u8(length).u8(0).u8(0).u8(RT_TABLE_UNSPEC).u8(0).u8(0).u8(0).u32(flags);
-}

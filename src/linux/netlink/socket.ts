@@ -6,7 +6,7 @@ import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
 import { Fd } from "../fd.ts";
 import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc } from "../libc.ts";
-import { decodeAttributes, decodeMessages, encodeMessages, HEADER_BYTES, type NetlinkMessage, readI32, readText } from "./codec.ts";
+import { decodeMessages, encodeMessages, type Envelope, HEADER_BYTES, type NetlinkMessage, readField, readText, visitAttributes } from "./codec.ts";
 import {
   NETLINK_CAP_ACK,
   NETLINK_EXT_ACK,
@@ -23,7 +23,7 @@ import {
   NLMSG_NOOP,
   NLMSGERR_ATTR_MSG,
 } from "./constants.ts";
-import type { NetlinkRequest } from "./request.ts";
+import { type NetlinkRequest, toObjectText } from "./request.ts";
 
 /** What became of one request. */
 export interface Outcome {
@@ -31,6 +31,12 @@ export interface Outcome {
   readonly replies: readonly NetlinkMessage[];
   /** Why it was refused; undefined when it was carried out. */
   readonly error: KernelError | undefined;
+}
+
+/** An {@link Outcome} while answers still come in. */
+interface OpenOutcome {
+  readonly replies: NetlinkMessage[];
+  error: KernelError | undefined;
 }
 
 /** What speaks rtnetlink in one network namespace. */
@@ -91,9 +97,9 @@ export class NetlinkSocket implements RouteSocket {
   }
 
   transact(requests: readonly NetlinkRequest[]): readonly Outcome[] {
-    const outcomes: Outcome[] = [];
+    const outcomes: OpenOutcome[] = [];
     for (let start = 0; start < requests.length; start += MAX_BATCH) {
-      outcomes.push(...this.#transactBatch(requests.slice(start, start + MAX_BATCH)));
+      this.#transactBatch(requests.slice(start, start + MAX_BATCH), outcomes);
     }
     return outcomes;
   }
@@ -112,23 +118,22 @@ export class NetlinkSocket implements RouteSocket {
    * Only the last request asks for an acknowledgement: requests are carried out in order, and a refusal is answered unasked. So
    * when the last answer is there, all are; one that did not fit the receive buffer is an `ENOBUFS`, not silence.
    */
-  #transactBatch(requests: readonly NetlinkRequest[]): Outcome[] {
+  #transactBatch(requests: readonly NetlinkRequest[], outcomes: OpenOutcome[]): void {
     const first = this.#nextSequence(requests.length);
     const last = requests.length - 1;
-    this.#send(
-      requests.map(({ type, flags, payload }, index) => ({
-        type,
-        flags: flags | NLM_F_REQUEST | (index === last ? NLM_F_ACK : 0),
-        sequence: first + index,
-        payload,
-      })),
-    );
-    const outcomes = requests.map(() => ({ replies: [] as NetlinkMessage[], error: undefined as KernelError | undefined }));
+    const messages: Envelope[] = [];
+    const own: OpenOutcome[] = [];
+    for (const { type, flags, payload } of requests) {
+      const index = messages.length;
+      messages.push({ type, flags: flags | NLM_F_REQUEST | (index === last ? NLM_F_ACK : 0), sequence: first + index, payload });
+      own.push({ replies: [], error: undefined });
+    }
+    this.#send(messages);
     for (let isAnswered = false; !isAnswered; ) {
       for (const message of this.#receive()) {
         const index = message.sequence - first;
         const request = requests[index];
-        const outcome = outcomes[index];
+        const outcome = own[index];
         if (request === undefined || outcome === undefined || message.type === NLMSG_NOOP) continue;
         if (message.type === NLMSG_ERROR) {
           outcome.error = toError(request, message);
@@ -138,7 +143,7 @@ export class NetlinkSocket implements RouteSocket {
         }
       }
     }
-    return outcomes;
+    for (const outcome of own) outcomes.push(outcome);
   }
 
   #dumpOnce(request: NetlinkRequest): { messages: NetlinkMessage[]; wasInterrupted: boolean } {
@@ -169,10 +174,10 @@ export class NetlinkSocket implements RouteSocket {
     return first;
   }
 
-  #send(messages: Parameters<typeof encodeMessages>[0]): void {
-    const bytes = encodeMessages(messages);
-    let sent = libc().send(this.#fd.number, bytes, bytes.length, 0);
-    while (sent < 0 && lastErrno() === EINTR) sent = libc().send(this.#fd.number, bytes, bytes.length, 0);
+  #send(messages: readonly Envelope[]): void {
+    const words = encodeMessages(messages);
+    let sent = libc().send(this.#fd.number, words, words.byteLength, 0);
+    while (sent < 0 && lastErrno() === EINTR) sent = libc().send(this.#fd.number, words, words.byteLength, 0);
     check(sent, "send to", "rtnetlink");
   }
 
@@ -199,17 +204,23 @@ export class NetlinkSocket implements RouteSocket {
  * @throws {KernelError} the first refusal
  */
 export function execute(socket: RouteSocket, requests: readonly NetlinkRequest[]): readonly (readonly NetlinkMessage[])[] {
-  return socket.transact(requests).map(({ replies, error }) => {
-    if (error !== undefined) throw error;
-    return replies;
-  });
+  const replies: (readonly NetlinkMessage[])[] = [];
+  for (const outcome of socket.transact(requests)) {
+    if (outcome.error !== undefined) throw outcome.error;
+    replies.push(outcome.replies);
+  }
+  return replies;
 }
 
 /** `struct nlmsgerr`: the negative number, the request's header, and, when flagged, attributes. `NLMSG_DONE` has the number only. */
-function toError({ operation, object }: NetlinkRequest, { flags, payload }: NetlinkMessage): KernelError | undefined {
-  const errno = -readI32(payload);
+function toError(request: NetlinkRequest, { flags, payload }: NetlinkMessage): KernelError | undefined {
+  const errno = -(readField(payload, 0, 4) | 0);
   if (errno === 0) return undefined;
-  const hasText = (flags & NLM_F_ACK_TLVS) !== 0 && (flags & NLM_F_CAPPED) !== 0;
-  const text = hasText ? decodeAttributes(payload, ERROR_BYTES).get(NLMSGERR_ATTR_MSG) : undefined;
-  return new KernelError({ operation, object, errno, reason: text === undefined ? undefined : `the kernel says ${quote(readText(text))}` });
+  let reason: string | undefined;
+  if ((flags & NLM_F_ACK_TLVS) !== 0 && (flags & NLM_F_CAPPED) !== 0) {
+    visitAttributes(payload, ERROR_BYTES, (type, value) => {
+      if (type === NLMSGERR_ATTR_MSG) reason = `the kernel says ${quote(readText(value))}`;
+    });
+  }
+  return new KernelError({ operation: request.operation, object: toObjectText(request), errno, reason });
 }
