@@ -1,0 +1,38 @@
+/** A container image made by hand: a static busybox, in the "docker archive" form that `ctr image import` reads. */
+
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const IMAGE = "localhost/netplug-test:1";
+
+const APPLETS = ["sh", "sleep", "ping", "ip", "nc", "echo", "cat"] as const;
+
+/** @returns the path of the archive, in `folder` */
+export function makeImage(folder: string, busybox: string): string {
+  const root = join(folder, "root");
+  mkdirSync(join(root, "bin"), { recursive: true });
+  for (const name of ["proc", "sys", "dev", "etc", "tmp"]) mkdirSync(join(root, name));
+  copyFileSync(busybox, join(root, "bin", "busybox"));
+  for (const applet of APPLETS) symlinkSync("busybox", join(root, "bin", applet));
+  const layer = join(folder, "layer.tar");
+  tar(["-C", root, "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-cf", layer, "."]);
+
+  const diffID = new Bun.CryptoHasher("sha256").update(readFileSync(layer)).digest("hex");
+  const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+  const config = {
+    architecture,
+    os: "linux",
+    config: { Env: ["PATH=/bin"], Entrypoint: ["/bin/sleep", "3600"] },
+    rootfs: { type: "layers", diff_ids: [`sha256:${diffID}`] },
+  };
+  writeFileSync(join(folder, "config.json"), JSON.stringify(config));
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify([{ Config: "config.json", RepoTags: [IMAGE], Layers: ["layer.tar"] }]));
+  const archive = join(folder, "image.tar");
+  tar(["-C", folder, "-cf", archive, "manifest.json", "config.json", "layer.tar"]);
+  return archive;
+}
+
+function tar(args: readonly string[]): void {
+  const result = Bun.spawnSync(["tar", ...args], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  if (!result.success) throw new Error(`tar: ${result.stderr.toString()}`);
+}

@@ -1,0 +1,104 @@
+/** The distribution's containerd makes pods with the plugin, asked as a kubelet asks: they talk, a host port works, nothing stays. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readlinkSync } from "node:fs";
+import { TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+import { PrivateContainerd } from "./containerd.ts";
+import type { PodRequest } from "./cri-client.ts";
+import { IMAGE } from "./image.ts";
+
+const HOST_PORT = 18_080;
+const POD_PORT = 8_080;
+
+let node: TestNode;
+let containerd: PrivateContainerd;
+
+beforeAll(async () => {
+  if (readlinkSync("/proc/self/ns/net") === readlinkSync("/proc/1/ns/net")) {
+    throw new Error(
+      "portmap changes the packet filter of the node: run this by `npm run test:containerd`, which gives it a namespace of its own",
+    );
+  }
+  node = await TestNode.start(["10.65.0.0/24"]);
+  const { cniVersion: _version, name, ...plugin } = node.config();
+  const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
+  containerd = await PrivateContainerd.start({ cniVersion: "1.0.0", name, plugins: [plugin, portmap] });
+});
+afterAll(async () => {
+  await containerd?.[Symbol.asyncDispose]();
+  await node?.[Symbol.asyncDispose]();
+});
+
+interface RunningPod {
+  readonly sandboxID: string;
+  readonly containerID: string;
+  readonly address: string;
+}
+
+async function runPod(
+  name: string,
+  portMappings: PodRequest["portMappings"] = [],
+  command: readonly string[] = ["/bin/sleep", "3600"],
+): Promise<RunningPod> {
+  const pod: PodRequest = { name, namespace: "default", uid: crypto.randomUUID(), logFolder: containerd.logFolder, portMappings };
+  const sandboxID = await containerd.cri.runPod(pod);
+  const containerID = await containerd.cri.runContainer(sandboxID, pod, "main", IMAGE, command);
+  return { sandboxID, containerID, address: await containerd.cri.podAddress(sandboxID) };
+}
+
+test("two pods get addresses of the pool and ping each other; removing them leaves nothing", async () => {
+  const web = await runPod("web");
+  const client = await runPod("client");
+  expect([web.address, client.address]).toEqual([expect.stringMatching(/^10\.65\.0\./), expect.stringMatching(/^10\.65\.0\./)]);
+  expect(web.address).not.toBe(client.address);
+  for (const [from, to] of [
+    [client, web],
+    [web, client],
+  ] as const) {
+    const ping = await containerd.cri.exec(from.containerID, ["ping", "-c", "1", "-W", "2", to.address]);
+    expect([ping.status, ping.stdout]).toEqual([0, expect.stringContaining("1 packets received")]);
+  }
+  const endpoints = JSON.stringify(await node.endpoints());
+  for (const { sandboxID } of [web, client]) expect(endpoints).toContain(sandboxID);
+
+  for (const { sandboxID } of [web, client]) await containerd.cri.removePod(sandboxID);
+  expect(await node.addressesInUse()).toBe(0);
+  expect(await node.endpoints()).toEqual([]);
+  expect(nodePlace.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
+});
+
+test("portmap, chained after the plugin, forwards a host port from outside of the node to the pod", async () => {
+  using outside = new TestNetns();
+  nodePlace.must(["ip", "link", "add", "npgt-out", "type", "veth", "peer", "name", "up0", "netns", outside.netns]);
+  nodePlace.must(["ip", "address", "add", "192.0.2.1/30", "dev", "npgt-out"]);
+  nodePlace.must(["ip", "link", "set", "npgt-out", "up"]);
+  nodePlace.must(["sysctl", "-qw", "net.ipv4.ip_forward=1"]);
+  outside.must(["ip", "address", "add", "192.0.2.2/30", "dev", "up0"]);
+  outside.must(["ip", "link", "set", "up0", "up"]);
+
+  const server = await runPod(
+    "server",
+    [{ containerPort: POD_PORT, hostPort: HOST_PORT }],
+    ["/bin/nc", "-lk", "-p", String(POD_PORT), "-e", "/bin/echo", "hello from the pod"],
+  );
+  const answer = await untilAnswered(outside, ["busybox", "nc", "-w", "3", "192.0.2.1", String(HOST_PORT)]);
+  expect(answer.trim()).toBe("hello from the pod");
+
+  await containerd.cri.removePod(server.sandboxID);
+  expect(nodePlace.must(["iptables-save", "-t", "nat"])).not.toContain(`${server.address}:${POD_PORT}`);
+  expect(await node.addressesInUse()).toBe(0);
+  nodePlace.must(["ip", "link", "del", "npgt-out"]);
+});
+
+/** The server inside the pod needs a moment after the container's start. */
+async function untilAnswered(from: TestNetns, command: readonly string[]): Promise<string> {
+  let last = "";
+  for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(100)) {
+    const { status, stdout, stderr } = from.run(command);
+    if (status === 0 && stdout !== "") return stdout;
+    last = `status ${status}: ${stderr}`;
+  }
+  throw new Error(`${command.join(" ")}: ${last}`);
+}
