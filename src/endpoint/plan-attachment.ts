@@ -35,6 +35,8 @@ export interface AttachmentFacts {
   /** The record under this endpoint's name, whoever's it is. */
   readonly endpoint: Stored<WorkloadEndpoint> | undefined;
   readonly hasProfile: boolean;
+  /** Seconds since 1970. */
+  readonly now: number;
 }
 
 export interface AttachmentPlan {
@@ -55,19 +57,20 @@ export function planAttachment(request: AttachmentRequest, addresses: readonly A
   const endpoint = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
   const writes: Write[] = [];
   if (!facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
-  writes.push(...writesOf(endpoint, facts.endpoint));
+  writes.push(...writesOf(endpoint, facts));
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
 }
 
-function writesOf(endpoint: WorkloadEndpoint, stored: Stored<WorkloadEndpoint> | undefined): readonly Write[] {
-  if (stored === undefined) return [{ op: "create", resource: endpoint }];
-  const { uid, creationTimestamp } = stored.value.metadata;
-  const metadata = {
-    ...endpoint.metadata,
-    ...(uid === undefined ? {} : { uid }),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-  };
-  return [{ op: "update", resource: { ...endpoint, metadata }, revision: stored.revision }];
+/** None when the record says the same already: an ADD that is repeated changes nothing. */
+function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: AttachmentFacts): readonly Write[] {
+  if (stored === undefined) {
+    const creationTimestamp = new Date(now * 1000).toISOString();
+    return [{ op: "create", resource: { ...endpoint, metadata: { ...endpoint.metadata, creationTimestamp } } }];
+  }
+  const { metadata, spec } = stored.value;
+  if (Bun.deepEquals(spec, endpoint.spec) && Bun.deepEquals(metadata.labels, endpoint.metadata.labels)) return [];
+  const { resourceVersion: _, ...kept } = metadata;
+  return [{ op: "update", resource: { ...endpoint, metadata: { ...kept, ...endpoint.metadata } }, revision: stored.revision }];
 }
 
 function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: readonly Address[]): PodLink {

@@ -1,0 +1,112 @@
+/**
+ * What an ADD does, decided without doing it: addresses, records and link of one attachment or of several that are committed together.
+ *
+ * The plugin calls it with facts that it read for one ADD; an agent calls it with facts from its caches for all that arrived at once.
+ */
+
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
+import { type AllocationOutcome, allocationQueries, planAllocation, type PlanOptions } from "../ipam/allocate.ts";
+import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
+import type { AddressRequest } from "../ipam/request.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { toEndpointName } from "./names.ts";
+import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
+import { toNamespace } from "./record.ts";
+
+/** One ADD: addresses of our own management, or those that a delegate gave. */
+export type AddRequest = { readonly attachment: AttachmentRequest } & (
+  | { readonly ipam: AddressRequest }
+  | { readonly delegated: readonly Address[] }
+);
+
+/** How one ADD ended in the plan. */
+export type AddOutcome =
+  | (AttachmentPlan & {
+      readonly addresses: readonly Address[];
+      /** False: the datastore knows this attachment, or a part of it, already. */
+      readonly isNew: boolean;
+    })
+  | { readonly error: NetplugError };
+
+/** A decision, or the queries to answer first. */
+export type AddPlan =
+  | { readonly wanted: readonly Query[] }
+  | {
+      /** By position of the request. */
+      readonly outcomes: readonly AddOutcome[];
+      /** For one commit; none when everything stands already. */
+      readonly writes: readonly Write[];
+    };
+
+/** Where the record of an attachment is. */
+export function endpointRef({ node, workload, labels }: Pick<AttachmentRequest, "node" | "workload" | "labels">): ResourceRef {
+  return { kind: "WorkloadEndpoint", namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) };
+}
+
+/** What {@link planAdds} is certain to ask for: one round trip. */
+export function addQueries(requests: readonly AddRequest[]): readonly Query[] {
+  const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
+  const records = requests.flatMap(({ attachment }): Query[] => [
+    { type: "get", ref: endpointRef(attachment) },
+    { type: "get", ref: { kind: "Profile", name: attachment.network } },
+  ]);
+  return withoutRepeats([CLUSTER_INFORMATION_QUERY, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
+}
+
+/**
+ * Plans several ADDs; one that cannot be met does not stop the others.
+ *
+ * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
+ */
+export function planAdds(requests: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
+  const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
+  const allocation = own.length === 0 ? { outcomes: [], writes: [] } : planAllocation(own, facts, options);
+  if ("wanted" in allocation) return allocation;
+  const decision = collectWanted(() => {
+    const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
+    requireReady(cluster, "add");
+    const allocated = allocation.outcomes.values();
+    const outcomes = requests.map((request): AddOutcome => {
+      const outcome = "ipam" in request ? allocated.next().value : undefined;
+      return planOne(request, outcome, facts, options);
+    });
+    const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
+    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [] };
+    const ready: readonly Write[] = allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
+    return { outcomes, writes: [...ready, ...allocation.writes, ...records] };
+  });
+  return "wanted" in decision ? decision : decision.decided;
+}
+
+function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
+  if (allocated !== undefined && "error" in allocated) return allocated;
+  const addresses = "delegated" in request ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
+  const { attachment } = request;
+  const stored = know(facts, { type: "get", ref: endpointRef(attachment) });
+  // The datastore gives back the kind that was asked for.
+  const endpoint = stored === undefined ? undefined : { ...stored, value: stored.value as WorkloadEndpoint };
+  const hasProfile = know(facts, { type: "get", ref: { kind: "Profile", name: attachment.network } }) !== undefined;
+  try {
+    const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
+    const isRecorded = endpoint?.value.spec.containerID === attachment.workload.containerID;
+    const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
+    return { ...plan, addresses, isNew: !isRecorded && !isHeld };
+  } catch (thrown) {
+    if (thrown instanceof NetplugError) return { error: thrown };
+    throw thrown;
+  }
+}
+
+/** Of several writes to one record the last counts: a transaction takes one for each key. */
+function mergeWrites(writes: readonly Write[]): readonly Write[] {
+  const byPlace = new Map<string, Write>();
+  for (const write of writes) {
+    if (write.op !== "create" && write.op !== "update") continue;
+    const { kind, metadata } = write.resource;
+    byPlace.set(`${kind}/${metadata.namespace ?? ""}/${metadata.name}`, write);
+  }
+  return [...byPlace.values()];
+}
