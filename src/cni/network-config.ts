@@ -3,26 +3,33 @@
 import type { MacAddress } from "../lib/mac-address.ts";
 import type { Address, Family } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
+import type { CniResult } from "./protocol/result.ts";
+import type { CniVersion } from "./protocol/versions.ts";
 
 export type LogLevel = "ERROR" | "WARNING" | "INFO" | "DEBUG";
 
-/** What {@link parseNetworkConfig} makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
+/** What `parseNetworkConfig` makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
 export interface NetworkConfig {
   readonly name: string;
-  readonly cniVersion: string;
+  readonly cniVersion: CniVersion;
   /** Unset: resolved from file or host name, see `interfaces` §3. */
   readonly nodename: string | undefined;
   readonly nodenameFile: string;
   readonly hostname: string | undefined;
   readonly libDir: string;
-  readonly datastoreType: "etcdv3" | "kubernetes";
+  /** As written; undefined: the environment or the default decides, see `resolveDatastore`. */
+  readonly datastoreType: "etcdv3" | "kubernetes" | undefined;
   readonly etcd: EtcdOptions;
   readonly ipam: IpamConfig;
   readonly log: LogConfig;
   readonly allowIpForwarding: boolean;
   /** Absolute URLs, http or https. */
   readonly readinessGates: readonly string[];
-  readonly kubernetes: { readonly kubeconfig: string | undefined; readonly apiRoot: string | undefined; readonly nodeName: string | undefined };
+  readonly kubernetes: {
+    readonly kubeconfig: string | undefined;
+    readonly apiRoot: string | undefined;
+    readonly nodeName: string | undefined;
+  };
   readonly policyType: "k8s" | undefined;
   /** 0: do not wait. */
   readonly policySetupTimeoutMs: number;
@@ -42,14 +49,15 @@ export interface NetworkConfig {
   readonly ipamLockFile: string;
   readonly runtimeConfig: { readonly ips: readonly Address[]; readonly mac: MacAddress | undefined };
   readonly args: { readonly labels: Readonly<Record<string, string>>; readonly ips: readonly Address[] };
-  /** As it came, for chaining and CHECK; undefined when absent. */
-  readonly prevResult: unknown;
-  /** GC: undefined when the key is absent. */
+  /** For chaining and CHECK; undefined when absent. As it came, it is in `raw`. */
+  readonly prevResult: CniResult | undefined;
+  /** GC: the attachments to keep. undefined when the key is absent, which GC refuses. */
   readonly validAttachments: readonly { readonly containerID: string; readonly ifName: string }[] | undefined;
   /** The whole document as it came, for delegates. */
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
+/** What the config says of etcd; the environment may add to it, see `resolveDatastore`. */
 export interface EtcdOptions {
   /** Empty: from the environment, else the default; see `interfaces` §4. */
   readonly endpoints: readonly string[];
@@ -64,8 +72,9 @@ export interface EtcdOptions {
 export interface IpamConfig {
   /** `netplug-ipam`, `host-local`, or any other delegate; undefined when the config has none. */
   readonly type: string | undefined;
+  /** Those with `assign_ipv4` or `assign_ipv6`; may be none, which only an explicit address makes useful. */
   readonly families: readonly Family[];
-  /** Names or CIDRs as written. */
+  /** Names or CIDRs as written; a family without an entry may use all pools. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
   /** undefined: default routes of the families the pod has. Empty: none. */
   readonly routes: readonly Prefix[] | undefined;

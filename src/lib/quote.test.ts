@@ -33,6 +33,6 @@ test("a value that is no text is shown by its kind", () => {
     "an empty list",
     "a list",
     "an object",
-    "undefined",
+    "nothing",
   ]);
 });

@@ -19,6 +19,7 @@ export function quote(text: string): string {
 /** Any JSON value for a message: text as {@link quote} shows it, objects and lists by their kind, never their content. */
 export function quoteValue(value: unknown): string {
   if (typeof value === "string") return quote(value);
+  if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "an object";

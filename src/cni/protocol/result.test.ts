@@ -121,7 +121,7 @@ describe("parseResult()", () => {
     [{ cniVersion: "9.0.0" }, 'cniVersion: got "9.0.0"'],
     [{ ips: {} }, "ips: got an object, want a list"],
     [{ ips: ["x"] }, 'ips[0]: got "x", want an object'],
-    [{ ips: [{}] }, "ips[0].address: got undefined, want address/length"],
+    [{ ips: [{}] }, "ips[0].address: got nothing, want address/length"],
     [{ ips: [{ address: "10.0.0.1" }] }, 'ips[0].address: got "10.0.0.1", want address/length'],
     [{ ips: [{ address: "10.0.0.1/8", gateway: "x" }] }, 'ips[0].gateway: got "x", want an address'],
     [{ ips: [{ address: "10.0.0.1/8", interface: -1 }] }, "ips[0].interface: got -1"],
@@ -131,7 +131,7 @@ describe("parseResult()", () => {
     [{ routes: [{ dst: "x" }] }, 'routes[0].dst: got "x", want address/length'],
     [{ dns: [] }, "dns: got an empty list, want an object"],
     [{ cniVersion: "0.2.0", ip4: 5 }, "ip4: got 5, want an object"],
-    [{ cniVersion: "0.2.0", ip4: {} }, "ip4.ip: got undefined, want address/length"],
+    [{ cniVersion: "0.2.0", ip4: {} }, "ip4.ip: got nothing, want address/length"],
     [{ cniVersion: "0.2.0", ip6: { ip: "::1/128", routes: [5] } }, "ip6.routes[0]: got 5, want an object"],
   ])("refuses %p", (document, message) => {
     expect(() => parseResult(document, "1.0.0")).toThrow(ResultError);

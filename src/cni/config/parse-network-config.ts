@@ -1,0 +1,142 @@
+/** Stdin of a call: decoded, named, versioned, then every field. */
+
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
+import type { NetworkConfig } from "../network-config.ts";
+import { parseResult, ResultError } from "../protocol/parse-result.ts";
+import type { CniResult } from "../protocol/result.ts";
+import {
+  type CniVersion,
+  DEFAULT_VERSION,
+  firstVersionOf,
+  hasVerb,
+  isSupportedVersion,
+  isVerb,
+  SUPPORTED_VERSIONS,
+  type Verb,
+  VERBS,
+} from "../protocol/versions.ts";
+import { FieldFault } from "./field.ts";
+import { tableReader } from "./read-table.ts";
+import { NETWORK_CONFIG } from "./tables.ts";
+import { toNetworkConfig } from "./to-network-config.ts";
+
+export interface ParsedConfig {
+  readonly config: NetworkConfig;
+  /** The command, now known to be a verb that the config's version has. */
+  readonly verb: Verb;
+  /** For the log: misspelt keys, and faults in keys that the verb does not need. */
+  readonly warnings: readonly string[];
+}
+
+type Document = Readonly<Record<string, unknown>>;
+
+/**
+ * Verbs that remove things: a config that went bad must not keep a pod from going. They do without any key that does not
+ * say where something is.
+ */
+const TOLERANT_VERBS: readonly Verb[] = ["DEL", "GC"];
+
+/**
+ * Reads the network config.
+ *
+ * @param command `CNI_COMMAND`: an unknown one is refused here, after name and version, as CNI orders it
+ * @throws NetplugError cannotDecode, invalidConfig, incompatibleVersion, badEnvironment
+ * @see CNI SPEC 1.1.0, section "Error"
+ */
+export function parseNetworkConfig(text: string, command: string): ParsedConfig {
+  const document = decode(text);
+  const version = readVersion(document);
+  const name = readName(document);
+  const cniVersion = requireVersion(version);
+  const verb = requireVerb(command, cniVersion);
+  const reader = tableReader(TOLERANT_VERBS.includes(verb));
+  try {
+    const values = reader.read(NETWORK_CONFIG, document);
+    const warnings: string[] = [];
+    const prevResult = readPrevResult(document, cniVersion, verb, warnings);
+    const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, warnings);
+    requireForVerb(verb, config);
+    return { config, verb, warnings: [...reader.warnings, ...warnings] };
+  } catch (thrown) {
+    throw thrown instanceof FieldFault ? invalid(thrown.message, thrown) : thrown;
+  }
+}
+
+function decode(text: string): Document {
+  let document: unknown;
+  try {
+    document = parseJson(text);
+  } catch (cause) {
+    throw new NetplugError("cannotDecode", `read network config: ${messageOf(cause)}`);
+  }
+  if (!isJsonObject(document))
+    throw new NetplugError("cannotDecode", `read network config: got ${quoteValue(document)}, want a JSON object`);
+  return document;
+}
+
+function readVersion(document: Document): string {
+  const version = own(document, "cniVersion") ?? "";
+  if (typeof version !== "string") {
+    throw new NetplugError("cannotDecode", `read network config: "cniVersion" is ${quoteValue(version)}, want a text`);
+  }
+  return version === "" ? DEFAULT_VERSION : version;
+}
+
+function readName(document: Document): string {
+  const name = own(document, "name");
+  if (typeof name === "string" && /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) return name;
+  const found = name === undefined ? "nothing" : quoteValue(name);
+  throw invalid(`read "name": got ${found}, want letters, digits, "_", "." and "-", a letter or digit first`);
+}
+
+function requireVersion(version: string): CniVersion {
+  if (isSupportedVersion(version)) return version;
+  throw new NetplugError("incompatibleVersion", `read "cniVersion": got ${quote(version)}, want one that is supported`, {
+    details: `configured: ${quote(version)}; supported: ${SUPPORTED_VERSIONS.join(", ")}`,
+  });
+}
+
+function requireVerb(command: string, version: CniVersion): Verb {
+  if (!isVerb(command)) {
+    throw new NetplugError("badEnvironment", `read CNI_COMMAND: got ${quote(command)}, want ${VERBS.join(", ")}`);
+  }
+  if (hasVerb(version, command)) return command;
+  throw new NetplugError("incompatibleVersion", `call ${command} in CNI ${version}: want ${firstVersionOf(command)} or later`, {
+    details: `configured: ${quote(version)}; supported: ${SUPPORTED_VERSIONS.join(", ")}`,
+  });
+}
+
+/** Only ADD and CHECK read it; for the others a broken one is as good as none. */
+function readPrevResult(document: Document, version: CniVersion, verb: Verb, warnings: string[]): CniResult | undefined {
+  const previous = own(document, "prevResult") ?? undefined;
+  if (previous === undefined) return undefined;
+  try {
+    return parseResult(previous, version);
+  } catch (thrown) {
+    if (!(thrown instanceof ResultError)) throw thrown;
+    const message = `read "prevResult": ${thrown.message}`;
+    if (verb === "ADD" || verb === "CHECK") throw invalid(message, thrown);
+    warnings.push(`${message}; not needed here`);
+    return undefined;
+  }
+}
+
+function requireForVerb(verb: Verb, config: NetworkConfig): void {
+  if (verb === "CHECK" && config.prevResult === undefined) {
+    throw invalid('read "prevResult": got nothing, want the result of the ADD that is checked');
+  }
+  if (verb === "GC" && config.validAttachments === undefined) {
+    throw invalid('read "cni.dev/valid-attachments": got nothing, want the list of attachments to keep');
+  }
+}
+
+/** Never what an object inherits, `constructor` for one. */
+function own(document: Document, key: string): unknown {
+  return Object.hasOwn(document, key) ? document[key] : undefined;
+}
+
+function invalid(message: string, cause?: unknown): NetplugError {
+  return new NetplugError("invalidConfig", message, cause === undefined ? {} : { cause });
+}

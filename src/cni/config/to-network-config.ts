@@ -1,0 +1,126 @@
+/** From the spelling of the file to the words that the program uses. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import type { Family } from "../../lib/ip/address.ts";
+import type { EtcdOptions, IpamConfig, NetworkConfig } from "../network-config.ts";
+import type { Values } from "./field.ts";
+import type { NETWORK_CONFIG } from "./tables.ts";
+import { SKIPPED } from "./values.ts";
+
+type ConfigValues = Values<typeof NETWORK_CONFIG>;
+
+const MIB = 1024 * 1024;
+const DAY_MS = 86_400_000;
+
+const DEFAULT_AUTHORITY = "127.0.0.1:2379";
+const DEFAULT_SCHEME = "http";
+
+/**
+ * Maps the checked values, and checks what concerns several keys.
+ *
+ * @param known what is read before the fields
+ * @param warnings gets what has no effect
+ * @throws NetplugError invalidConfig
+ */
+export function toNetworkConfig(
+  known: Pick<NetworkConfig, "name" | "cniVersion" | "prevResult" | "raw">,
+  values: ConfigValues,
+  warnings: string[],
+): NetworkConfig {
+  return {
+    ...known,
+    nodename: values.nodename,
+    nodenameFile: values.nodename_file ?? `${values.lib_dir}/nodename`,
+    hostname: values.hostname,
+    libDir: values.lib_dir,
+    datastoreType: values.datastore_type,
+    etcd: toEtcdOptions(values, warnings),
+    ipam: toIpam(values.ipam),
+    log: {
+      level: values.log_level,
+      filePath: values.log_file_path,
+      maxSizeBytes: values.log_file_max_size * MIB,
+      maxAgeMs: values.log_file_max_age * DAY_MS,
+      maxCount: values.log_file_max_count,
+    },
+    allowIpForwarding: values.container_settings.allow_ip_forwarding,
+    readinessGates: values.readiness_gates,
+    kubernetes: {
+      kubeconfig: values.kubernetes.kubeconfig,
+      apiRoot: toApiRoot(values.kubernetes.k8s_api_root ?? values.policy.k8s_api_root),
+      nodeName: values.kubernetes.node_name,
+    },
+    policyType: values.policy.type,
+    policySetupTimeoutMs: values.policy_setup_timeout_seconds * 1000,
+    policySetupTimeoutAction: values.policy_setup_timeout_action,
+    endpointStatusDir: values.endpoint_status_dir,
+    featureControl: {
+      ipAddrsNoIpam: values.feature_control.ip_addrs_no_ipam,
+      floatingIPs: values.feature_control.floating_ips,
+    },
+    numQueues: values.num_queues,
+    mtu: values.mtu,
+    requireMtuFile: values.require_mtu_file,
+    includeDefaultRoutes: values.include_default_routes,
+    qps: values.qps,
+    burst: values.burst,
+    agentSocket: values.agent_socket,
+    ipamLockFile: values.ipam_lock_file,
+    runtimeConfig: { ips: values.runtimeConfig.ips, mac: values.runtimeConfig.mac },
+    args: { labels: Object.fromEntries(values.args.cni.labels.map(({ key, value }) => [key, value])), ips: values.args.cni.ips },
+    validAttachments: values["cni.dev/valid-attachments"],
+  };
+}
+
+function toIpam({ type, assign_ipv4, assign_ipv6, ipv4_pools, ipv6_pools, routes }: ConfigValues["ipam"]): IpamConfig {
+  const families: Family[] = [];
+  if (assign_ipv4 === "true") families.push(4);
+  if (assign_ipv6 === "true") families.push(6);
+  return {
+    type,
+    families,
+    pools: { ...(ipv4_pools.length > 0 && { 4: ipv4_pools }), ...(ipv6_pools.length > 0 && { 6: ipv6_pools }) },
+    routes: routes?.filter((route) => route !== SKIPPED),
+  };
+}
+
+function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
+  const { etcd_endpoints, etcd_discovery_srv, etcd_key_file, etcd_cert_file } = values;
+  if (etcd_endpoints.length > 0 && etcd_discovery_srv !== undefined) {
+    throw new NetplugError("invalidConfig", 'read "etcd_discovery_srv": got it beside "etcd_endpoints", want one of them');
+  }
+  if ((etcd_key_file === undefined) !== (etcd_cert_file === undefined)) {
+    const [given, missing] = etcd_cert_file === undefined ? ["etcd_key_file", "etcd_cert_file"] : ["etcd_cert_file", "etcd_key_file"];
+    throw new NetplugError("invalidConfig", `read "${given}": got it without "${missing}", want both or none`);
+  }
+  return {
+    endpoints: toEndpoints(values, warnings),
+    discoverySrv: etcd_discovery_srv,
+    keyFile: etcd_key_file,
+    certFile: etcd_cert_file,
+    caCertFile: values.etcd_ca_cert_file,
+    username: values.etcd_username,
+    password: values.etcd_password,
+  };
+}
+
+/** The deprecated pair counts only where nothing else says where etcd is. */
+function toEndpoints(
+  { etcd_endpoints, etcd_discovery_srv, etcd_authority, etcd_scheme }: ConfigValues,
+  warnings: string[],
+): readonly string[] {
+  if (etcd_authority === undefined && etcd_scheme === undefined) return etcd_endpoints;
+  if (etcd_endpoints.length > 0 || etcd_discovery_srv !== undefined) {
+    warnings.push('"etcd_authority" and "etcd_scheme" are deprecated and have no effect beside "etcd_endpoints" or "etcd_discovery_srv"');
+    return etcd_endpoints;
+  }
+  warnings.push('"etcd_authority" and "etcd_scheme" are deprecated: write "etcd_endpoints"');
+  return [`${etcd_scheme ?? DEFAULT_SCHEME}://${etcd_authority ?? DEFAULT_AUTHORITY}`];
+}
+
+/** Older configs name a path of the API; only what is before it counts. */
+function toApiRoot(url: string | undefined): string | undefined {
+  if (url === undefined) return undefined;
+  const api = url.indexOf("/api/");
+  return (api < 0 ? url : url.slice(0, api)).replace(/\/+$/, "");
+}
