@@ -31,6 +31,12 @@ const TASKS: Readonly<Record<string, Task>> = {
     tools: [],
     run: async (args) => (await import("./build.ts")).runBuild(args),
   },
+  bench: {
+    summary: "how fast and how small, as a table and as JSON",
+    needsRoot: true,
+    tools: ["etcd", "etcdctl", "ip", "nsenter", "cni-plugins"],
+    run: async (args) => (await import("./bench.ts")).runBench(args),
+  },
   check: {
     summary: "format, lint, types, architecture, dead code, generated files, or those named",
     needsRoot: false,

@@ -88,8 +88,8 @@ export class CriClient implements Disposable {
     const chunks: Uint8Array[] = [];
     let outcome: { readonly status: string; readonly text: string } | undefined;
     const note = (headers: Readonly<Record<string, unknown>>): void => {
-      const status = headers["grpc-status"];
-      if (status !== undefined) outcome = { status: String(status), text: decodeURIComponent(String(headers["grpc-message"] ?? "")) };
+      const [status, text] = [headers["grpc-status"], headers["grpc-message"]];
+      if (typeof status === "string") outcome = { status, text: typeof text === "string" ? decodeURIComponent(text) : "" };
     };
     stream.on("response", note);
     stream.on("trailers", note);

@@ -22,21 +22,20 @@ export function encodeMessage(message: ProtoMessage): Uint8Array {
 function encodeField(bytes: number[], field: number, value: ProtoValue | undefined): void {
   if (value === undefined || value === "" || value === 0 || value === false) return;
   if (Array.isArray(value)) {
-    for (const one of value as readonly ProtoValue[]) encodeField(bytes, field, one);
+    for (const one of value) encodeField(bytes, field, one);
   } else if (typeof value === "number" || typeof value === "boolean") {
     pushVarint(bytes, field * 8 + VARINT);
     pushVarint(bytes, Number(value));
   } else {
-    const content =
-      typeof value === "string"
-        ? new TextEncoder().encode(value)
-        : value instanceof Uint8Array
-          ? value
-          : encodeMessage(value as ProtoMessage);
+    const content = value instanceof Uint8Array ? value : toBytes(value);
     pushVarint(bytes, field * 8 + LENGTH);
     pushVarint(bytes, content.length);
     bytes.push(...content);
   }
+}
+
+function toBytes(value: string | ProtoMessage): Uint8Array {
+  return typeof value === "string" ? new TextEncoder().encode(value) : encodeMessage(value);
 }
 
 function pushVarint(bytes: number[], value: number): void {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startEtcd } from "./etcd.ts";
 import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
-import { TestNetns } from "./netns.ts";
+import type { TestNetns } from "./netns.ts";
 
 /** `dist/` of the checkout. */
 export const distFolder: string = join(dirname(dirname(import.meta.dir)), "dist");

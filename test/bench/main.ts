@@ -1,0 +1,43 @@
+/** Runs every benchmark inside the namespace that `npm run bench` made, and prints the rows as JSON on stdout. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TestNode } from "../support/cni.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { benchBurst, benchOneByOne } from "./attachments.ts";
+import type { BenchRow, IpamBench } from "./row.ts";
+import { benchStart } from "./start.ts";
+
+const rounds = Number(process.argv[2] ?? "100");
+
+async function runAll(): Promise<readonly BenchRow[]> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-"));
+  const rows: BenchRow[] = [];
+  const section = async (name: string, work: () => Promise<readonly BenchRow[]>): Promise<void> => {
+    const started = performance.now();
+    rows.push(...(await work()));
+    console.error(`  ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  };
+  try {
+    await section("start", async () => await benchStart(folder, rounds));
+    {
+      await using node = await TestNode.start();
+      await section("one by one", async () => await benchOneByOne(node, rounds));
+    }
+    {
+      await using node = await TestNode.start();
+      await section("burst", async () => await benchBurst(node));
+    }
+    for (const file of [...new Bun.Glob("ipam-*.ts").scanSync(import.meta.dir)].filter((name) => !name.endsWith(".test.ts")).toSorted()) {
+      const { bench } = (await import(`./${file}`)) as { readonly bench: IpamBench };
+      await using etcd = await startEtcd();
+      await section(file.replace(/\.ts$/, ""), async () => await bench({ etcdEndpoint: etcd.endpoint }));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return rows;
+}
+
+console.log(JSON.stringify(await runAll()));
