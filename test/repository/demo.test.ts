@@ -1,0 +1,33 @@
+/** The demo, as a stranger without a terminal sees it. */
+
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const repository = dirname(dirname(import.meta.dir));
+
+function run(args: readonly string[]): { readonly status: number; readonly output: string } {
+  const result = Bun.spawnSync([process.execPath, join(repository, "tools", "tasks.ts"), ...args], {
+    cwd: repository,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  return { status: result.exitCode, output: result.stdout.toString() + result.stderr.toString() };
+}
+
+test("does the main job within 10 s after its set-up, prints plain lines, and leaves nothing", () => {
+  const before = readdirSync("/run/netns");
+  const started = performance.now();
+  const { status, output } = run(["demo"]);
+  expect([status, status === 0 ? "" : output]).toEqual([0, ""]);
+  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(output).not.toContain("\u001b");
+  expect(readdirSync("/run/netns").filter((name) => !before.includes(name) && name.startsWith("netplug-demo"))).toEqual([]);
+});
+
+test("an unknown task or option is refused by name", () => {
+  expect(run(["fly"]).status).toBe(2);
+  const { status, output } = run(["demo", "--fast"]);
+  expect([status, output]).toEqual([1, expect.stringContaining("--fast")]);
+});
