@@ -1,6 +1,7 @@
 /** Where the datastore is and who we are to it, as all roles hand it to `openDatastore`. */
 
 import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
 
@@ -19,9 +20,7 @@ export interface EtcdConfig {
   readonly password?: string;
 }
 
-export type DatastoreConfig =
-  | { readonly type: "etcdv3"; readonly etcd: EtcdConfig }
-  | { readonly type: "kubernetes" };
+export type DatastoreConfig = { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes" };
 
 /** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */
 export function splitEndpoints(text: string): readonly string[] {
@@ -39,11 +38,15 @@ export function splitEndpoints(text: string): readonly string[] {
 export function normaliseEndpoint(text: string): string {
   const withScheme = text.includes("://") ? text : `http://${text}`;
   if (withScheme.includes("@")) {
-    throw new NetplugError("invalidConfig", "parse etcd endpoint: got one with user or password, want them in etcd_username and etcd_password");
+    throw new NetplugError(
+      "invalidConfig",
+      "parse etcd endpoint: got one with user or password, want them in etcd_username and etcd_password",
+    );
   }
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
-  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || url.pathname !== "/" || url.search !== "" || url.hash !== "") {
-    throw new NetplugError("invalidConfig", `parse etcd endpoint "${text}": want http://host:port or https://host:port`);
+  const url = URL.parse(withScheme);
+  const isServer = url !== null && url.pathname === "/" && url.search === "" && url.hash === "";
+  if (!isServer || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new NetplugError("invalidConfig", `parse etcd endpoint ${quote(text)}: want http://host:port or https://host:port`);
   }
   return `${url.protocol}//${url.hostname}:${portOf(withScheme, url)}`;
 }

@@ -2,8 +2,6 @@
 
 import type { Backoff } from "../../lib/backoff.ts";
 import { delayAfter } from "../../lib/backoff.ts";
-import type { Deadline } from "../../lib/deadline.ts";
-import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Clock, Files, Random } from "../../lib/ports.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
@@ -13,12 +11,13 @@ import type { Endpoints } from "./endpoints.ts";
 import { createEndpoints } from "./endpoints.ts";
 import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
+import { withLiveness } from "./liveness.ts";
 import type { Action, FailedTry } from "./messages.ts";
 import { abortedError, failedError, lostCommitError } from "./messages.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "./rpc.ts";
 import type { ResolveSrv } from "./srv.ts";
 import type { Target, Transport } from "./transport.ts";
-import { withLiveness } from "./liveness.ts";
+import { TryLimit } from "./try-limit.ts";
 import type { WatchRange, WatchReply } from "./watch-rpc.ts";
 
 export interface EtcdPorts {
@@ -47,6 +46,9 @@ const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
 
 /** After so many rounds we believe that servers that are not there stay away. */
 const ROUNDS_WHEN_UNREACHABLE = 3;
+
+/** An old token and the wrong transport. */
+const MAX_REPAIRS = 2;
 
 type Outcome<T> = { readonly value: T } | { readonly failure: EtcdFailure };
 type Run<T> = (transport: Transport, target: Target) => Promise<T>;
@@ -84,15 +86,13 @@ export class EtcdClient {
     const endpoints = await this.#findEndpoints();
     const endpoint = endpoints.inOrder()[0] ?? DEFAULT_ETCD_ENDPOINT;
     const connection = new AbortController();
-    const target = AbortSignal.any([signal, connection.signal]);
+    const ends = AbortSignal.any([signal, connection.signal]);
     try {
-      const deadline = startDeadline(this.#ports.clock, REQUEST_LIMIT_MS);
-      const prepared = await deadline.wait("an answer", () => this.#access.prepare(endpoint, target), { signal });
-      const replies = prepared.transport.watch(ranges, prepared.target)[Symbol.asyncIterator]();
+      const { transport, target } = await this.#access.prepare(endpoint, ends);
+      const replies = transport.watch(ranges, target)[Symbol.asyncIterator]();
       const probe = async (): Promise<void> => {
-        const options = { limitMs: REQUEST_LIMIT_MS, signal };
-        const { transport, target: probed } = prepared;
-        await startDeadline(this.#ports.clock, REQUEST_LIMIT_MS).wait("an answer", (ends) => transport.read(PROBE, { ...probed, signal: ends }), options);
+        using limit = new TryLimit(REQUEST_LIMIT_MS, ends);
+        await transport.read(PROBE, { ...target, signal: limit.signal });
       };
       for await (const reply of withLiveness(replies, this.#ports.clock, probe)) {
         if (reply.canceled && !reply.compacted) throw toCancellation(reply.cancelReason);
@@ -116,29 +116,27 @@ export class EtcdClient {
   /** Round after round over all endpoints, until one can do it or it makes no sense to go on. */
   async #call<T>(action: Action, options: CallOptions, run: Run<T>): Promise<T> {
     const { clock, random } = this.#ports;
-    const deadline = startDeadline(clock, REQUEST_LIMIT_MS);
-    const endpoints = await this.#findEndpoints();
+    const end = clock.monotonic() + REQUEST_LIMIT_MS;
+    const endpoints = this.#endpoints ?? (await this.#findEndpoints());
     for (let round = 1; ; round++) {
       const tries: FailedTry[] = [];
       const order = endpoints.inOrder();
       for (const endpoint of order) {
+        const leftMs = end - clock.monotonic();
+        if (leftMs <= 0) throw failedError(action, tries, "try-elsewhere");
         if (round > 1 || tries.length > 0) this.requests.retries++;
         const mayFailOver = action === "read from" && tries.length < order.length - 1;
-        const outcome = await this.#tryEndpoint(endpoint, deadline, mayFailOver ? TRY_LIMIT_MS : REQUEST_LIMIT_MS, options, run);
+        const outcome = await this.#tryEndpoint(endpoint, mayFailOver ? Math.min(leftMs, TRY_LIMIT_MS) : leftMs, options, run);
         if ("value" in outcome) {
           endpoints.onSuccess(endpoint);
           return outcome.value;
         }
-        const failed = { endpoint, failure: outcome.failure };
         endpoints.onFailure(endpoint);
-        if (action === "commit to" && !isSurelyNotApplied(failed.failure)) throw lostCommitError(failed);
-        if (options.signal?.aborted === true) throw abortedError(action, options.signal.reason);
-        const verdict = judge(failed.failure);
-        if (verdict !== "try-elsewhere") throw failedError(action, [failed], verdict);
-        tries.push(failed);
+        tries.push({ endpoint, failure: outcome.failure });
+        throwIfFinal(action, tries, options.signal);
       }
       const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
-      if (round >= roundsWorthTrying(tries) || delayMs >= deadline.remainingMs()) throw failedError(action, tries, "try-elsewhere");
+      if (round >= roundsWorthTrying(tries) || delayMs >= end - clock.monotonic()) throw failedError(action, tries, "try-elsewhere");
       await clock.sleep(delayMs, options.signal).catch((reason: unknown) => {
         throw abortedError(action, reason);
       });
@@ -146,26 +144,19 @@ export class EtcdClient {
   }
 
   /** Tries one endpoint; once more when all that is wrong is an old token or the wrong transport. */
-  async #tryEndpoint<T>(endpoint: string, deadline: Deadline, limitMs: number, options: CallOptions, run: Run<T>): Promise<Outcome<T>> {
-    let outcome = await this.#tryOnce(endpoint, deadline, limitMs, options, run);
-    for (let repairs = 0; repairs < 2 && "failure" in outcome && (await this.#access.recover(outcome.failure)); repairs++) {
-      this.requests.retries++;
-      outcome = await this.#tryOnce(endpoint, deadline, limitMs, options, run);
-    }
-    return outcome;
-  }
-
-  async #tryOnce<T>(endpoint: string, deadline: Deadline, limitMs: number, { signal }: CallOptions, run: Run<T>): Promise<Outcome<T>> {
-    try {
-      const attempt = async (tryEnds: AbortSignal): Promise<T> => {
-        const { transport, target } = await this.#access.prepare(endpoint, tryEnds);
+  async #tryEndpoint<T>(endpoint: string, limitMs: number, options: CallOptions, run: Run<T>): Promise<Outcome<T>> {
+    using limit = new TryLimit(limitMs, options.signal);
+    for (let repairs = 0; ; repairs++) {
+      try {
+        const { transport, target } = await this.#access.prepare(endpoint, limit.signal);
         this.requests.roundTrips++;
-        return await run(transport, target);
-      };
-      return { value: await deadline.wait("an answer", attempt, signal === undefined ? { limitMs } : { limitMs, signal }) };
-    } catch (thrown) {
-      if (thrown instanceof NetplugError && thrown.kind !== "tryAgainLater") throw thrown;
-      return { failure: toFailure(thrown) };
+        return { value: await run(transport, target) };
+      } catch (thrown) {
+        if (thrown instanceof NetplugError && !limit.signal.aborted) throw thrown;
+        const failure = toFailure(thrown);
+        if (repairs === MAX_REPAIRS || !(await this.#access.recover(failure))) return { failure };
+        this.requests.retries++;
+      }
     }
   }
 
@@ -183,9 +174,23 @@ export class EtcdClient {
   }
 }
 
+/** @throws what makes another try senseless or dangerous, judged by the last one */
+function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): void {
+  const last = tries.at(-1);
+  if (last === undefined) return;
+  if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
+  if (signal?.aborted === true) throw abortedError(action, signal.reason);
+  const verdict = judge(last.failure);
+  if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
+}
+
 /** A watch that the server ends carries the reason as text only. */
 function toCancellation(reason: string): EtcdFailure {
-  return new EtcdFailure("refused", `watch canceled: ${reason}`, /permission ?denied/i.test(reason) ? STATUS.permissionDenied : STATUS.unavailable);
+  return new EtcdFailure(
+    "refused",
+    `watch canceled: ${reason}`,
+    /permission ?denied/i.test(reason) ? STATUS.permissionDenied : STATUS.unavailable,
+  );
 }
 
 function roundsWorthTrying(tries: readonly FailedTry[]): number {

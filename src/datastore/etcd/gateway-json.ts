@@ -46,7 +46,7 @@ export function decodeWrite(body: string): WriteReply {
 }
 
 export function decodeKeyValue(kv: JsonKeyValue): KeyValue {
-  return { key: fromBase64(kv.key), value: kv.value === undefined ? "" : fromBase64(kv.value), modRevision: kv.mod_revision ?? "0" };
+  return { key: atob(kv.key), value: kv.value === undefined ? "" : fromBase64(kv.value), modRevision: kv.mod_revision ?? "0" };
 }
 
 /** Without the quotes that base64 never needs to escape, `JSON.stringify` has nothing to do here. */

@@ -121,8 +121,7 @@ function under(prefix: string): KeyRange {
 /** One part of a key: no slash, only ASCII, and never the word that marks a block. */
 function toSegment(name: string): string {
   if (name === "") throw new NetplugError("internal", "make an etcd key: got an empty name or namespace");
-  if (name === "blocks") return "%62locks";
-  return /^[\w.~:@-]+$/.test(name) ? name : encodeURIComponent(name.toWellFormed());
+  return name === "blocks" ? "%62locks" : encodeURIComponent(name.toWellFormed());
 }
 
 function fromSegment(segment: string): string {

@@ -1,0 +1,94 @@
+/** For tests: certificate authorities and certificates, made by `openssl`. */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface KeyPair {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface Authority {
+  readonly certFile: string;
+  /** For a server on 127.0.0.1 and localhost. */
+  issueServer(name: string, altNames?: string): KeyPair;
+  /** @param commonName who the client is */
+  issueClient(commonName: string): KeyPair;
+}
+
+export interface CertificateFolder extends Disposable {
+  readonly path: string;
+  createAuthority(name: string): Authority;
+  /** One file with the certificates of several files. */
+  bundle(name: string, files: readonly string[]): string;
+}
+
+/** All files lie in a temporary folder that goes away with it. */
+export function createCertificateFolder(): CertificateFolder {
+  const path = mkdtempSync(join(tmpdir(), "netplug-certs-"));
+  const at = (name: string): string => join(path, name);
+  return {
+    path,
+    createAuthority(name) {
+      const ca = { certFile: at(`${name}.crt`), keyFile: at(`${name}.key`) };
+      openssl([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        `/CN=${name}`,
+        "-keyout",
+        ca.keyFile,
+        "-out",
+        ca.certFile,
+      ]);
+      let serial = 1;
+      const issue = (file: string, commonName: string, extensions: string): KeyPair => {
+        const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
+        const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
+        writeFileSync(extensionFile, extensions);
+        openssl([
+          "req",
+          "-new",
+          "-newkey",
+          "ec",
+          "-pkeyopt",
+          "ec_paramgen_curve:P-256",
+          "-nodes",
+          "-subj",
+          `/CN=${commonName}`,
+          "-keyout",
+          pair.keyFile,
+          "-out",
+          request,
+        ]);
+        const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", "1"];
+        openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
+        return pair;
+      };
+      return {
+        certFile: ca.certFile,
+        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost") =>
+          issue(file, file, `subjectAltName=${altNames}\nextendedKeyUsage=serverAuth,clientAuth\n`),
+        issueClient: (commonName) => issue(`${name}-${commonName}`, commonName, "extendedKeyUsage=clientAuth\n"),
+      };
+    },
+    bundle(name, files) {
+      writeFileSync(at(name), files.map((file) => readFileSync(file, "utf8")).join("\n"));
+      return at(name);
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+function openssl(args: readonly string[]): void {
+  const result = Bun.spawnSync(["openssl", ...args], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  if (!result.success) throw new Error(`openssl ${args.join(" ")}: ${result.stderr.toString()}`);
+}

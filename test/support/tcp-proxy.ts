@@ -1,0 +1,87 @@
+/** For tests: a TCP proxy that loses replies when it is told to. */
+
+import type { Socket } from "bun";
+
+/** What happens to the replies of the server. */
+export type ReplyMode =
+  | "pass"
+  /** The request reaches the server; its reply is thrown away and the client's connection closed. */
+  | "drop"
+  /** As `drop`, but the connection stays open and silent. */
+  | "swallow";
+
+export interface TcpProxy extends AsyncDisposable {
+  readonly port: number;
+  mode: ReplyMode;
+  /** Pieces of data that clients sent since the start: one per small request. */
+  readonly sent: number;
+  /** Closes all connections. */
+  cut(): void;
+}
+
+interface Link {
+  peer: Socket<Link> | undefined;
+  /** What came before the other side was connected. */
+  waiting: Uint8Array[];
+}
+
+/** Passes connections on to a port of 127.0.0.1. */
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  const open = new Set<Socket<Link>>();
+  let sent = 0;
+  const forget = (socket: Socket<Link>): void => {
+    open.delete(socket);
+    socket.data?.peer?.end();
+  };
+  const server = Bun.listen<Link>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(client) {
+        client.data = { peer: undefined, waiting: [] };
+        open.add(client);
+        void Bun.connect<Link>({
+          hostname: "127.0.0.1",
+          port: targetPort,
+          data: { peer: client, waiting: [] },
+          socket: {
+            open(upstream) {
+              open.add(upstream);
+              client.data.peer = upstream;
+              for (const chunk of client.data.waiting) upstream.write(chunk);
+            },
+            data(_upstream, chunk) {
+              if (proxy.mode === "pass") client.write(chunk);
+              else if (proxy.mode === "drop") client.end();
+            },
+            close: forget,
+            error: forget,
+          },
+        }).catch(() => client.terminate());
+      },
+      data(client, chunk) {
+        sent++;
+        if (client.data.peer === undefined) client.data.waiting.push(chunk);
+        else client.data.peer.write(chunk);
+      },
+      close: forget,
+      error: forget,
+    },
+  });
+  const proxy: TcpProxy = {
+    port: server.port,
+    mode: "pass",
+    get sent() {
+      return sent;
+    },
+    cut() {
+      for (const socket of open) socket.terminate();
+      open.clear();
+    },
+    async [Symbol.asyncDispose]() {
+      proxy.cut();
+      server.stop(true);
+    },
+  };
+  return proxy;
+}
