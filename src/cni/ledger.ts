@@ -51,6 +51,7 @@ export interface Ledger {
 }
 
 interface Phase {
+  readonly name: string;
   readonly startMs: number;
   ms: number;
   openSpans: number;
@@ -69,16 +70,18 @@ interface Phase {
  * ```
  */
 export function startLedger(clock: Pick<Clock, "monotonic">, processStart: number): Ledger {
-  const phases = new Map<string, Phase>();
+  // A list: there are fewer than ten, and a process that plays one verb pays for the first use of everything that is cleverer.
+  const phases: Phase[] = [];
   const entered = clock.monotonic();
-  if (entered > processStart) phases.set("start", { startMs: 0, ms: entered - processStart, openSpans: 0, openedAt: 0 });
+  if (entered > processStart) phases.push({ name: "start", startMs: 0, ms: entered - processStart, openSpans: 0, openedAt: 0 });
 
   const open = (name: string): Phase => {
     const now = clock.monotonic();
-    let phase = phases.get(name);
+    let phase: Phase | undefined;
+    for (const known of phases) if (known.name === name) phase = known;
     if (phase === undefined) {
-      phase = { startMs: now - processStart, ms: 0, openSpans: 0, openedAt: now };
-      phases.set(name, phase);
+      phase = { name, startMs: now - processStart, ms: 0, openSpans: 0, openedAt: now };
+      phases.push(phase);
     }
     if (phase.openSpans++ === 0) phase.openedAt = now;
     return phase;
@@ -116,20 +119,17 @@ export function startLedger(clock: Pick<Clock, "monotonic">, processStart: numbe
     },
     entry(outcome) {
       const now = clock.monotonic();
-      return {
-        ...outcome,
-        totalMs: round(now - processStart),
-        phases: [...phases].map(([name, phase]) => toLedgerPhase(name, phase, now)),
-      };
+      const ended: LedgerPhase[] = [];
+      for (const phase of phases) ended.push(toLedgerPhase(phase, now));
+      return { ...outcome, totalMs: round(now - processStart), phases: ended };
     },
     write: (log, outcome) => log.info(LEDGER_MESSAGE, toLedgerFields(ledger.entry(outcome))),
   };
   return ledger;
 }
 
-function toLedgerPhase(name: string, phase: Phase, now: number): LedgerPhase {
-  const ms = phase.ms + (phase.openSpans > 0 ? now - phase.openedAt : 0);
-  return { name, startMs: round(phase.startMs), ms: round(ms) };
+function toLedgerPhase({ name, startMs, ms, openSpans, openedAt }: Phase, now: number): LedgerPhase {
+  return { name, startMs: round(startMs), ms: round(ms + (openSpans > 0 ? now - openedAt : 0)) };
 }
 
 /** Microseconds are as fine as the clock is. */

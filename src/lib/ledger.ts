@@ -36,11 +36,13 @@ export interface LedgerEntry {
 /** The fields of the log line that carries an entry; the line's own time is the entry's. */
 export function toLedgerFields(entry: Omit<LedgerEntry, "time">): Fields {
   const { phases, ...scalars } = entry;
-  return {
-    ...scalars,
-    phaseMs: Object.fromEntries(phases.map((phase) => [phase.name, phase.ms])),
-    phaseStartMs: Object.fromEntries(phases.map((phase) => [phase.name, phase.startMs])),
-  };
+  const phaseMs: Record<string, number> = {};
+  const phaseStartMs: Record<string, number> = {};
+  for (const { name, ms, startMs } of phases) {
+    phaseMs[name] = ms;
+    phaseStartMs[name] = startMs;
+  }
+  return { ...scalars, phaseMs, phaseStartMs };
 }
 
 /**

@@ -5,8 +5,8 @@ import type { FieldValue, LogRecord, LogSink } from "./log.ts";
 /** What would let a message forge a second line, turn text around or drive a terminal. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** Printable ASCII, which is nearly everything, needs no look at Unicode. */
-const PLAIN = /^[ -~]*$/;
+/** Printable ASCII, as nearly everything is, is spared that expression: compiling it costs a short-lived process 0.05 ms. */
+const PRINTABLE = /^[ -~]*$/;
 
 /**
  * One line of text without its end: `2026-11-21T12:00:00.000Z WARNING skip gate url="http://…"`, values quoted as JSON does.
@@ -14,11 +14,9 @@ const PLAIN = /^[ -~]*$/;
  * @returns no control character, whatever the record holds
  */
 export function toTextLine(record: LogRecord): string {
-  let line = `${new Date(record.time).toISOString()} ${record.level} ${showHidden(record.msg)}`;
-  for (const [name, value] of Object.entries(record.fields)) {
-    line += ` ${showHidden(name)}=${toTextValue(value)}`;
-  }
-  return line;
+  let line = `${new Date(record.time).toISOString()} ${record.level} ${record.msg}`;
+  for (const name in record.fields) line += ` ${name}=${toTextValue(record.fields[name])}`;
+  return PRINTABLE.test(line) ? line : line.replace(HIDDEN, toEscape);
 }
 
 /** One line of JSON without its end; `time`, `level` and `msg` come first and cannot be replaced by a field of that name. */
@@ -38,18 +36,11 @@ export function jsonSink(writeLine: (line: string) => void): LogSink {
 }
 
 function toTextValue(value: FieldValue): string {
-  const text = typeof value === "string" ? value : Array.isArray(value) ? value.join(" ") : tableText(value);
-  return showHidden(JSON.stringify(text));
+  // Numbers of a table stand as JSON: that is the cheapest way to print many of them.
+  if (typeof value === "object" && !Array.isArray(value)) return JSON.stringify(value);
+  return JSON.stringify(Array.isArray(value) ? value.join(" ") : String(value));
 }
 
-function tableText(value: FieldValue): string {
-  if (typeof value !== "object") return String(value);
-  return Object.entries(value)
-    .map(([name, number]) => `${name}:${number}`)
-    .join(" ");
-}
-
-function showHidden(text: string): string {
-  if (PLAIN.test(text)) return text;
-  return text.replace(HIDDEN, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`);
+function toEscape(hidden: string): string {
+  return `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`;
 }

@@ -1,7 +1,7 @@
 /** Levelled log lines with fields: who writes one, who receives it, and nothing secret in between. */
 
 import type { Clock } from "./ports.ts";
-import { isSecretName, REDACTED, redactText } from "./redact.ts";
+import { isSecretName, isSurelyClean, REDACTED, redactText } from "./redact.ts";
 
 /** In rising order of detail; a log writes its own level and those before it. */
 export const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
@@ -63,7 +63,7 @@ export function createLog(options: LogOptions): Log {
   const isEnabled = (level: LogLevel): boolean => sinks.length > 0 && LOG_LEVELS.indexOf(level) <= limit;
   const write = (level: LogLevel, msg: string, fields: Fields = {}): void => {
     if (!isEnabled(level)) return;
-    const record: LogRecord = { time: clock.now(), level, msg: redactText(msg), fields: redactFields({ ...base, ...fields }) };
+    const record = redactRecord({ time: clock.now(), level, msg, fields: { ...base, ...fields } });
     for (const sink of sinks) sink.write(record);
   };
   return {
@@ -79,22 +79,40 @@ export function createLog(options: LogOptions): Log {
 /** A log that writes nothing. */
 export const silentLog: Log = createLog({ clock: { now: () => 0 }, level: "ERROR", sinks: [] });
 
-/** Fields as they may be written: secrets replaced, what is no {@link FieldValue} left out, absent ones dropped. */
-export function redactFields(fields: Fields): Fields {
-  const clean: Record<string, FieldValue> = {};
-  for (const [name, value] of Object.entries(fields)) {
+/** A record as it may be written: secrets replaced, what is no {@link FieldValue} left out, absent fields dropped. */
+function redactRecord(record: LogRecord): LogRecord {
+  const isClean = isSurelyClean(allTexts(record));
+  const fields: Record<string, FieldValue> = {};
+  for (const name in record.fields) {
+    const value = record.fields[name];
     if (value === undefined || value === null) continue;
-    clean[name] = isSecretName(name) ? REDACTED : redactValue(value);
+    fields[name] = isClean || !isSecretName(name) ? redactValue(value, isClean) : REDACTED;
   }
-  return clean;
+  return { ...record, msg: isClean ? record.msg : redactText(record.msg), fields };
 }
 
-function redactValue(value: Exclude<FieldValue, undefined>): FieldValue {
-  if (typeof value === "string") return redactText(value);
+function allTexts({ msg, fields }: LogRecord): string {
+  let all = msg;
+  for (const name in fields) {
+    const value = fields[name];
+    all += `\n${name}\n`;
+    if (typeof value === "string") all += value;
+    else if (Array.isArray(value)) all += value.join("\n");
+  }
+  return all;
+}
+
+function redactValue(value: Exclude<FieldValue, undefined>, isClean: boolean): FieldValue {
+  if (typeof value === "string") return isClean ? value : redactText(value);
   if (typeof value === "number" || typeof value === "boolean") return value;
-  if (isList(value)) return value.map((item) => redactText(String(item)));
+  if (isList(value)) return value.map((item) => (isClean ? String(item) : redactText(String(item))));
   // The type says a table of numbers; what came past the type checker is dropped.
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => typeof item === "number"));
+  const numbers: Record<string, number> = {};
+  for (const name in value) {
+    const number: unknown = value[name];
+    if (typeof number === "number") numbers[name] = number;
+  }
+  return numbers;
 }
 
 function isList(value: readonly string[] | Readonly<Record<string, number>>): value is readonly string[] {

@@ -6,15 +6,26 @@ export const REDACTED = "[redacted]";
 /** Longest text that a log line carries; a whole config or a stack of causes is cut here. */
 const MAX_TEXT_LENGTH = 2000;
 
-/** A field whose name says that its value is a secret, or a document that may hold one. */
-const SECRET_NAME =
-  /passw|passphrase|secret|token|credential|authorization|bearer|private_?key|key_?data|cookie|kubeconfig|^(raw|stdin|config|conf|netconf|networkconfig|environment|env)$/i;
+/*
+ * Before the first regular expression stands a search for plain words: the plugin writes a handful of lines and ends, and compiling
+ * the expressions below costs it more (0.3 ms) than everything else that a line needs. Loops for the same reason: the first call of
+ * `some` alone is 0.07 ms.
+ */
 
-/** A name that looks like a secret's and holds only the place where one is kept. */
-const PLACE_NAME = /_?(file|path|dir)$/i;
+/** Parts of the name, in lower case, of a field whose value is a secret. */
+const SECRET_PARTS = [
+  ...["passw", "passphrase", "secret", "token", "credential", "authorization", "bearer", "cookie"],
+  ...["privatekey", "private_key", "private-key", "keydata", "key_data", "key-data"],
+];
 
-/** A cheap look at a text before the expensive ones: almost no message has any of this. */
-const SUSPICIOUS = /:\/\/[^\s]{0,1000}@|eyJ|BEGIN|bearer|basic|passw|token|secret|credential|key-data|"cniVersion"/i;
+/** Names, in lower case, of documents that may hold a secret. */
+const DOCUMENT_NAMES = ["raw", "stdin", "config", "conf", "netconf", "networkconfig", "network_config", "environment", "env"];
+
+/** Without one of these, in lower case, there is no secret in a text and none under a name: a superset of what all others look for. */
+const SUSPICIOUS_PARTS = [
+  ...["://", "eyj", "-----begin", "bearer", "basic", "passw", "passphrase", "token", "secret", "credential", '"cniversion"'],
+  ...["key", "authorization", "cookie", "conf", "raw", "stdin", "env"],
+];
 
 const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   // A whole network config or kubeconfig pasted into a message.
@@ -32,9 +43,19 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   ],
 ];
 
+/**
+ * Whether names and texts, put together, are surely free of secrets and short enough: one look that spares each of them their own, which
+ * nearly every log line passes.
+ */
+export function isSurelyClean(namesAndTexts: string): boolean {
+  return namesAndTexts.length <= MAX_TEXT_LENGTH && !hasAny(namesAndTexts.toLowerCase(), SUSPICIOUS_PARTS);
+}
+
 /** Whether a value under this name must never be written down. */
 export function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name) && !(PLACE_NAME.test(name) && !/kubeconfig/i.test(name));
+  const lower = name.toLowerCase();
+  if (DOCUMENT_NAMES.includes(lower) || lower.includes("kubeconfig")) return true;
+  return hasAny(lower, SECRET_PARTS) && !lower.endsWith("file") && !lower.endsWith("path") && !lower.endsWith("dir");
 }
 
 /** A text as it may be written down: what looks like a secret replaced, and no longer than a log line bears. */
@@ -42,10 +63,15 @@ export function redactText(text: string): string {
   // Cut in two steps: a hostile text of megabytes must not be searched whole, and no secret may survive as a stump at the cut.
   const head = text.length > 4 * MAX_TEXT_LENGTH ? text.slice(0, 4 * MAX_TEXT_LENGTH) : text;
   let clean = head;
-  if (SUSPICIOUS.test(head)) {
+  if (hasAny(head.toLowerCase(), SUSPICIOUS_PARTS)) {
     for (const [pattern, replacement] of SECRETS_IN_TEXT) clean = clean.replace(pattern, replacement);
   }
   return clean.length > MAX_TEXT_LENGTH || head.length < text.length
     ? `${clean.slice(0, MAX_TEXT_LENGTH)}… (${text.length} characters)`
     : clean;
+}
+
+function hasAny(text: string, parts: readonly string[]): boolean {
+  for (const part of parts) if (text.includes(part)) return true;
+  return false;
 }
