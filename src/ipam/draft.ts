@@ -54,10 +54,14 @@ export function blockAt(facts: Facts, draft: Draft, ref: BlockRef, ahead: readon
   return stored === undefined ? undefined : { stored, block: stored.value };
 }
 
-/** The claimed block that holds an address. */
+/** The claimed block that holds an address, which is likely one of a node's own. */
 export function blockOfAddress(facts: Facts, draft: Draft, address: Address, node: string): DraftBlock | undefined {
   const near = [...draft.values(), ...ownBlocks(facts, draft, node)].find(({ block }) => containsAddress(block.cidr, address));
-  if (near !== undefined) return near;
+  return near ?? lookUpBlock(facts, draft, address);
+}
+
+/** The claimed block that holds an address, whosoever. */
+export function lookUpBlock(facts: Facts, draft: Draft, address: Address): DraftBlock | undefined {
   const query = { type: "block-of-address", address } as const;
   const ref = know(facts, query);
   if (ref === undefined) return undefined;

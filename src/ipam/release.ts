@@ -43,7 +43,13 @@ export function planRelease(id: AttachmentId, node: string, facts: Facts, now: n
   return planReleaseOf((owner) => isSameAttachment(owner, id), node, facts, now);
 }
 
-/** As {@link planRelease}, for every allocation in the node's own and borrowed blocks whose owner `isMeant`. */
+/** Most blocks that one release changes, so that a commit stays small; an attachment seldom has addresses in more than two. */
+const MAX_BLOCKS = 16;
+
+/**
+ * As {@link planRelease}, for the allocations in the node's own and borrowed blocks whose owner `isMeant`: those of the first
+ * blocks that have any. Whoever means many asks again until nothing is released.
+ */
 export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const decision = collectWanted(() => {
     const notFrozen = expectNotFrozen(facts);
@@ -52,7 +58,7 @@ export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node
     let draft: Draft = new Map();
     for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
       const result = release(block, (allocation: Allocation) => isMeant(allocation.owner), moment);
-      if (result.released.length === 0) continue;
+      if (result.released.length === 0 || draft.size >= MAX_BLOCKS) continue;
       draft = withBlock(draft, stored, result.block);
       for (const { ordinal, owner } of result.released)
         released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });

@@ -19,6 +19,7 @@ import { type FakeClock, fakeClock } from "./fake-clock.ts";
 export interface IpamWorld {
   readonly clock: FakeClock;
   readonly datastore: Datastore;
+  /** With a minute from now. */
   readonly ports: TransactPorts;
   /** Creates or replaces a resource. */
   put(kind: Kind, name: string, spec: object, metadata?: Partial<Resource["metadata"]>): Promise<void>;
@@ -36,11 +37,13 @@ export const NETWORK = "pods";
 /** An initialised datastore without pools. */
 export async function createIpamWorld(datastore: Datastore = new MemoryDatastore(), seed = 1): Promise<IpamWorld> {
   const clock = fakeClock();
-  const ports: TransactPorts = { datastore, clock, random: seededRandom(seed), deadline: startDeadline(clock, 60_000) };
+  const random = seededRandom(seed);
   const world: IpamWorld = {
     clock,
     datastore,
-    ports,
+    get ports() {
+      return { datastore, clock, random, deadline: startDeadline(clock, 60_000) };
+    },
     async put(kind, name, spec, metadata = {}) {
       const resource: Resource = { apiVersion: API_VERSION, kind, metadata: { name, ...metadata }, spec };
       const [stored] = await datastore.read([{ type: "get", ref: { kind, name } }]);
@@ -51,10 +54,10 @@ export async function createIpamWorld(datastore: Datastore = new MemoryDatastore
     },
     configure: (spec) => world.put("IPAMConfiguration", "default", spec),
     async add(name, node, request = {}) {
-      return textsOf(await allocate(ports, requestFor(name, node, request)));
+      return textsOf(await allocate(world.ports, requestFor(name, node, request)));
     },
     async del(name, node) {
-      const released = await releaseAttachment(ports, idOf(name), node);
+      const released = await releaseAttachment(world.ports, idOf(name), node);
       return released.map(({ address }) => toAddressText(address));
     },
     async blocks() {

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
+import { API_VERSION, type Resource } from "../../api/resource.ts";
+import { parseAddress } from "../../lib/ip/address.ts";
+import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { newBlock, take } from "../block.ts";
+import { allocate } from "../store.ts";
+import { checkConsistency } from "./check.ts";
+import { findOwner, releaseAddress } from "./owner.ts";
+import { planSplit } from "./split.ts";
+import { readUtilisation } from "./utilisation.ts";
+
+/** Allocates for a container with an endpoint; `record` writes the endpoint too. */
+async function addWithEndpoint(
+  world: IpamWorld,
+  name: string,
+  { record = true, address = undefined as string | undefined } = {},
+): Promise<string> {
+  const request = requestFor(name, "n1");
+  const owner = { ...request.owner, namespace: "default", endpoint: `n1-cni-${name}-eth0` };
+  const [given] = await allocate(world.ports, { ...request, owner });
+  const cidr = address ?? `${toPrefixText({ family: 4, base: given?.address.value ?? 0n, length: 32 })}`;
+  if (record) await world.datastore.commit([{ op: "create", resource: endpointOf(owner.endpoint, [cidr]) }]);
+  return cidr.split("/")[0] ?? "";
+}
+
+function endpointOf(name: string, ipNetworks: readonly string[]): Resource {
+  const spec = { orchestrator: "cni", node: "n1", endpoint: "eth0", containerID: name, ipNetworks };
+  return { apiVersion: API_VERSION, kind: "WorkloadEndpoint", metadata: { name, namespace: "default" }, spec };
+}
+
+describe("readUtilisation()", () => {
+  test("counts exactly, also in pools with more addresses than a double can tell apart", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.putPool("b", "fd00:65::/48");
+    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/30", "10.65.0.2", "10.66.0.0/16", "fd00:65::/64"] });
+    await world.add("c1", "n1", { families: [4, 6], addresses: [parseAddress("10.65.0.1"), parseAddress("fd00:65:0:9::1")] });
+    await world.add("c2", "n2", { addresses: [parseAddress("10.65.0.9")] });
+    const { pools, blocks } = await readUtilisation(world.datastore);
+    expect(pools).toEqual([
+      { name: "a", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
+      { name: "b", cidr: parsePrefix("fd00:65::/48"), total: 2n ** 80n, inUse: 1n, reserved: 2n ** 64n, free: 2n ** 80n - 2n ** 64n - 1n },
+    ]);
+    expect(blocks.map(({ cidr, ...rest }) => ({ cidr: toPrefixText(cidr), ...rest }))).toEqual([
+      { cidr: "10.65.0.0/26", node: "n1", total: 64, inUse: 2, borrowed: 1 },
+      { cidr: "fd00:65:0:9::/122", node: "n1", total: 64, inUse: 1, borrowed: 0 },
+    ]);
+  });
+});
+
+describe("findOwner() and releaseAddress()", () => {
+  test("name whose an address is, and give it back", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = parseAddress("10.65.0.9");
+    await world.add("c1", "n1", { addresses: [address] });
+    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, isCoolingDown: false });
+    expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1", node: "n1" } });
+    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, block: { node: "n1" } });
+    expect(await releaseAddress(world.ports, address)).toBeUndefined();
+    expect(await findOwner(world.ports, parseAddress("fd00::1"))).toMatchObject({ allocation: undefined, block: undefined });
+  });
+});
+
+describe("checkConsistency()", () => {
+  const problemsIn = async (world: IpamWorld) =>
+    (await checkConsistency(world.datastore)).problems.map((problem) => [problem.class, problem.object]);
+
+  test("finds nothing where all agrees, other main plugins' addresses included", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.put("Node", "other", {});
+    await addWithEndpoint(world, "c1");
+    await world.add("c2", "n1");
+    expect(await checkConsistency(world.datastore)).toEqual({ problems: [], pools: 1, blocks: 1, allocations: 2, endpoints: 1 });
+  });
+
+  test("finds an address whose endpoint is gone", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = await addWithEndpoint(world, "c1", { record: false });
+    const { problems } = await checkConsistency(world.datastore);
+    expect(problems).toEqual([
+      { class: "leaked-address", object: address, detail: expect.stringContaining('for endpoint "n1-cni-c1-eth0", which does not exist') },
+    ]);
+  });
+
+  test("finds an endpoint's address that nobody allocated, and one that two endpoints have", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = await addWithEndpoint(world, "c1");
+    await world.datastore.commit([{ op: "create", resource: endpointOf("x", [`${address}/32`, "10.65.0.200/32", "10.70.0.1/32"]) }]);
+    expect(await problemsIn(world)).toEqual([
+      ["outside-pool", "10.70.0.1"],
+      ["duplicate-address", address],
+      ["unallocated-in-use", "10.65.0.200"],
+    ]);
+  });
+
+  test("finds what a deleted pool leaves behind", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/26");
+    const address = await addWithEndpoint(world, "c1");
+    await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
+    expect(await problemsIn(world)).toEqual([
+      ["orphaned-block", "10.65.0.0/26"],
+      ["outside-pool", address],
+    ]);
+  });
+
+  test("finds an address in two overlapping blocks", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    for (const [cidr, name] of [
+      ["10.65.0.0/26", "c1"],
+      ["10.65.0.0/27", "c2"],
+    ] as const) {
+      const block = newBlock(parsePrefix(cidr), "n1", 1);
+      await world.datastore.commit([{ op: "create-block", block: take(block, 3, requestFor(name, "n1").owner, 1) }]);
+    }
+    expect(await problemsIn(world)).toEqual([["duplicate-address", "10.65.0.3"]]);
+  });
+});
+
+describe("planSplit()", () => {
+  const locked = { datastoreReady: false };
+
+  test("replaces a pool by parts of equal size, in one commit", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("blue", "10.65.0.0/24", { nodeSelector: 'zone == "x"' });
+    await world.put("ClusterInformation", "default", locked);
+    const [pool, information] = await world.datastore.read([
+      { type: "get", ref: { kind: "IPPool", name: "blue" } },
+      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
+    ]);
+    if (pool === undefined) throw new Error("no pool");
+    const { parts, writes } = planSplit(pool, 4, information);
+    expect(parts.map(({ metadata, spec }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
+      ["split-blue-0", "10.65.0.0/26", 'zone == "x"'],
+      ["split-blue-1", "10.65.0.64/26", 'zone == "x"'],
+      ["split-blue-2", "10.65.0.128/26", 'zone == "x"'],
+      ["split-blue-3", "10.65.0.192/26", 'zone == "x"'],
+    ]);
+    expect(await world.datastore.commit(writes)).toMatchObject({ committed: true });
+    for (const wrong of [0, 1, 3, 8, 2.5]) expect(() => planSplit(pool, wrong, information)).toThrow("want a power of two from 2 to 4");
+  });
+
+  test("refuses while the datastore is not locked", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("blue", "10.65.0.0/24");
+    const [pool, information] = await world.datastore.read([
+      { type: "get", ref: { kind: "IPPool", name: "blue" } },
+      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
+    ]);
+    if (pool === undefined) throw new Error("no pool");
+    expect(() => planSplit(pool, 2, information)).toThrow("is not locked");
+  });
+});
+
+test("a locked datastore refuses to give addresses, and takes them back", async () => {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  const address = await world.add("c1", "n1");
+  await world.put("ClusterInformation", "default", { datastoreReady: false });
+  expect(await failureOf(world.add("c2", "n1"))).toMatchObject({ kind: "tryAgainLater" });
+  expect(await world.del("c1", "n1")).toEqual(address);
+});

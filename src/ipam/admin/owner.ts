@@ -1,0 +1,71 @@
+/** Who has an address, and taking it away. */
+
+import type { Allocation } from "../../api/ipam-block.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
+import { isCoolingDown, release } from "../block.ts";
+import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "../cluster.ts";
+import { type Draft, type DraftBlock, lookUpBlock, toBlockWrites, withBlock } from "../draft.ts";
+import { collectWanted, type Facts } from "../facts.ts";
+import { type Step, transact, type TransactPorts } from "../transact.ts";
+
+/** What is known of one address. */
+export interface AddressState {
+  /** undefined: nobody has it. */
+  readonly allocation: Allocation | undefined;
+  /** The claimed block around it. */
+  readonly block: { readonly cidr: Prefix; readonly node: string } | undefined;
+  /** It was released, and rests. */
+  readonly isCoolingDown: boolean;
+}
+
+const NO_DRAFT: Draft = new Map();
+
+/** Who has an address. */
+export async function findOwner(ports: TransactPorts, address: Address): Promise<AddressState> {
+  return await transact(ports, queriesFor(address), (facts, { now }): Step<AddressState> => {
+    const decision = collectWanted(() => lookUpBlock(facts, NO_DRAFT, address));
+    if ("wanted" in decision) return decision;
+    const block = decision.decided?.block;
+    const ordinal = block === undefined ? undefined : ordinalOf(block.cidr, address);
+    if (block === undefined || ordinal === undefined)
+      return { writes: [], result: { allocation: undefined, block: undefined, isCoolingDown: false } };
+    const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+    const allocation = block.allocations.find((candidate) => candidate.ordinal === ordinal);
+    return { writes: [], result: { allocation, block, isCoolingDown: isCoolingDown(block, ordinal, moment) } };
+  });
+}
+
+/**
+ * Releases one address, whoever has it.
+ *
+ * @returns whose it was; undefined when it was free
+ */
+export async function releaseAddress(ports: TransactPorts, address: Address): Promise<Allocation | undefined> {
+  let before: Allocation | undefined; // free at the second look, because the reply to our first commit was lost
+  return await transact(ports, queriesFor(address), (facts, { now }): Step<Allocation | undefined> => {
+    const decision = collectWanted(() => lookUpBlock(facts, NO_DRAFT, address));
+    if ("wanted" in decision) return decision;
+    const step = releaseFrom(decision.decided, address, facts, now);
+    before = step.result ?? before;
+    return { ...step, result: before };
+  });
+}
+
+type Released = Exclude<Step<Allocation | undefined>, { readonly wanted: unknown }>;
+
+function releaseFrom(found: DraftBlock | undefined, address: Address, facts: Facts, now: number): Released {
+  if (found === undefined) return { writes: [], result: undefined };
+  const ordinal = ordinalOf(found.block.cidr, address);
+  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+  const { block, released } = release(found.block, (allocation) => allocation.ordinal === ordinal, moment);
+  const [allocation] = released;
+  if (allocation === undefined) return { writes: [], result: undefined };
+  return { writes: [expectNotFrozen(facts), ...toBlockWrites(withBlock(NO_DRAFT, found.stored, block))], result: allocation };
+}
+
+function queriesFor(address: Address): readonly Query[] {
+  return [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "block-of-address", address }];
+}

@@ -1,0 +1,20 @@
+/** What a consistency check can find. */
+
+/** In the order in which they are reported. */
+export const PROBLEM_CLASSES = {
+  "corrupt-block": "the record of a block cannot be read",
+  "orphaned-block": "a block lies in no pool, has no record, or belongs to a node that is gone",
+  "outside-pool": "an address in use lies in no pool",
+  "duplicate-address": "an address is used or recorded twice",
+  "unallocated-in-use": "an endpoint has an address that is not allocated",
+  "leaked-address": "an address is allocated for an endpoint that does not have it",
+} as const;
+
+export type ProblemClass = keyof typeof PROBLEM_CLASSES;
+
+export interface Problem {
+  readonly class: ProblemClass;
+  /** The address or CIDR. */
+  readonly object: string;
+  readonly detail: string;
+}

@@ -1,0 +1,68 @@
+/** Makes several pools of one, of equal size; blocks and workloads stay as they are. */
+
+import type { IPPool } from "../../api/ip-pool.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import type { Stored, Write } from "../../datastore/datastore.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { toPoolTable } from "../pools.ts";
+
+/** Most pools of one split: it is one commit. */
+const MAX_PARTS = 64;
+
+/** What a split replaces by what. */
+export interface SplitPlan {
+  /** In address order: `split-<name>-<i>`, with everything but the CIDR as the pool's. */
+  readonly parts: readonly IPPool[];
+  /** Takes the place of the pool; holds as long as nobody changes it, or unlocks the datastore. */
+  readonly writes: readonly Write[];
+}
+
+/**
+ * Plans a split.
+ *
+ * @param parts a power of two, 2..64
+ * @param clusterInformation the datastore must be locked: an ADD that read the old pool could come in between
+ * @throws {RangeError} the number of parts does not fit
+ * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when it must not be now
+ */
+export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<Resource> | undefined): SplitPlan {
+  const { name } = pool.value.metadata;
+  const { pools, broken } = toPoolTable([pool]);
+  const [understood] = pools;
+  if (understood === undefined)
+    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${broken[0]?.reason ?? "it is no pool"}`);
+  const most = Math.min(MAX_PARTS, 2 ** (understood.blockLength - understood.cidr.length));
+  if (!Number.isInteger(Math.log2(parts)) || parts < 2 || parts > most) {
+    const size = `${toPrefixText(understood.cidr)} with blockSize ${understood.blockLength}`;
+    throw new RangeError(`split pool ${quote(name)}: got ${parts} parts, want a power of two from 2 to ${most} for ${size}`);
+  }
+  const length = understood.cidr.length + Math.log2(parts);
+  const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, ...metadata } = pool.value.metadata;
+  const made = Array.from({ length: parts }, (_, i): IPPool => {
+    const cidr = toPrefixText(subnetAt(understood.cidr, length, i));
+    return {
+      ...(pool.value as IPPool),
+      metadata: { ...metadata, name: `split-${name}-${i}` },
+      spec: { ...(pool.value as IPPool).spec, cidr },
+    };
+  });
+  const locked = expectLocked(name, clusterInformation);
+  const remove: Write = { op: "delete", ref: { kind: "IPPool", name }, revision: pool.revision };
+  return { parts: made, writes: [locked, ...made.map((resource): Write => ({ op: "create", resource })), remove] };
+}
+
+function expectLocked(name: string, stored: Stored<Resource> | undefined): Write {
+  if (stored === undefined) {
+    throw new NetplugError("notInitialised", `split pool ${quote(name)}: the datastore was never initialised; run "netplugctl init"`);
+  }
+  if ((stored.value.spec as ClusterInformationSpec).datastoreReady === true) {
+    const how = `netplugctl patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`;
+    throw new NetplugError("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first: ${how}`, {
+      retriable: false,
+    });
+  }
+  return { op: "expect", ref: { kind: "ClusterInformation", name: stored.value.metadata.name }, revision: stored.revision };
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { toAddressText } from "../lib/ip/address.ts";
+import { toPrefixText } from "../lib/ip/prefix.ts";
+import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners, releaseStale } from "./gc.ts";
+import { allocate } from "./store.ts";
+
+async function createWorld(): Promise<IpamWorld> {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+  return world;
+}
+
+const scope = (...valid: string[]) => ({
+  node: "n1",
+  network: NETWORK,
+  valid: valid.map((containerID) => ({ containerID, ifName: "eth0" })),
+});
+
+describe("releaseStale()", () => {
+  test("releases what belongs to no valid attachment, borrowed addresses included", async () => {
+    const world = await createWorld();
+    await world.add("c1", "n1");
+    await world.add("c2", "n1");
+    await world.add("d1", "n2");
+    const borrowed = await world.add("c3", "n1");
+    expect((await findStaleOwners(world.ports, scope("c1"))).map(({ containerID }) => containerID).sort()).toEqual(["c2", "c3"]);
+    const released = await releaseStale(world.ports, scope("c1"));
+    expect(released.map(({ owner }) => owner.containerID).sort()).toEqual(["c2", "c3"]);
+    expect(released.map(({ address }) => toAddressText(address))).toContain(borrowed[0] ?? "");
+    expect(await releaseStale(world.ports, scope("c1"))).toEqual([]);
+  });
+
+  test("touches no other node's attachments, and no other network's", async () => {
+    const world = await createWorld();
+    await world.add("c1", "n1");
+    const other = requestFor("c2", "n1");
+    await allocate(world.ports, { ...other, owner: { ...other.owner, network: "storage" } });
+    await world.add("d1", "n2");
+    await world.add("d2", "n2");
+    await world.del("c1", "n1");
+    await world.add("d3", "n2"); // in a block of n1
+    expect(await releaseStale(world.ports, scope())).toEqual([]);
+  });
+
+  test("releases more than one commit holds", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24", { blockSize: 32 });
+    await world.configure({ maxBlocksPerHost: 100 });
+    for (let i = 0; i < 40; i++) await world.add(`c${i}`, "n1");
+    expect(await releaseStale(world.ports, scope("c7"))).toHaveLength(39);
+    expect((await world.blocks()).filter((text) => text.endsWith("1/1"))).toHaveLength(1);
+  });
+});
+
+describe("deleteEmptyBlocks()", () => {
+  test("deletes the node's blocks that have been empty for five minutes, and none before", async () => {
+    const world = await createWorld();
+    await world.add("c1", "n1");
+    await world.add("d1", "n2");
+    await world.del("c1", "n1");
+    await world.del("d1", "n2");
+    await world.clock.advance((EMPTY_BLOCK_SECONDS - 1) * 1000);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toEqual([]);
+    await world.clock.advance(1000);
+    expect((await deleteEmptyBlocks(world.ports, "n1")).map(toPrefixText)).toHaveLength(1);
+    expect(await world.blocks()).toEqual([expect.stringContaining(" n2 0/2")]);
+  });
+
+  test("keeps a block in which an address cools down, and counts the five minutes from its end", async () => {
+    const world = await createWorld();
+    await world.configure({ ipCooldownSeconds: 600 });
+    await world.add("c1", "n1");
+    await world.del("c1", "n1");
+    await world.clock.advance((600 + EMPTY_BLOCK_SECONDS - 1) * 1000);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toEqual([]);
+    await world.clock.advance(1000);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);
+  });
+
+  test("writes nothing while a migration has frozen the datastore", async () => {
+    const world = await createWorld();
+    await world.add("c1", "n1");
+    await world.del("c1", "n1");
+    await world.clock.advance(EMPTY_BLOCK_SECONDS * 1000);
+    await world.put("ClusterInformation", "default", { datastoreReady: true, datastoreFrozen: true });
+    expect(deleteEmptyBlocks(world.ports, "n1")).rejects.toMatchObject({ kind: "tryAgainLater" });
+    expect(await world.blocks()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,85 @@
+/** Takes back what nobody uses any more: addresses of attachments that are gone, and blocks that stay empty. */
+
+import type { AllocationOwner } from "../api/ipam-block.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+import { isEmpty } from "./block.ts";
+import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
+import { borrowedBlocks, ownBlocks } from "./draft.ts";
+import { collectWanted } from "./facts.ts";
+import { planReleaseOf, type ReleasedAddress, releaseQueries } from "./release.ts";
+import type { AttachmentId } from "./request.ts";
+import { type Step, transact, type TransactPorts } from "./transact.ts";
+
+/** What a GC may touch, and what it must keep. */
+export interface GarbageScope {
+  readonly node: string;
+  /** `name` of the network config. */
+  readonly network: string;
+  /** `cni.dev/valid-attachments`. */
+  readonly valid: readonly Pick<AttachmentId, "containerID" | "ifName">[];
+}
+
+/** Seconds for which a block must have been empty before it is deleted. */
+export const EMPTY_BLOCK_SECONDS = 300;
+
+/** Blocks that one commit deletes. */
+const BLOCKS_PER_COMMIT = 16;
+
+/**
+ * The owners of addresses that belong to no valid attachment of this node and network: once for each of their addresses.
+ * For whoever has more to undo for each of them than its addresses.
+ */
+export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
+  const isStale = staleIn(scope);
+  return await transact(ports, releaseQueries(scope.node), (facts): Step<readonly AllocationOwner[]> => {
+    const decision = collectWanted(() => [...ownBlocks(facts, new Map(), scope.node), ...borrowedBlocks(facts, new Map(), scope.node)]);
+    if ("wanted" in decision) return decision;
+    const owners = decision.decided.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
+    return { writes: [], result: owners.filter(isStale) };
+  });
+}
+
+/** Releases every address of this node and network that belongs to no valid attachment. */
+export async function releaseStale(ports: TransactPorts, scope: GarbageScope): Promise<readonly ReleasedAddress[]> {
+  const isStale = staleIn(scope);
+  const released: ReleasedAddress[] = [];
+  for (;;) {
+    const part = await transact(ports, releaseQueries(scope.node), (facts, { now }): Step<readonly ReleasedAddress[]> => {
+      const plan = planReleaseOf(isStale, scope.node, facts, now);
+      return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
+    });
+    if (part.length === 0) return released;
+    released.push(...part);
+  }
+}
+
+/**
+ * Deletes the node's blocks that have been empty for five minutes, of every network: blocks have none.
+ *
+ * @returns what was deleted
+ */
+export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Promise<readonly Prefix[]> {
+  const queries: readonly Query[] = [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }];
+  const deleted: Prefix[] = [];
+  for (;;) {
+    const part = await transact(ports, queries, (facts, { now }): Step<readonly Prefix[]> => {
+      const notFrozen = expectNotFrozen(facts);
+      const moment = { now: now - EMPTY_BLOCK_SECONDS, cooldown: configurationOf(facts).ipCooldownSeconds };
+      const empty = ownBlocks(facts, new Map(), node).filter(({ block }) => isEmpty(block, moment));
+      const chosen = empty.slice(0, BLOCKS_PER_COMMIT);
+      const deletes = chosen.flatMap(({ stored }): Write[] => (stored === undefined ? [] : [{ op: "delete-block", previous: stored }]));
+      return { writes: deletes.length === 0 ? [] : [notFrozen, ...deletes], result: chosen.map(({ block }) => block.cidr) };
+    });
+    if (part.length === 0) return deleted;
+    deleted.push(...part);
+  }
+}
+
+/** Only this node's and this network's attachments can be stale: borrowers in its blocks are their own node's business. */
+function staleIn({ node, network, valid }: GarbageScope): (owner: AllocationOwner) => boolean {
+  const keyOf = ({ containerID, ifName }: Pick<AttachmentId, "containerID" | "ifName">): string => JSON.stringify([containerID, ifName]);
+  const kept = new Set(valid.map(keyOf));
+  return (owner) => owner.node === node && owner.network === network && !kept.has(keyOf(owner));
+}
