@@ -1,9 +1,9 @@
 /** One CNI call, read and checked: what every verb works with. */
 
-import { type DatastoreConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
-import { type Deadline } from "../lib/deadline.ts";
+import type { TransactPorts } from "../ipam/transact.ts";
+import type { Deadline } from "../lib/deadline.ts";
 import type { Log } from "../lib/log.ts";
 import type { DelegateCall, DelegatePorts } from "./delegate/mod.ts";
 import type { Host } from "./host.ts";
@@ -12,6 +12,7 @@ import type { NetworkConfig } from "./network-config.ts";
 import type { PluginName } from "./program.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
+import type { CniVersion } from "./protocol/versions.ts";
 
 /** Our own address management. */
 export const OWN_IPAM = "netplug-ipam";
@@ -21,7 +22,9 @@ export interface Call {
   readonly environment: CniEnvironment;
   readonly args: CniArgs;
   readonly config: NetworkConfig;
-  readonly datastoreConfig: DatastoreConfig;
+  readonly version: CniVersion;
+  /** Under which this node is known. */
+  readonly node: string;
   readonly host: Host;
   readonly log: Log;
   readonly ledger: Ledger;
@@ -29,6 +32,11 @@ export interface Call {
   readonly deadline: Deadline;
   /** Opened by the caller of the verb, closed by it too. */
   readonly datastore: Datastore;
+}
+
+/** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
+export function transactPortsOf({ datastore, host, deadline }: Call): TransactPorts {
+  return { datastore, clock: host.clock, random: host.random, deadline };
 }
 
 /** Whose attachment the call is about. */

@@ -2,7 +2,6 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Stored, Write } from "../datastore/datastore.ts";
-import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { deriveMac, type MacAddress } from "../lib/mac-address.ts";
@@ -47,9 +46,6 @@ export interface AttachmentPlan {
 
 const DEFAULT_ROUTES = [parsePrefix("0.0.0.0/0"), parsePrefix("::/0")] as const;
 
-/** The kernel's IFALIASZ without the final zero. */
-const MAX_ALIAS_BYTES = 255;
-
 /** Pure: the same request, addresses and facts give the same plan on every host. */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
   const { node, network, workload, labels } = request;
@@ -75,19 +71,12 @@ function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: Attachm
 
 function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: readonly Address[]): PodLink {
   const { network, workload, mtu, queues, allowIpForwarding } = request;
-  const alias = toAlias(network, workload);
-  if (alias.length > MAX_ALIAS_BYTES) {
-    throw new NetplugError(
-      "badEnvironment",
-      `name host side: network name, container ID and interface name together are ${alias.length} characters, want at most ${MAX_ALIAS_BYTES}`,
-    );
-  }
   const hasFamily = (route: Prefix): boolean => addresses.some((address) => address.family === route.family);
   const wanted = request.routes === undefined ? DEFAULT_ROUTES : [...request.routes, ...(request.includeDefaultRoutes ? DEFAULT_ROUTES : [])];
   return {
     hostName: toHostName(workload),
     podName: workload.ifName,
-    alias,
+    alias: toAlias(network, workload),
     mtu,
     queues,
     podMac,

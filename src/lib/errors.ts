@@ -13,9 +13,15 @@ export const ERROR_CODES = {
   badEnvironment: { code: 4, meaning: "a CNI environment variable is missing or invalid; the message names it" },
   ioFailure: { code: 5, meaning: "reading the network config or a file failed" },
   cannotDecode: { code: 6, meaning: "the network config is no JSON object" },
-  invalidConfig: { code: 7, meaning: "a key of the network config has a wrong type or a value that is not allowed; the message names key, found and wanted" },
+  invalidConfig: {
+    code: 7,
+    meaning: "a key of the network config has a wrong type or a value that is not allowed; the message names key, found and wanted",
+  },
   badNetns: { code: 8, meaning: "CNI_NETNS does not exist, is no network namespace, or is the plugin's own" },
-  tryAgainLater: { code: 11, meaning: "try again later: datastore unreachable or locked, deadline passed, readiness gate not ready in time" },
+  tryAgainLater: {
+    code: 11,
+    meaning: "try again later: datastore unreachable or locked, deadline passed, readiness gate not ready in time",
+  },
   notAvailable: { code: 50, meaning: "STATUS: the plugin cannot serve ADD now; the message gives the reason" },
   degraded: { code: 51, meaning: "STATUS: the plugin cannot serve ADD, and existing containers may have limited connectivity" },
   poolUnusable: { code: 100, meaning: "a named pool does not exist, is disabled, or is not of the family it is listed for" },
@@ -26,11 +32,15 @@ export const ERROR_CODES = {
   featureDisabled: { code: 105, meaning: "the feature is disabled by feature_control, or needs netplug-ipam" },
   podMismatch: { code: 106, meaning: "the pod does not exist or is another one (UID) than the runtime's" },
   nodeCidrMissing: { code: 107, meaning: "the node does not exist or has no pod CIDR of the wanted family" },
-  accessDenied: { code: 108, meaning: "the datastore or API server refused the credentials or the permission, or shows a certificate that we do not trust" },
+  accessDenied: {
+    code: 108,
+    meaning: "the datastore or API server refused the credentials or the permission, or shows a certificate that we do not trust",
+  },
   kernelRefused: { code: 109, meaning: "the kernel refused; operation, object and errno are named" },
   policyNotReady: { code: 110, meaning: "policy was not programmed in time and the config asks to fail closed" },
   delegateFailed: { code: 111, meaning: "a delegated plugin failed; its own code and message are in details" },
   notInitialised: { code: 112, meaning: "the datastore was never initialised; the message says how to" },
+  attachmentIncomplete: { code: 113, meaning: "CHECK: something that the ADD set up is missing or changed; the message lists every fault" },
   internal: { code: 999, meaning: "a defect of netplug: please report it with the log" },
 } as const;
 

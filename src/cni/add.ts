@@ -1,0 +1,128 @@
+/** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
+
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { type AddOutcome, addQueries, endpointRef, planAdds } from "../endpoint/plan-add.ts";
+import { type Facts, know } from "../ipam/facts.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
+import { linkNamesOf, refuseForeignRequests, toAddRequest } from "./attachment.ts";
+import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
+import { withdrawAttachment } from "./del.ts";
+import { delegateAdd, delegateDel } from "./delegate/mod.ts";
+import { inspectLink } from "./link/inspect.ts";
+import { openPodNetns } from "./link/pod-netns.ts";
+import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
+import { setUpLink } from "./link/setup.ts";
+import { addressesOf, type CniResult } from "./protocol/result.ts";
+import { toAddResult } from "./add-result.ts";
+import { waitForPolicy } from "./wait/policy-wait.ts";
+import { waitForGates } from "./wait/readiness-gates.ts";
+
+/** Milliseconds for the way back of a failed ADD. */
+const WAY_BACK_MS = 10_000;
+
+/** The plan of this ADD, without those of others. */
+type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
+
+/** @throws NetplugError, or what lies around it when something could not be undone */
+export async function add(call: Call): Promise<CniResult> {
+  const { host, ledger, environment } = call;
+  refuseForeignRequests(call);
+  const request = toAddRequest(call, hasOwnIpam(call) ? undefined : []);
+  // The datastore's answer is on its way while the kernel is asked.
+  const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
+  reading.catch(() => {
+    // Reported below, unless something else fails first.
+  });
+  const allowOwn = ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "");
+  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", { allowOwn }));
+  using session = ledger.time("kernel", () => openLinkSession(host.kernel, netns, linkNamesOf(call)));
+  const existing = ledger.time("kernel", () => findExisting(session));
+  const [facts] = await Promise.all([reading, passGates(call)]);
+  requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
+  return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (undo) => {
+    const plan = await record(call, facts, existing?.isOurs === true, undo);
+    ledger.time("kernel", () => setUpOrKeep(session, plan, existing?.isOurs === true, undo));
+    await holdBack(call, plan);
+    return toAddResult(call, plan);
+  });
+}
+
+async function passGates({ config, host, deadline, log, ledger }: Call): Promise<void> {
+  if (config.readinessGates.length === 0) return;
+  const ports = { fetch: host.fetch, clock: host.clock, log };
+  await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports));
+}
+
+/** Gives the attachment its addresses and its record, in one commit. */
+async function record(call: Call, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<Planned> {
+  const delegated = hasOwnIpam(call) ? undefined : await askDelegate(call, facts, isRepeated, undo);
+  const request = toAddRequest(call, delegated);
+  const queries = addQueries([request]);
+  let isUndoable = false;
+  return await call.ledger.time("datastore", () =>
+    transact(
+      transactPortsOf(call),
+      queries,
+      (known, attempt) => {
+        const plan = call.ledger.time("plan", () => planAdds([request], known, attempt));
+        if ("wanted" in plan) return plan;
+        const [outcome] = plan.outcomes;
+        if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
+        if ("error" in outcome) throw outcome.error;
+        // Before the commit, whose reply may be lost; what an earlier ADD of the attachment recorded is not ours to undo.
+        if (!isUndoable && outcome.isNew && plan.writes.length > 0) {
+          isUndoable = true;
+          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(call) });
+        }
+        return { writes: plan.writes, result: outcome };
+      },
+      facts,
+    ),
+  );
+}
+
+/** A repeated ADD keeps the addresses of its record; without one the delegate starts afresh. */
+async function askDelegate(call: Call, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<readonly Address[]> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined) {
+    throw new NetplugError("invalidConfig", 'read network config: "ipam.type" is missing, want "netplug-ipam" or another IPAM plugin');
+  }
+  const recorded = recordedAddresses(call, facts);
+  if (recorded !== undefined) return recorded;
+  return await call.ledger.time("delegate", async () => {
+    if (isRepeated) await delegateDel(delegate.call, delegate.ports);
+    undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: () => delegateDel(delegate.call, delegate.ports) });
+    const cidrs = addressesOf(await delegateAdd(delegate.call, delegate.ports));
+    if (cidrs.length === 0) throw new NetplugError("delegateFailed", `ADD by delegate "${delegate.call.type}": its result has no address`);
+    return cidrs.map(({ address }) => address);
+  });
+}
+
+function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
+  const { node } = call;
+  const workload = workloadOf(call);
+  const stored = know(facts, { type: "get", ref: endpointRef({ node, workload, labels: call.config.args.labels }) });
+  const spec = (stored?.value as WorkloadEndpoint | undefined)?.spec;
+  if (spec?.containerID !== workload.containerID || spec.ipNetworks === undefined || spec.ipNetworks.length === 0) return undefined;
+  return spec.ipNetworks.map((text) => baseOf(parsePrefix(text)));
+}
+
+/** A link of ours that is complete stays as it is, with the traffic on it. */
+function setUpOrKeep(session: LinkSession, { link }: Planned, isOurs: boolean, undo: UndoStack): void {
+  if (isOurs && inspectLink(session, link).length === 0) return;
+  setUpLink(session, link, undo);
+}
+
+async function holdBack(call: Call, { link, addresses }: Planned): Promise<void> {
+  const { config, host, log, environment } = call;
+  if (config.policySetupTimeoutMs === 0) return;
+  const wanted = { hostName: link.hostName, containerID: environment.containerID, addresses, podMac: link.podMac };
+  const options = { folder: config.endpointStatusDir, timeoutMs: config.policySetupTimeoutMs, action: config.policySetupTimeoutAction };
+  const ports = { watchDirectory: host.watchDirectory, files: host.files, clock: host.clock, log };
+  await call.ledger.time("policy", () => waitForPolicy(workloadOf(call), wanted, options, ports));
+}

@@ -1,0 +1,77 @@
+/** DEL: the link at once, the datastore and the delegate as far as they can be reached, success when nothing is left to do. */
+
+import { endpointRef } from "../endpoint/plan-add.ts";
+import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
+import { isSameAttachment } from "../ipam/block.ts";
+import { type Facts } from "../ipam/facts.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
+import { linkNamesOf } from "./attachment.ts";
+import { type Call, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
+import { delegateDel } from "./delegate/mod.ts";
+import { firstFailure, settle } from "./failures.ts";
+import { removeLink } from "./link/remove.ts";
+
+/**
+ * Does all that can be done, then throws the first failure: the runtime tries again.
+ *
+ * @throws NetplugError tryAgainLater when the datastore is away
+ */
+export async function del(call: Call): Promise<void> {
+  const { ledger } = call;
+  const request = toDelRequest(call);
+  // On its way while the kernel takes the link down, which needs most of the time.
+  const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
+  reading.catch(() => {
+    // Reported below, after the local work.
+  });
+  const link = await settle(() => ledger.time("kernel", () => void takeDown(call)));
+  const delegate = await settle(() => releaseFromDelegate(call));
+  // While the link stands, its addresses must not be given to anybody else.
+  const store = link.ok ? await settle(async () => withdraw(call, request, await reading)) : link;
+  const failure = firstFailure([link, delegate, store]);
+  if (failure !== undefined) throw failure;
+}
+
+/** The way back of an ADD: its addresses and its record, read afresh. */
+export async function withdrawAttachment(call: Call): Promise<void> {
+  await withdraw(call, toDelRequest(call));
+}
+
+function toDelRequest(call: Call): DelRequest {
+  const { config, environment, node } = call;
+  const workload = workloadOf(call);
+  const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
+  return {
+    node,
+    isOwnerMeant: (owner) => isSameAttachment(owner, id),
+    isEndpointMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
+    endpoints: call.plugin === "netplug-ipam" ? [] : [endpointRef({ node, workload, labels: config.args.labels })],
+  };
+}
+
+async function withdraw(call: Call, request: DelRequest, facts?: Facts): Promise<void> {
+  await call.ledger.time("datastore", () =>
+    transact(
+      transactPortsOf(call),
+      delQueries(request),
+      (known, { now }) => {
+        const plan = planDel(request, known, now);
+        return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
+      },
+      facts,
+    ),
+  );
+}
+
+function takeDown(call: Call): void {
+  if (call.plugin === "netplug-ipam") return;
+  const isRemoved = removeLink(call.host.kernel, linkNamesOf(call), call.environment.netns);
+  if (!isRemoved) call.log.debug("no interface to delete");
+}
+
+async function releaseFromDelegate(call: Call): Promise<void> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined) return;
+  await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));
+  call.log.debug("delegate released", { delegate: delegate.call.type });
+}

@@ -1,0 +1,29 @@
+/** Going on after a failure, so that all that can be cleaned up is. */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+
+/** How one step ended. */
+export type Settled = { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+
+/** Runs a step, synchronous or not, and keeps its failure for later. */
+export async function settle(step: () => unknown): Promise<Settled> {
+  try {
+    await step();
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+/**
+ * One error for all steps that failed: the first is the headline, the others are its details.
+ *
+ * @returns undefined when none failed
+ */
+export function firstFailure(steps: readonly Settled[]): unknown {
+  const errors = [...new Set(steps.flatMap((step) => (step.ok ? [] : [step.error])))];
+  const [first, ...others] = errors;
+  if (others.length === 0 || !(first instanceof NetplugError)) return first;
+  const details = [first.details, ...others.map(messageOf)].filter((text) => text !== undefined).join("; ");
+  return new NetplugError(first.kind, first.message, { cause: first.cause, details, retriable: first.retriable });
+}

@@ -1,0 +1,108 @@
+/** One CNI call from stdin to stdout: read, check, do, answer. */
+
+import { startDeadline } from "../lib/deadline.ts";
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { add } from "./add.ts";
+import type { Call } from "./call.ts";
+import { check } from "./check.ts";
+import { refuseUntilKubernetes, resolveDatastore } from "./config/datastore-environment.ts";
+import { parseNetworkConfig } from "./config/parse-network-config.ts";
+import { del } from "./del.ts";
+import { collectGarbage } from "./gc.ts";
+import type { Host } from "./host.ts";
+import { addAddresses } from "./ipam-add.ts";
+import { startLedger } from "./ledger.ts";
+import { resolveNodeName } from "./node-facts.ts";
+import type { PluginName } from "./program.ts";
+import { parseCniArgs } from "./protocol/cni-args.ts";
+import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
+import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
+import { toResultDocument } from "./protocol/print-result.ts";
+import type { Verb } from "./protocol/versions.ts";
+import { status } from "./status.ts";
+
+/** What the process ends with. */
+export interface PluginOutcome {
+  readonly status: number;
+  /** Result or error object; "" for verbs that print nothing. */
+  readonly stdout: string;
+}
+
+/** Milliseconds that each verb has, besides the policy wait. */
+const DEADLINE_MS: Readonly<Record<Verb, number>> = { ADD: 60_000, DEL: 20_000, CHECK: 20_000, STATUS: 10_000, GC: 60_000, VERSION: 1_000 };
+
+/** Verbs that still have local work to do when the config asks for what we cannot do. */
+const isRemoval = (verb: Verb): boolean => verb === "DEL" || verb === "GC";
+
+/** Never throws: whatever goes wrong is an error object. */
+export async function runPlugin(plugin: PluginName, host: Host): Promise<PluginOutcome> {
+  let stdin = "";
+  try {
+    const environment = readEnvironment(host.env);
+    stdin = await readStdin(host);
+    return { status: 0, stdout: await perform(plugin, host, environment, stdin) };
+  } catch (thrown) {
+    return { status: 1, stdout: JSON.stringify(toErrorOutput(thrown, answerVersionOf(stdin)), undefined, 4) };
+  }
+}
+
+async function readStdin(host: Host): Promise<string> {
+  try {
+    return await host.readStdin();
+  } catch (cause) {
+    throw new NetplugError("ioFailure", `read network config from stdin: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function perform(plugin: PluginName, host: Host, environment: CniEnvironment, stdin: string): Promise<string> {
+  const ledger = startLedger(host.clock, host.processStart());
+  const parsing = ledger.phase("parse");
+  const { config, verb, warnings } = parseNetworkConfig(stdin, environment.command);
+  const args = parseCniArgs(environment.args);
+  const datastoreConfig = resolveDatastore(config, host.env);
+  if (!isRemoval(verb)) refuseUntilKubernetes(config, datastoreConfig);
+  const node = resolveNodeName(config, host.files, host.hostName);
+  const { containerID, ifName } = environment;
+  const log = host.openLog(config.log, containerID === "" ? {} : { containerID });
+  for (const warning of warnings) log.warning(warning);
+  const deadline = startDeadline(host.clock, DEADLINE_MS[verb]);
+  const datastore = host.openDatastore(datastoreConfig);
+  const call: Call = { plugin, environment, args, config, version: config.cniVersion, node, host, log, ledger, deadline, datastore };
+  parsing[Symbol.dispose]();
+  let code = 0;
+  try {
+    return await play(verb, call);
+  } catch (thrown) {
+    const error = toErrorOutput(thrown);
+    code = error.code;
+    log.error(error.msg, { verb, code, details: error.details });
+    throw thrown;
+  } finally {
+    if (verb === "ADD" || verb === "DEL") ledger.write(log, { verb, containerID, ifName, network: config.name, code, ...datastore.requests });
+    datastore.close();
+  }
+}
+
+/** @returns what is printed */
+async function play(verb: Verb, call: Call): Promise<string> {
+  switch (verb) {
+    case "ADD": {
+      const result = call.plugin === "netplug" ? await add(call) : await addAddresses(call);
+      return JSON.stringify(toResultDocument(result, call.version), undefined, 4);
+    }
+    case "DEL":
+      await del(call);
+      return "";
+    case "CHECK":
+      await check(call);
+      return "";
+    case "STATUS":
+      await status(call);
+      return "";
+    case "GC":
+      await collectGarbage(call);
+      return "";
+    case "VERSION":
+      throw new NetplugError("internal", "VERSION is answered before the network config is read");
+  }
+}

@@ -1,0 +1,46 @@
+/** The host that the process runs on. */
+
+import { openDatastore } from "../datastore/open.ts";
+import { systemClock } from "../lib/clock.ts";
+import { openLogFile } from "../lib/log-file.ts";
+import { textSink } from "../lib/log-format.ts";
+import { createLog, type LogSink } from "../lib/log.ts";
+import { systemRandom } from "../lib/random.ts";
+import { linuxFiles } from "../linux/files.ts";
+import { readHostName } from "../linux/hostname.ts";
+import { probeHttp } from "../linux/http-probe.ts";
+import { watchDirectory } from "../linux/inotify.ts";
+import { linuxLogFiles } from "../linux/log-files.ts";
+import { readProcessStart } from "../linux/process-start.ts";
+import { linuxProcesses } from "../linux/processes.ts";
+import type { Host } from "./host.ts";
+import { linuxKernel } from "./link/kernel.ts";
+import type { LogConfig } from "./network-config.ts";
+
+/** Everything real: environment, stdin, clock, files, processes, kernel, datastore. */
+export function realHost(): Host {
+  return {
+    env: process.env,
+    clock: systemClock,
+    random: systemRandom,
+    files: linuxFiles,
+    processes: linuxProcesses,
+    kernel: linuxKernel,
+    fetch: probeHttp,
+    watchDirectory,
+    readStdin: () => Bun.stdin.text(),
+    hostName: readHostName,
+    processStart: () => readProcessStart(systemClock),
+    openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles }),
+    openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
+  };
+}
+
+/** stderr always; the file when the config names one. What cannot be logged to it is said on stderr, and nothing fails for it. */
+function sinksOf({ filePath, maxSizeBytes, maxAgeMs, maxCount }: LogConfig): readonly LogSink[] {
+  const stderr = textSink((line) => console.error(line));
+  if (filePath === undefined) return [stderr];
+  const limits = { maxSizeBytes, maxAgeMs, maxCount };
+  const onFailure = (message: string): void => console.error(message);
+  return [stderr, openLogFile({ path: filePath, files: linuxLogFiles, clock: systemClock, onFailure, ...limits })];
+}

@@ -1,0 +1,33 @@
+/** STATUS: whether an ADD could succeed now, found out by asking. */
+
+import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { type Call, delegateOf, hasOwnIpam } from "./call.ts";
+import { delegateStatus } from "./delegate/mod.ts";
+import { resolveMtu } from "./node-facts.ts";
+
+/** @throws NetplugError notAvailable or degraded with the reason */
+export async function status(call: Call): Promise<void> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined && !hasOwnIpam(call)) {
+    throw new NetplugError("notAvailable", 'read network config: "ipam.type" is missing, want "netplug-ipam" or another IPAM plugin');
+  }
+  await orNotAvailable(async () => {
+    if (call.plugin === "netplug") {
+      resolveMtu(call.config, call.host.files);
+      // Needs the same rights as an ADD.
+      call.host.kernel.openRouteSocket()[Symbol.dispose]();
+    }
+    const [cluster] = await call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal }));
+    requireReady(cluster, "add");
+  });
+  if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);
+}
+
+async function orNotAvailable(probe: () => Promise<void>): Promise<void> {
+  try {
+    await probe();
+  } catch (cause) {
+    throw new NetplugError("notAvailable", messageOf(cause), { cause, ...(cause instanceof NetplugError && cause.details !== undefined && { details: cause.details }) });
+  }
+}
