@@ -139,14 +139,12 @@ const ERRNO: Readonly<Record<number, readonly [name: string, text: string]>> = {
 };
 
 /** The numbers that our code decides by. */
-export const EPERM = 1;
 export const ENOENT = 2;
 export const EINTR = 4;
 export const EAGAIN = 11;
 export const EEXIST = 17;
 export const ENODEV = 19;
 export const ENOTDIR = 20;
-export const EINVAL = 22;
 export const ENOBUFS = 105;
 
 /** `ENOENT`; a number that is not in the table is shown as such. */

@@ -9,7 +9,9 @@ const LIBRARY = "libc.so.6";
 const SYMBOLS = {
   __errno_location: { args: [], returns: "ptr" },
   access: { args: ["ptr", "i32"], returns: "i32" },
+  clock_gettime: { args: ["i32", "ptr"], returns: "i32" },
   close: { args: ["i32"], returns: "i32" },
+  flock: { args: ["i32", "i32"], returns: "i32" },
   fstatfs: { args: ["i32", "ptr"], returns: "i32" },
   ioctl: { args: ["i32", "u64"], returns: "i32" },
   open: { args: ["ptr", "i32", "u32"], returns: "i32" },
@@ -23,11 +25,28 @@ const SYMBOLS = {
   write: { args: ["i32", "ptr", "u64"], returns: "i32" },
 } as const;
 
+/** What changes folders or watches them: needed by few, so opened apart. */
+const RARE_SYMBOLS = {
+  closedir: { args: ["ptr"], returns: "i32" },
+  fchmod: { args: ["i32", "u32"], returns: "i32" },
+  inotify_add_watch: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  inotify_init1: { args: ["i32"], returns: "i32" },
+  mkdir: { args: ["ptr", "u32"], returns: "i32" },
+  opendir: { args: ["ptr"], returns: "ptr" },
+  readdir: { args: ["ptr"], returns: "ptr" },
+  rename: { args: ["ptr", "ptr"], returns: "i32" },
+  renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
+  unlink: { args: ["ptr"], returns: "i32" },
+} as const;
+
 type Library = ReturnType<typeof dlopen<typeof SYMBOLS>>;
+type RareLibrary = ReturnType<typeof dlopen<typeof RARE_SYMBOLS>>;
 
 export type Libc = Library["symbols"];
+export type RareLibc = RareLibrary["symbols"];
 
 let library: Library | undefined;
+let rareLibrary: RareLibrary | undefined;
 let errnoPointer: ReturnType<Libc["__errno_location"]> = null;
 
 /**
@@ -38,6 +57,14 @@ let errnoPointer: ReturnType<Libc["__errno_location"]> = null;
 export function libc(): Libc {
   library ??= openLibrary();
   return library.symbols;
+}
+
+/** The functions that few processes need; otherwise as {@link libc}. */
+export function rareLibc(): RareLibc {
+  // For the place of errno.
+  libc();
+  rareLibrary ??= dlopen(LIBRARY, RARE_SYMBOLS);
+  return rareLibrary.symbols;
 }
 
 /**

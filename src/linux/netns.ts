@@ -6,7 +6,8 @@ import { EINTR, ENOENT, ENOTDIR, toErrnoText } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { check } from "./kernel-error.ts";
 import { lastErrno, libc, toCString } from "./libc.ts";
-import { AT_EMPTY_PATH, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "./open-flags.ts";
+import { O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "./open-flags.ts";
+import { statFd } from "./stat.ts";
 
 /** @see include/uapi/linux/sched.h */
 const CLONE_NEWNET = 0x40000000;
@@ -16,8 +17,6 @@ const NSFS_MAGIC = 0x6e736673;
 const NS_GET_NSTYPE = 0xb703;
 /** `sizeof(struct statfs)` is 120; its first word is `f_type`. */
 const STATFS_BYTES = 128;
-/** @see include/uapi/linux/stat.h, struct statx */
-const STATX = { bytes: 256, INO: 0x100, inodeOffset: 32, deviceMajorOffset: 136, deviceMinorOffset: 140 } as const;
 
 const OWN = "/proc/thread-self/ns/net";
 
@@ -54,7 +53,7 @@ export function openNetns(path: string): Netns | undefined {
 /** Whether it is the one that this thread is in. */
 export function isOwnNetns(netns: Netns): boolean {
   using own = openOwn();
-  return idOf(netns.fd) === idOf(own);
+  return statFd(netns.fd).id === statFd(own).id;
 }
 
 /**
@@ -95,15 +94,6 @@ function isNetns(fd: Fd): boolean {
   if (libc().fstatfs(fd.number, statfs) < 0) return false;
   const isNsfs = new DataView(statfs.buffer).getUint32(0, true) === NSFS_MAGIC;
   return isNsfs && libc().ioctl(fd.number, NS_GET_NSTYPE) === CLONE_NEWNET;
-}
-
-/** Device and inode: two descriptors with the same show the same namespace. */
-function idOf(fd: Fd): string {
-  const statx = new Uint8Array(STATX.bytes);
-  check(libc().statx(fd.number, toCString(""), AT_EMPTY_PATH, STATX.INO, statx), "look at network namespace", "");
-  const view = new DataView(statx.buffer);
-  const inode = view.getBigUint64(STATX.inodeOffset, true);
-  return `${view.getUint32(STATX.deviceMajorOffset, true)}:${view.getUint32(STATX.deviceMinorOffset, true)}:${inode}`;
 }
 
 function isPromise(value: unknown): boolean {

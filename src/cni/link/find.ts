@@ -19,7 +19,10 @@ export function findLink(socket: RouteSocket, which: { readonly name: string } |
 
 /** The interface with this alias, whatever its name. Reads all interfaces of the namespace. */
 export function findLinkByAlias(socket: RouteSocket, alias: string): Link | undefined {
-  return socket.dump(listLinks()).map(toLink).find((link) => link.alias === alias);
+  return socket
+    .dump(listLinks())
+    .map(toLink)
+    .find((link) => link.alias === alias);
 }
 
 /** Whether they are the two ends of one veth pair. */

@@ -53,13 +53,17 @@ function inspectHostSide(host: RouteSocket, wanted: WantedLink, link: Link | und
     ...(link.alias === wanted.alias ? [] : [`${name}: got alias ${quote(link.alias ?? "")}, want ${quote(wanted.alias)}`]),
     ...(link.isUp ? [] : [`${name}: down`]),
     ...(link.mac === HOST_MAC ? [] : [`${name}: got MAC address ${link.mac}, want ${HOST_MAC}`]),
-    ...wanted.addresses.filter((address) => !hasHostRoute(host, address, link)).map((address) => `${name}: route ${quote(toAddressText(address))} is missing`),
+    ...wanted.addresses
+      .filter((address) => !hasHostRoute(host, address, link))
+      .map((address) => `${name}: route ${quote(toAddressText(address))} is missing`),
   ];
 }
 
 function missingAddresses(pod: RouteSocket, wanted: readonly Address[], link: Link): readonly Address[] {
   const actual = pod.dump(listAddresses(link.index)).map(toLinkAddress);
-  return wanted.filter((address) => !actual.some((one) => one?.index === link.index && !one.isTentative && equalAddresses(one.address, address)));
+  return wanted.filter(
+    (address) => !actual.some((one) => one?.index === link.index && !one.isTentative && equalAddresses(one.address, address)),
+  );
 }
 
 function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Prefix[] {
@@ -78,7 +82,10 @@ function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): re
   const actual = pod.dump(listNeighbours()).map(toNeighbour);
   return familiesOf(wanted)
     .map(nextHopOf)
-    .filter((nextHop) => !actual.some((one) => one?.index === link.index && one.isPermanent && one.mac === HOST_MAC && equalAddresses(one.address, nextHop)));
+    .filter(
+      (nextHop) =>
+        !actual.some((one) => one?.index === link.index && one.isPermanent && one.mac === HOST_MAC && equalAddresses(one.address, nextHop)),
+    );
 }
 
 /** By asking for the way to the address: the node may have thousands of routes. */

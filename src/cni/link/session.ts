@@ -32,7 +32,10 @@ export interface ExistingLink {
 export function openLinkSession(kernel: Kernel, netns: Netns, names: LinkNames): LinkSession {
   const aliasBytes = Buffer.byteLength(names.alias);
   if (aliasBytes > IFALIAS_MAX) {
-    throw new NetplugError("invalidConfig", `name interface ${quote(names.hostName)}: its alias takes ${aliasBytes} bytes, want ${IFALIAS_MAX} or less; use a shorter network name`);
+    throw new NetplugError(
+      "invalidConfig",
+      `name interface ${quote(names.hostName)}: its alias takes ${aliasBytes} bytes, want ${IFALIAS_MAX} or less; use a shorter network name`,
+    );
   }
   const host = kernel.openRouteSocket();
   try {
@@ -56,10 +59,20 @@ export function findExisting({ host, pod, names, netns }: LinkSession): Existing
   if (hostLink === undefined && podLink === undefined) return undefined;
   const isOurs = hostLink !== undefined && podLink !== undefined && isOwnPair(hostLink, podLink, names);
   if (podLink !== undefined && !isOurs) {
-    throw new KernelError({ operation: "create interface", object: names.podName, errno: EEXIST, reason: `it is in network namespace ${quote(netns.path)} already, and not this attachment's` });
+    throw new KernelError({
+      operation: "create interface",
+      object: names.podName,
+      errno: EEXIST,
+      reason: `it is in network namespace ${quote(netns.path)} already, and not this attachment's`,
+    });
   }
   if (hostLink !== undefined && !isOurs && !isReplaceable(hostLink, names)) {
-    throw new KernelError({ operation: "create interface", object: names.hostName, errno: EEXIST, reason: `it is somebody else's: ${describe(hostLink)}; rename or delete it` });
+    throw new KernelError({
+      operation: "create interface",
+      object: names.hostName,
+      errno: EEXIST,
+      reason: `it is somebody else's: ${describe(hostLink)}; rename or delete it`,
+    });
   }
   return { host: hostLink, pod: podLink, isOurs };
 }

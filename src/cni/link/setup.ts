@@ -96,10 +96,18 @@ function withOwner(host: RouteSocket, link: PodLink, error: KernelError): Kernel
     const inTheWay = host
       .dump(listRoutes(address.family))
       .map(toRoute)
-      .find((route) => route?.table === RT_TABLE_MAIN && equalPrefixes(route.destination, destination) && findLink(host, { name: link.hostName })?.index !== route.index);
+      .find(
+        (route) =>
+          route?.table === RT_TABLE_MAIN &&
+          equalPrefixes(route.destination, destination) &&
+          findLink(host, { name: link.hostName })?.index !== route.index,
+      );
     if (inTheWay === undefined) continue;
     const owner = inTheWay.index === undefined ? undefined : findLink(host, { index: inTheWay.index });
-    const reason = owner === undefined ? "another route to it exists; delete it" : `interface ${quote(owner.name)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(address)} there`;
+    const reason =
+      owner === undefined
+        ? "another route to it exists; delete it"
+        : `interface ${quote(owner.name)} has this route; delete that interface, or the route, if nothing uses ${toAddressText(address)} there`;
     return new KernelError({ operation: error.operation, object: error.object, errno: error.errno, reason });
   }
   return error;

@@ -47,7 +47,13 @@ export function addAddress({ index, address, length = WIDTH[address.family], sco
   const words: Words = [toWord(toAf(address.family), length, IFA_F_NODAD, rtScope), index];
   pushAddress(words, IFA_LOCAL, address);
   pushAddress(words, IFA_ADDRESS, address);
-  return { operation: "add address", object: toHostPrefix(address), type: RTM_NEWADDR, flags: NLM_F_CREATE | NLM_F_REPLACE, payload: words };
+  return {
+    operation: "add address",
+    object: toHostPrefix(address),
+    type: RTM_NEWADDR,
+    flags: NLM_F_CREATE | NLM_F_REPLACE,
+    payload: words,
+  };
 }
 
 /** For a dump: every {@link LinkAddress} of an interface. Kernels before 4.20 send those of the others too. */

@@ -99,7 +99,7 @@ export function encodeMessages(messages: readonly Envelope[]): Int32Array {
 export function decodeMessages(datagram: Uint8Array): NetlinkMessage[] {
   const view = viewOf(datagram);
   const messages: NetlinkMessage[] = [];
-  for (let at = 0; at < datagram.length; ) {
+  for (let at = 0; at < datagram.length;) {
     const left = datagram.length - at;
     const length = left < HEADER_BYTES ? left : view.getUint32(at, true);
     if (length < HEADER_BYTES || length > left) {
@@ -128,7 +128,7 @@ export type AttributeVisitor = (type: number, value: Value) => void;
 export function visitAttributes(payload: Uint8Array, from: number, visit: AttributeVisitor): void {
   if (payload.length < from) throw new NetlinkDecodeError(`decode attributes: got ${payload.length} bytes, want ${from} or more`);
   const view = viewOf(payload);
-  for (let at = from; payload.length - at >= ATTRIBUTE_HEADER_BYTES; ) {
+  for (let at = from; payload.length - at >= ATTRIBUTE_HEADER_BYTES;) {
     const length = view.getUint16(at, true);
     if (length < ATTRIBUTE_HEADER_BYTES || length > payload.length - at) {
       throw new NetlinkDecodeError(`decode attribute: got length ${length}, want ${ATTRIBUTE_HEADER_BYTES}..${payload.length - at}`);

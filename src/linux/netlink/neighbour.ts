@@ -5,7 +5,17 @@ import { toHostPrefix } from "../../lib/ip/prefix.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import { toAf } from "./address.ts";
 import { type NetlinkMessage, pushAddress, pushMac, readBytes, readField, readMac, visitAttributes, type Words } from "./codec.ts";
-import { AF_INET, AF_INET6, NDA_DST, NDA_LLADDR, NLM_F_CREATE, NLM_F_REPLACE, NUD_PERMANENT, RTM_GETNEIGH, RTM_NEWNEIGH } from "./constants.ts";
+import {
+  AF_INET,
+  AF_INET6,
+  NDA_DST,
+  NDA_LLADDR,
+  NLM_F_CREATE,
+  NLM_F_REPLACE,
+  NUD_PERMANENT,
+  RTM_GETNEIGH,
+  RTM_NEWNEIGH,
+} from "./constants.ts";
 import type { Ifindex } from "./link.ts";
 import type { NetlinkRequest } from "./request.ts";
 
@@ -23,7 +33,13 @@ export function setPermanentNeighbour(index: Ifindex, address: Address, mac: Mac
   const words: Words = [toAf(address.family), index, NUD_PERMANENT];
   pushAddress(words, NDA_DST, address);
   pushMac(words, NDA_LLADDR, mac);
-  return { operation: "set neighbour", object: toHostPrefix(address), type: RTM_NEWNEIGH, flags: NLM_F_CREATE | NLM_F_REPLACE, payload: words };
+  return {
+    operation: "set neighbour",
+    object: toHostPrefix(address),
+    type: RTM_NEWNEIGH,
+    flags: NLM_F_CREATE | NLM_F_REPLACE,
+    payload: words,
+  };
 }
 
 /** For a dump: every {@link Neighbour} of the namespace. */

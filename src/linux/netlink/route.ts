@@ -3,7 +3,17 @@
 import { type Address, fromAddressBytes, WIDTH } from "../../lib/ip/address.ts";
 import { baseOf, type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { toAf } from "./address.ts";
-import { type NetlinkMessage, pushAddress, pushNumber, readBytes, readField, readNumber, toWord, visitAttributes, type Words } from "./codec.ts";
+import {
+  type NetlinkMessage,
+  pushAddress,
+  pushNumber,
+  readBytes,
+  readField,
+  readNumber,
+  toWord,
+  visitAttributes,
+  type Words,
+} from "./codec.ts";
 import {
   AF_INET,
   AF_INET6,

@@ -6,7 +6,16 @@ import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
 import { Fd } from "../fd.ts";
 import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc } from "../libc.ts";
-import { decodeMessages, encodeMessages, type Envelope, HEADER_BYTES, type NetlinkMessage, readField, readText, visitAttributes } from "./codec.ts";
+import {
+  decodeMessages,
+  encodeMessages,
+  type Envelope,
+  HEADER_BYTES,
+  type NetlinkMessage,
+  readField,
+  readText,
+  visitAttributes,
+} from "./codec.ts";
 import {
   NETLINK_CAP_ACK,
   NETLINK_EXT_ACK,
@@ -129,7 +138,7 @@ export class NetlinkSocket implements RouteSocket {
       own.push({ replies: [], error: undefined });
     }
     this.#send(messages);
-    for (let isAnswered = false; !isAnswered; ) {
+    for (let isAnswered = false; !isAnswered;) {
       for (const message of this.#receive()) {
         const index = message.sequence - first;
         const request = requests[index];

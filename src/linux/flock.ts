@@ -1,0 +1,63 @@
+/** Advisory locks between processes, waited for a bounded time. */
+
+import { NetplugError } from "../lib/errors.ts";
+import type { Clock } from "../lib/ports.ts";
+import { quote } from "../lib/quote.ts";
+import { EAGAIN, EINTR } from "./errno.ts";
+import { openFile } from "./files.ts";
+import { makeFolders, parentOf } from "./folders.ts";
+import { KernelError } from "./kernel-error.ts";
+import { lastErrno, libc } from "./libc.ts";
+import { O_CREAT, O_RDWR } from "./open-flags.ts";
+
+/** @see include/uapi/asm-generic/fcntl.h */
+export const LOCK_EX = 2;
+export const LOCK_NB = 4;
+export const LOCK_UN = 8;
+
+const LOCK_MODE = 0o600;
+/** Milliseconds between tries: at first as short as an ADD's critical part. */
+const FIRST_PAUSE_MS = 1;
+const LONGEST_PAUSE_MS = 8;
+
+export interface LockOptions {
+  /** How long to wait for another holder, in milliseconds. */
+  readonly waitMs: number;
+  readonly clock: Pick<Clock, "monotonic" | "sleep">;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Takes the lock on a file, which is made (with its folders) when it is missing and stays afterwards. The kernel ends the lock with
+ * the process that holds it. A second call in one process waits like any other.
+ *
+ * @returns undefined when somebody else had it all the time; dispose of it to give it back
+ * @throws {KernelError} ioFailure when the file cannot be made or locked
+ */
+export async function takeLock(path: string, { waitMs, clock, signal }: LockOptions): Promise<Disposable | undefined> {
+  const flags = O_RDWR | O_CREAT;
+  const fd = openFile(path, flags, LOCK_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOCK_MODE));
+  if (fd === undefined) throw new NetplugError("ioFailure", `lock ${quote(path)}: its folder vanished`);
+  let isTaken = false;
+  try {
+    const end = clock.monotonic() + waitMs;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      isTaken = tryLock(fd.number, path);
+      if (isTaken) return fd;
+      const leftMs = end - clock.monotonic();
+      if (leftMs <= 0) return undefined;
+      await clock.sleep(Math.min(pauseMs, leftMs), signal);
+    }
+  } finally {
+    if (!isTaken) fd[Symbol.dispose]();
+  }
+}
+
+function tryLock(fd: number, path: string): boolean {
+  for (;;) {
+    if (libc().flock(fd, LOCK_EX | LOCK_NB) === 0) return true;
+    const errno = lastErrno();
+    if (errno === EAGAIN) return false;
+    if (errno !== EINTR) throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
+  }
+}

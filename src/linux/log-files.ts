@@ -1,0 +1,59 @@
+/** What a rotating log needs from the file system. */
+
+import type { AppendFile, LogFiles } from "../lib/log-file.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import { EAGAIN, EEXIST, EINTR } from "./errno.ts";
+import type { Fd } from "./fd.ts";
+import { linuxFiles, openFile } from "./files.ts";
+import { LOCK_EX, LOCK_NB, LOCK_UN } from "./flock.ts";
+import { makeFolders, parentOf } from "./folders.ts";
+import { check, KernelError } from "./kernel-error.ts";
+import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
+import { AT_FDCWD, O_APPEND, O_CREAT, O_WRONLY } from "./open-flags.ts";
+import { statFd, statPath } from "./stat.ts";
+
+const LOG_MODE = 0o644;
+const RENAME_NOREPLACE = 1;
+
+/** The real file system. */
+export const linuxLogFiles: LogFiles = {
+  openAppend(path) {
+    const flags = O_WRONLY | O_APPEND | O_CREAT;
+    const fd = openFile(path, flags, LOG_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOG_MODE));
+    if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder vanished`);
+    return toAppendFile(fd, path);
+  },
+  stat: statPath,
+  renameToNew(from, to) {
+    if (rareLibc().renameat2(AT_FDCWD, toCString(from), AT_FDCWD, toCString(to), RENAME_NOREPLACE) === 0) return true;
+    const errno = lastErrno();
+    if (errno === EEXIST) return false;
+    throw new KernelError({ operation: "rename", object: from, errno, kind: "ioFailure" });
+  },
+  list: linuxFiles.list,
+  remove: linuxFiles.remove,
+  pause: () => Bun.sleepSync(0.5),
+};
+
+function toAppendFile(fd: Fd, path: string): AppendFile {
+  return {
+    id: statFd(fd).id,
+    sizeBytes: () => statFd(fd).sizeBytes,
+    append(bytes) {
+      let written = libc().write(fd.number, bytes, bytes.length);
+      while (written < 0 && lastErrno() === EINTR) written = libc().write(fd.number, bytes, bytes.length);
+      check(written, "write", path, "ioFailure");
+      if (written < bytes.length)
+        throw new NetplugError("ioFailure", `write ${quote(path)}: got ${written} of ${bytes.length} bytes written`);
+    },
+    tryLock() {
+      if (libc().flock(fd.number, LOCK_EX | LOCK_NB) === 0) return true;
+      const errno = lastErrno();
+      if (errno === EAGAIN) return false;
+      throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
+    },
+    unlock: () => void libc().flock(fd.number, LOCK_UN),
+    close: () => fd[Symbol.dispose](),
+  };
+}
