@@ -29,6 +29,7 @@ const ADVICE: Readonly<Record<ErrorName, string>> = {
   policyNotReady: "the agent did not program the pod's policy in time: look at the agent's log on this node",
   delegateFailed: "the delegate's own code and message are in `details`",
   notInitialised: "run `netplugctl init` once for the cluster",
+  attachmentIncomplete: "let the runtime delete and make the sandbox again; the message says what was changed behind its back",
   internal: "report it with the log file",
 };
 
