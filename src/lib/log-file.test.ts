@@ -75,6 +75,10 @@ class MemoryFiles implements LogFiles {
     return this.names.delete(path);
   }
 
+  pause(): void {
+    this.between();
+  }
+
   get rotated(): string[] {
     return rotatedFiles(PATH, this);
   }
@@ -211,10 +215,60 @@ test("a failure is told once, and later lines are tried again", () => {
   };
   write("1000");
   write("1001");
-  expect(failures).toEqual([`write log file "${PATH}": EROFS; logging goes on without it`]);
+  expect(failures).toEqual([`write log file "${PATH}": EROFS; going on as well as possible`]);
   files.between = () => {};
   write("1002");
   expect(files.messages).toEqual(["1002"]);
+});
+
+test("a rotation that fails is told, and the line is kept in the file that is too large", () => {
+  const files = new MemoryFiles();
+  files.renameToNew = () => {
+    throw new Error("EINVAL");
+  };
+  const { write, failures } = writer(files, { maxSizeBytes: LINE_BYTES });
+  for (const msg of numbered(3)) write(msg);
+  expect(files.messages).toEqual(numbered(3));
+  expect(failures).toHaveLength(1);
+  expect([...files.names.values()].map(({ lockedBy }) => lockedBy)).toEqual([undefined]);
+});
+
+test("a line cut by a full disk does not spoil the next one", () => {
+  const files = new MemoryFiles();
+  const { write, failures } = writer(files);
+  write("1000");
+  const open = files.openAppend.bind(files);
+  files.names.delete(PATH);
+  files.openAppend = (path) => {
+    const file = open(path);
+    return {
+      ...file,
+      append(bytes) {
+        file.append(bytes.subarray(0, 20));
+        throw new Error("ENOSPC");
+      },
+    };
+  };
+  write("1001");
+  files.openAppend = open;
+  files.names.set("/elsewhere", files.names.get(PATH) as Inode);
+  files.names.delete(PATH);
+  write("1002");
+  expect(failures).toHaveLength(1);
+  expect(files.messages).toEqual(["1002"]);
+  expect(files.names.get(PATH)?.text).toStartWith("\n{");
+});
+
+test("a holder of the lock that is held up is not waited for without end", () => {
+  const files = new MemoryFiles();
+  let pauses = 0;
+  files.pause = () => void pauses++;
+  const { write } = writer(files, { maxSizeBytes: LINE_BYTES });
+  write("1000");
+  files.openAppend(PATH).tryLock();
+  write("1001");
+  expect(files.messages).toEqual(["1000", "1001"]);
+  expect(pauses).toBeLessThanOrEqual(20);
 });
 
 test("names with and without extension and folder", () => {

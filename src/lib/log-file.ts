@@ -4,6 +4,7 @@ import { messageOf } from "./errors.ts";
 import { toJsonLine } from "./log-format.ts";
 import type { LogSink } from "./log.ts";
 import type { Clock } from "./ports.ts";
+import { quote } from "./quote.ts";
 
 /** Names one file whatever it is called: device and inode. */
 export type FileId = string;
@@ -37,6 +38,8 @@ export interface LogFiles {
   renameToNew(from: string, to: string): boolean;
   list(folder: string): readonly string[] | undefined;
   remove(path: string): boolean;
+  /** Lets this thread rest for a moment, about half a millisecond. */
+  pause(): void;
 }
 
 export interface RotationLimits {
@@ -64,13 +67,20 @@ export interface LogFileSink extends LogSink, Disposable {}
  * Opens nothing until the first line; from then on keeps the file open.
  *
  * Every process appends whole lines with one `write` and without a lock. Before each it looks whether the path still names the
- * file it holds, and opens the new one if not. Who finds the file full tries its lock; the one winner renames it, the others
- * append where they are (so a file may be a few lines above its limit) and find the new file with their next line.
+ * file it holds, and opens the new one if not. Who finds the file full tries its lock; the one winner renames it, the others wait a
+ * moment for that. Should the winner be held up, they append where they are: a file may be some lines above its limit, but nobody hangs.
  */
 export function openLogFile(options: LogFileOptions): LogFileSink {
   const encoder = new TextEncoder();
   let file: AppendFile | undefined;
   let hasFailed = false;
+  /** The disk was full in the middle of a line: the next one must not go on in it. */
+  let isTorn = false;
+
+  const fail = (thrown: unknown): void => {
+    if (!hasFailed) options.onFailure(`write log file ${quote(options.path)}: ${messageOf(thrown)}; going on as well as possible`);
+    hasFailed = true;
+  };
 
   const current = (): AppendFile => {
     if (file !== undefined && options.files.stat(options.path)?.id !== file.id) {
@@ -86,17 +96,29 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
     return file;
   };
 
+  const roomFor = (lineBytes: number): AppendFile => {
+    const target = current();
+    const sizeBytes = target.sizeBytes();
+    if (sizeBytes === 0 || sizeBytes + lineBytes <= options.maxSizeBytes) return target;
+    try {
+      return rotate(target, lineBytes, options) ? current() : target;
+    } catch (thrown) {
+      // A log that is too large is better than none.
+      fail(thrown);
+      return current();
+    }
+  };
+
   return {
     write(record) {
       try {
-        const line = encoder.encode(`${toJsonLine(record)}\n`);
-        let target = current();
-        const size = target.sizeBytes();
-        if (size > 0 && size + line.length > options.maxSizeBytes && rotate(target, line.length, options)) target = current();
+        const line = encoder.encode(`${isTorn ? "\n" : ""}${toJsonLine(record)}\n`);
+        const target = roomFor(line.length);
+        isTorn = true;
         target.append(line);
+        isTorn = false;
       } catch (thrown) {
-        if (!hasFailed) options.onFailure(`write log file "${options.path}": ${messageOf(thrown)}; logging goes on without it`);
-        hasFailed = true;
+        fail(thrown);
       }
     },
     [Symbol.dispose]() {
@@ -106,13 +128,20 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
   };
 }
 
+/** About 10 ms: far more than a rotation takes, little for whoever waits. */
+const MAX_LOCK_TRIES = 20;
+
 /** @returns whether the file that `full` holds is no longer the log */
-function rotate(full: AppendFile, lineLength: number, options: LogFileOptions): boolean {
-  if (!full.tryLock()) return false;
+function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): boolean {
+  for (let tries = 1; !full.tryLock(); tries++) {
+    if (options.files.stat(options.path)?.id !== full.id) return true;
+    if (tries === MAX_LOCK_TRIES) return false;
+    options.files.pause();
+  }
   try {
     // Only who holds the lock of the file at `path` may rename it. Somebody may have done so before we got the lock.
     if (options.files.stat(options.path)?.id !== full.id) return true;
-    if (full.sizeBytes() + lineLength <= options.maxSizeBytes) return false;
+    if (full.sizeBytes() + lineBytes <= options.maxSizeBytes) return false;
     renameAway(options);
   } finally {
     full.unlock();

@@ -13,19 +13,19 @@ const MAX_TEXT_LENGTH = 2000;
  */
 
 /** Parts of the name, in lower case, of a field whose value is a secret. */
-const SECRET_PARTS = [
-  ...["passw", "passphrase", "secret", "token", "credential", "authorization", "bearer", "cookie"],
-  ...["privatekey", "private_key", "private-key", "keydata", "key_data", "key-data"],
-];
+const SECRET_PARTS =
+  "passw passphrase secret token credential authorization bearer cookie privatekey private_key private-key keydata key_data key-data".split(
+    " ",
+  );
 
 /** Names, in lower case, of documents that may hold a secret. */
-const DOCUMENT_NAMES = ["raw", "stdin", "config", "conf", "netconf", "networkconfig", "network_config", "environment", "env"];
+const DOCUMENT_NAMES = "raw stdin config conf netconf networkconfig network_config environment env".split(" ");
 
 /** Without one of these, in lower case, there is no secret in a text and none under a name: a superset of what all others look for. */
-const SUSPICIOUS_PARTS = [
-  ...["://", "eyj", "-----begin", "bearer", "basic", "passw", "passphrase", "token", "secret", "credential", '"cniversion"'],
-  ...["key", "authorization", "cookie", "conf", "raw", "stdin", "env"],
-];
+const SUSPICIOUS_PARTS =
+  ':// eyj -----begin bearer basic passw passphrase token secret credential "cniversion" key authorization cookie conf raw stdin env'.split(
+    " ",
+  );
 
 const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   // A whole network config or kubeconfig pasted into a message.

@@ -28,7 +28,7 @@ const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
 export const TEST_PARTS: readonly TestPart[] = [
   {
     name: "unit",
-    folders: ["src", "tools", "test/bench"],
+    folders: ["src", "tools", "test/bench", "test/log"],
     needsRoot: false,
     tools: [],
     needsBuild: false,

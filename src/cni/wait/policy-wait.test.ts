@@ -55,7 +55,8 @@ function world(options: { hasFolder?: boolean; canWatch?: boolean } = {}) {
       watchDirectory(folder: string, onChange: () => void) {
         events.push("watch");
         expect(folder).toBe(FOLDER);
-        if (!hasFolder || options.canWatch === false) return undefined;
+        if (options.canWatch === false) throw new Error("EMFILE");
+        if (!hasFolder) return undefined;
         watchers.add(onChange);
         return { [Symbol.dispose]: () => void watchers.delete(onChange) };
       },

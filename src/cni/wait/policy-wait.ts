@@ -9,7 +9,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Clock, Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** Calls back after every change inside a folder. @returns undefined when the folder is not there or cannot be watched */
+/** Calls back after every change inside a folder. @returns undefined when the folder is not there @throws Error when it cannot be watched */
 export type PolicyWatch = (folder: string, onChange: () => void) => Disposable | undefined;
 
 export interface PolicyWaitPorts {
@@ -75,7 +75,7 @@ async function lookAndWait(
   ports: PolicyWaitPorts,
 ): Promise<string | undefined> {
   let changed = Promise.withResolvers<"changed">();
-  using _ = ports.watchDirectory(folder, () => changed.resolve("changed"));
+  using _ = tryWatch(folder, () => changed.resolve("changed"), ports);
   const ended = new AbortController();
   const over = ports.clock.sleep(ms, ended.signal).catch(() => {});
   try {
@@ -87,6 +87,16 @@ async function lookAndWait(
     }
   } finally {
     ended.abort();
+  }
+}
+
+/** A machine that is out of watches still has its looks. */
+function tryWatch(folder: string, onChange: () => void, { watchDirectory, log }: PolicyWaitPorts): Disposable | undefined {
+  try {
+    return watchDirectory(folder, onChange);
+  } catch (thrown) {
+    log.debug("cannot watch for policy, look again and again instead", { reason: messageOf(thrown) });
+    return undefined;
   }
 }
 
