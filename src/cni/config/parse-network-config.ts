@@ -1,5 +1,6 @@
 /** Stdin of a call: decoded, named, versioned, then every field. */
 
+import { isName } from "../../lib/characters.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
@@ -18,7 +19,7 @@ import {
   VERBS,
 } from "../protocol/versions.ts";
 import { FieldFault } from "./field.ts";
-import { tableReader } from "./read-table.ts";
+import { TableReader } from "./read-table.ts";
 import { NETWORK_CONFIG } from "./tables.ts";
 import { toNetworkConfig } from "./to-network-config.ts";
 
@@ -51,14 +52,13 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const name = readName(document);
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
-  const reader = tableReader(TOLERANT_VERBS.includes(verb));
+  const reader = new TableReader(TOLERANT_VERBS.includes(verb));
   try {
     const values = reader.read(NETWORK_CONFIG, document);
-    const warnings: string[] = [];
-    const prevResult = readPrevResult(document, cniVersion, verb, warnings);
-    const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, warnings);
+    const prevResult = readPrevResult(document, cniVersion, verb, reader.warnings);
+    const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, reader.warnings);
     requireForVerb(verb, config);
-    return { config, verb, warnings: [...reader.warnings, ...warnings] };
+    return { config, verb, warnings: reader.warnings };
   } catch (thrown) {
     throw thrown instanceof FieldFault ? invalid(thrown.message, thrown) : thrown;
   }
@@ -77,7 +77,7 @@ function decode(text: string): Document {
 }
 
 function readVersion(document: Document): string {
-  const version = own(document, "cniVersion") ?? "";
+  const version = document["cniVersion"] ?? "";
   if (typeof version !== "string") {
     throw new NetplugError("cannotDecode", `read network config: "cniVersion" is ${quoteValue(version)}, want a text`);
   }
@@ -85,10 +85,9 @@ function readVersion(document: Document): string {
 }
 
 function readName(document: Document): string {
-  const name = own(document, "name");
-  if (typeof name === "string" && /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) return name;
-  const found = name === undefined ? "nothing" : quoteValue(name);
-  throw invalid(`read "name": got ${found}, want letters, digits, "_", "." and "-", a letter or digit first`);
+  const name = document["name"];
+  if (typeof name === "string" && isName(name, "_.-")) return name;
+  throw invalid(`read "name": got ${quoteValue(name)}, want letters, digits, "_", "." and "-", a letter or digit first`);
 }
 
 function requireVersion(version: string): CniVersion {
@@ -110,7 +109,7 @@ function requireVerb(command: string, version: CniVersion): Verb {
 
 /** Only ADD and CHECK read it; for the others a broken one is as good as none. */
 function readPrevResult(document: Document, version: CniVersion, verb: Verb, warnings: string[]): CniResult | undefined {
-  const previous = own(document, "prevResult") ?? undefined;
+  const previous = document["prevResult"] ?? undefined;
   if (previous === undefined) return undefined;
   try {
     return parseResult(previous, version);
@@ -130,11 +129,6 @@ function requireForVerb(verb: Verb, config: NetworkConfig): void {
   if (verb === "GC" && config.validAttachments === undefined) {
     throw invalid('read "cni.dev/valid-attachments": got nothing, want the list of attachments to keep');
   }
-}
-
-/** Never what an object inherits, `constructor` for one. */
-function own(document: Document, key: string): unknown {
-  return Object.hasOwn(document, key) ? document[key] : undefined;
 }
 
 function invalid(message: string, cause?: unknown): NetplugError {

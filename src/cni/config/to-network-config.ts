@@ -3,9 +3,8 @@
 import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import type { EtcdOptions, IpamConfig, NetworkConfig } from "../network-config.ts";
-import type { Values } from "./field.ts";
+import { type Label, SKIPPED, type Values } from "./field.ts";
 import type { NETWORK_CONFIG } from "./tables.ts";
-import { SKIPPED } from "./values.ts";
 
 type ConfigValues = Values<typeof NETWORK_CONFIG>;
 
@@ -16,7 +15,7 @@ const DEFAULT_AUTHORITY = "127.0.0.1:2379";
 const DEFAULT_SCHEME = "http";
 
 /**
- * Maps the checked values, and checks what concerns several keys.
+ * Maps the checked values, fills in the defaults, and checks what concerns several keys.
  *
  * @param known what is read before the fields
  * @param warnings gets what has no effect
@@ -27,65 +26,74 @@ export function toNetworkConfig(
   values: ConfigValues,
   warnings: string[],
 ): NetworkConfig {
+  const libDir = values.lib_dir ?? "/var/lib/netplug";
   return {
-    ...known,
+    name: known.name,
+    cniVersion: known.cniVersion,
     nodename: values.nodename,
-    nodenameFile: values.nodename_file ?? `${values.lib_dir}/nodename`,
+    nodenameFile: values.nodename_file ?? `${libDir}/nodename`,
     hostname: values.hostname,
-    libDir: values.lib_dir,
+    libDir,
     datastoreType: values.datastore_type,
     etcd: toEtcdOptions(values, warnings),
-    ipam: toIpam(values.ipam),
+    ipam: toIpam(values.ipam ?? {}),
     log: {
-      level: values.log_level,
+      level: values.log_level ?? "INFO",
       filePath: values.log_file_path,
-      maxSizeBytes: values.log_file_max_size * MIB,
-      maxAgeMs: values.log_file_max_age * DAY_MS,
-      maxCount: values.log_file_max_count,
+      maxSizeBytes: (values.log_file_max_size ?? 100) * MIB,
+      maxAgeMs: (values.log_file_max_age ?? 30) * DAY_MS,
+      maxCount: values.log_file_max_count ?? 10,
     },
-    allowIpForwarding: values.container_settings.allow_ip_forwarding,
-    readinessGates: values.readiness_gates,
+    allowIpForwarding: values.container_settings?.allow_ip_forwarding ?? false,
+    readinessGates: values.readiness_gates ?? [],
     kubernetes: {
-      kubeconfig: values.kubernetes.kubeconfig,
-      apiRoot: toApiRoot(values.kubernetes.k8s_api_root ?? values.policy.k8s_api_root),
-      nodeName: values.kubernetes.node_name,
+      kubeconfig: values.kubernetes?.kubeconfig,
+      apiRoot: toApiRoot(values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root),
+      nodeName: values.kubernetes?.node_name,
     },
-    policyType: values.policy.type,
-    policySetupTimeoutMs: values.policy_setup_timeout_seconds * 1000,
-    policySetupTimeoutAction: values.policy_setup_timeout_action,
-    endpointStatusDir: values.endpoint_status_dir,
+    policyType: values.policy?.type,
+    policySetupTimeoutMs: (values.policy_setup_timeout_seconds ?? 0) * 1000,
+    policySetupTimeoutAction: values.policy_setup_timeout_action ?? "start",
+    endpointStatusDir: values.endpoint_status_dir ?? "/var/run/netplug/endpoint-status",
     featureControl: {
-      ipAddrsNoIpam: values.feature_control.ip_addrs_no_ipam,
-      floatingIPs: values.feature_control.floating_ips,
+      ipAddrsNoIpam: values.feature_control?.ip_addrs_no_ipam ?? false,
+      floatingIPs: values.feature_control?.floating_ips ?? false,
     },
-    numQueues: values.num_queues,
-    mtu: values.mtu,
-    requireMtuFile: values.require_mtu_file,
-    includeDefaultRoutes: values.include_default_routes,
+    numQueues: values.num_queues ?? 1,
+    mtu: values.mtu ?? 0,
+    requireMtuFile: values.require_mtu_file ?? false,
+    includeDefaultRoutes: values.include_default_routes ?? false,
     qps: values.qps,
     burst: values.burst,
-    agentSocket: values.agent_socket,
-    ipamLockFile: values.ipam_lock_file,
-    runtimeConfig: { ips: values.runtimeConfig.ips, mac: values.runtimeConfig.mac },
-    args: { labels: Object.fromEntries(values.args.cni.labels.map(({ key, value }) => [key, value])), ips: values.args.cni.ips },
+    agentSocket: values.agent_socket ?? "/var/run/netplug/agent.sock",
+    ipamLockFile: values.ipam_lock_file ?? "/var/run/netplug/ipam.lock",
+    runtimeConfig: { ips: values.runtimeConfig?.ips ?? [], mac: values.runtimeConfig?.mac },
+    args: { labels: toLabels(values.args?.cni?.labels ?? []), ips: values.args?.cni?.ips ?? [] },
+    prevResult: known.prevResult,
     validAttachments: values["cni.dev/valid-attachments"],
+    raw: known.raw,
   };
 }
 
-function toIpam({ type, assign_ipv4, assign_ipv6, ipv4_pools, ipv6_pools, routes }: ConfigValues["ipam"]): IpamConfig {
+function toLabels(labels: readonly Label[]): Readonly<Record<string, string>> {
+  const record: Record<string, string> = {};
+  for (const { key, value } of labels) record[key] = value;
+  return record;
+}
+
+function toIpam(ipam: NonNullable<ConfigValues["ipam"]>): IpamConfig {
+  const { type, assign_ipv4 = "true", assign_ipv6 = "false", ipv4_pools = [], ipv6_pools = [], routes } = ipam;
   const families: Family[] = [];
   if (assign_ipv4 === "true") families.push(4);
   if (assign_ipv6 === "true") families.push(6);
-  return {
-    type,
-    families,
-    pools: { ...(ipv4_pools.length > 0 && { 4: ipv4_pools }), ...(ipv6_pools.length > 0 && { 6: ipv6_pools }) },
-    routes: routes?.filter((route) => route !== SKIPPED),
-  };
+  const pools: { 4?: readonly string[]; 6?: readonly string[] } = {};
+  if (ipv4_pools.length > 0) pools[4] = ipv4_pools;
+  if (ipv6_pools.length > 0) pools[6] = ipv6_pools;
+  return { type, families, pools, routes: routes?.filter((route) => route !== SKIPPED) };
 }
 
 function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
-  const { etcd_endpoints, etcd_discovery_srv, etcd_key_file, etcd_cert_file } = values;
+  const { etcd_endpoints = [], etcd_discovery_srv, etcd_key_file, etcd_cert_file } = values;
   if (etcd_endpoints.length > 0 && etcd_discovery_srv !== undefined) {
     throw new NetplugError("invalidConfig", 'read "etcd_discovery_srv": got it beside "etcd_endpoints", want one of them');
   }
@@ -106,7 +114,7 @@ function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
 
 /** The deprecated pair counts only where nothing else says where etcd is. */
 function toEndpoints(
-  { etcd_endpoints, etcd_discovery_srv, etcd_authority, etcd_scheme }: ConfigValues,
+  { etcd_endpoints = [], etcd_discovery_srv, etcd_authority, etcd_scheme }: ConfigValues,
   warnings: string[],
 ): readonly string[] {
   if (etcd_authority === undefined && etcd_scheme === undefined) return etcd_endpoints;

@@ -1,26 +1,14 @@
 /** Values of the network config that are more than a text or a number. */
 
+import { isName } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
 import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
-import { FieldFault, type ReadContext } from "./field.ts";
-
-/** `SKIPPED` stands for a route entry without `dst`, which has no meaning and is no fault. */
-export const SKIPPED = null;
-
-export interface Label {
-  readonly key: string;
-  readonly value: string;
-}
-
-/** One attachment that GC must keep. */
-export interface ValidAttachment {
-  readonly containerID: string;
-  readonly ifName: string;
-}
+import { FieldFault, type Label, SKIPPED, type ValidAttachment } from "./field.ts";
+import type { ReadContext } from "./read-value.ts";
 
 /** An address; a prefix length behind it is dropped, as the CNI conventions allow one. */
 export function parseAddressOrCidr(text: string): Address | undefined {
@@ -33,24 +21,52 @@ export function parseHttpUrl(text: string): string | undefined {
   return URL.canParse(text) ? text : undefined;
 }
 
-/** Scheme and authority only: no user, path, query. What `URL` makes of it is checked where it is opened. */
-const ETCD_ENDPOINT = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\/?$/i;
+/** A name under which SRV records are looked up; underscores are common there. */
+export function isDomainName(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*\.?$/i.test(text);
+}
 
 /** `etcd_endpoints`: URLs joined by commas; spaces around them and empty pieces do not count. */
 export function parseEtcdEndpoints(text: string): readonly string[] | undefined {
-  const endpoints = text
-    .split(",")
-    .map((piece) => piece.trim())
-    .filter((piece) => piece !== "");
-  return endpoints.length > 0 && endpoints.every((endpoint) => ETCD_ENDPOINT.test(endpoint)) ? endpoints : undefined;
+  const endpoints: string[] = [];
+  for (const piece of text.split(",")) {
+    const endpoint = piece.trim();
+    if (endpoint === "") continue;
+    if (!isEtcdEndpoint(endpoint)) return undefined;
+    endpoints.push(endpoint);
+  }
+  return endpoints.length === 0 ? undefined : endpoints;
 }
 
 /** `etcd_authority`: what follows the scheme in a URL. */
 export function parseEtcdAuthority(text: string): string | undefined {
-  return !text.endsWith("/") && ETCD_ENDPOINT.test(`http://${text}`) ? text : undefined;
+  return isAuthority(text) ? text : undefined;
 }
 
-const ROUTE_KEYS = ["dst", "gw", "mtu", "advmss", "priority", "table", "scope"];
+/** Scheme, authority and at most one slash. What `URL` makes of it is checked where it is opened. */
+function isEtcdEndpoint(text: string): boolean {
+  const at = text.indexOf("://") + 3;
+  const scheme = text.slice(0, at).toLowerCase();
+  if (scheme !== "http://" && scheme !== "https://") return false;
+  return isAuthority(text.slice(at, text.endsWith("/") ? -1 : undefined));
+}
+
+/** Host name or address, IPv6 in brackets, and a port or none; no user. */
+function isAuthority(text: string): boolean {
+  const colon = text.indexOf(":", text.indexOf("]") + 1);
+  const host = colon < 0 ? text : text.slice(0, colon);
+  if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
+  if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
+  return isName(host, "._-");
+}
+
+/** 1 … 65535, in decimal without sign or leading zero. */
+function isPort(text: string): boolean {
+  const port = Number(text);
+  return String(port) === text && port >= 1 && port <= 65_535 && Number.isInteger(port);
+}
+
+const ROUTE_KEYS = { dst: true, gw: true, mtu: true, advmss: true, priority: true, table: true, scope: true } as const;
 
 /** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. */
 export function readRoute(entry: unknown, place: string, context: ReadContext): Prefix | typeof SKIPPED | undefined {
@@ -63,19 +79,18 @@ export function readRoute(entry: unknown, place: string, context: ReadContext): 
   return blockOf(cidr.address, cidr.length);
 }
 
+const LABEL_KEYS = { key: true, value: true } as const;
+
 /** Label that names the namespace of a workload without Kubernetes. */
 const NAMESPACE_LABEL = "netplug.io/namespace";
-
-const LABEL_NAME = /^[a-z0-9A-Z]([a-z0-9A-Z._-]{0,61}[a-z0-9A-Z])?$/;
-const LABEL_PREFIX = /^(?!.{254})[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 /** An entry of `args.cni.labels`: what Kubernetes accepts as a label too, so that selectors can name it. */
 export function readLabel(entry: unknown, place: string, context: ReadContext): Label | undefined {
   if (!isJsonObject(entry)) return undefined;
-  context.checkSpelling(entry, ["key", "value"], place);
+  context.checkSpelling(entry, LABEL_KEYS, place);
   const { key, value } = entry;
   if (typeof key !== "string" || !isLabelKey(key)) throw new FieldFault(`${place}.key`, key, "a label key: [prefix/]name");
-  if (typeof value !== "string" || !(value === "" || LABEL_NAME.test(value))) {
+  if (typeof value !== "string" || !(value === "" || isLabelName(value))) {
     throw new FieldFault(
       `${place}.value`,
       value,
@@ -87,9 +102,15 @@ export function readLabel(entry: unknown, place: string, context: ReadContext): 
   return { key, value };
 }
 
+function isLabelName(text: string): boolean {
+  return /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/i.test(text);
+}
+
 function isLabelKey(text: string): boolean {
   const slash = text.indexOf("/");
-  return LABEL_NAME.test(text.slice(slash + 1)) && (slash < 0 || LABEL_PREFIX.test(text.slice(0, slash)));
+  if (!isLabelName(text.slice(slash + 1))) return false;
+  const prefix = text.slice(0, Math.max(0, slash));
+  return slash < 0 || (prefix.length <= 253 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(prefix));
 }
 
 /** An entry of `cni.dev/valid-attachments`. One that could be no attachment is a fault: nothing must be removed by mistake. */

@@ -18,6 +18,11 @@ test.each(["", ";", "IgnoreUnknown=1;", ";;FOO=bar;;", "K8S_POD_NAME=;K8S_POD_NA
   (text) => expect(parseCniArgs(text)).toEqual({ pod: undefined, infraContainerID: undefined, ip: undefined }),
 );
 
+test("a pod's name is limited as a whole, its labels are not", () => {
+  const name = `${"a".repeat(200)}.${"b".repeat(52)}`;
+  expect(parseCniArgs(`K8S_POD_NAME=${name};K8S_POD_NAMESPACE=a`).pod?.name).toBe(name);
+});
+
 test("reads an address of either family", () => {
   expect(parseCniArgs("IP=10.65.0.7;").ip).toEqual(parseAddress("10.65.0.7"));
   expect(parseCniArgs("IP=fd00:65::7").ip).toEqual(parseAddress("fd00:65::7"));

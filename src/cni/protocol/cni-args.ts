@@ -1,6 +1,7 @@
 /** `CNI_ARGS`: what the runtime says of the container, as `KEY=value;KEY=value`. */
 
 import type { PodIdentity } from "../../endpoint/names.ts";
+import { isDnsLabel, isName } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
@@ -15,15 +16,13 @@ export interface CniArgs {
   readonly ip: Address | undefined;
 }
 
-type Check = (value: string) => string | undefined;
-
-/** What is wanted instead of a value that is not allowed; undefined when it is. */
-const KNOWN: Readonly<Record<string, Check>> = {
-  K8S_POD_NAME: findPodNameFault,
-  K8S_POD_NAMESPACE: findNamespaceFault,
-  K8S_POD_UID: findIdFault,
-  K8S_POD_INFRA_CONTAINER_ID: findIdFault,
-  IP: (value) => (tryParseAddress(value) === undefined ? "an IPv4 or IPv6 address without prefix length" : undefined),
+/** The keys that we know. */
+type Values = {
+  K8S_POD_NAME?: string;
+  K8S_POD_NAMESPACE?: string;
+  K8S_POD_UID?: string;
+  K8S_POD_INFRA_CONTAINER_ID?: string;
+  IP?: string;
 };
 
 /**
@@ -32,39 +31,55 @@ const KNOWN: Readonly<Record<string, Check>> = {
  * @throws NetplugError malformedRequest
  */
 export function parseCniArgs(text: string): CniArgs {
-  const values = new Map<string, string>();
+  const values: Values = {};
   for (const piece of text.split(";")) {
     if (piece === "") continue;
-    const [key = "", value, ...rest] = piece.split("=");
-    if (value === undefined || rest.length > 0) {
-      throw malformed(`got ${quote(piece)}, want key=value with exactly one "="`);
-    }
-    if (value !== "" && Object.hasOwn(KNOWN, key)) take(values, key, value);
+    const at = piece.indexOf("=");
+    if (at < 0 || piece.includes("=", at + 1)) throw malformed(`got ${quote(piece)}, want key=value with exactly one "="`);
+    const key = piece.slice(0, at);
+    const value = piece.slice(at + 1);
+    if (value !== "" && isKnown(key)) take(values, key, value);
   }
   return toCniArgs(values);
 }
 
-function take(values: Map<string, string>, key: string, value: string): void {
-  const wanted = KNOWN[key]?.(value);
-  if (wanted !== undefined) throw malformed(`${key} is ${quote(value)}, want ${wanted}`);
-  const earlier = values.get(key);
-  if (earlier !== undefined && earlier !== value) throw malformed(`${key} is ${quote(earlier)} and ${quote(value)}, want one of them`);
-  values.set(key, value);
+function isKnown(key: string): key is keyof Values {
+  return (
+    key === "K8S_POD_NAME" || key === "K8S_POD_NAMESPACE" || key === "K8S_POD_UID" || key === "K8S_POD_INFRA_CONTAINER_ID" || key === "IP"
+  );
 }
 
-function toCniArgs(values: ReadonlyMap<string, string>): CniArgs {
-  const name = values.get("K8S_POD_NAME");
-  const namespace = values.get("K8S_POD_NAMESPACE");
+/** What is wanted instead of a value that is not allowed; undefined when it is. */
+function findFault(key: keyof Values, value: string): string | undefined {
+  if (key === "K8S_POD_NAME") return findPodNameFault(value);
+  if (key === "K8S_POD_NAMESPACE") return findNamespaceFault(value);
+  if (key === "IP") return tryParseAddress(value) === undefined ? "an IPv4 or IPv6 address without prefix length" : undefined;
+  return findIdFault(value);
+}
+
+function take(values: Values, key: keyof Values, value: string): void {
+  const wanted = findFault(key, value);
+  if (wanted !== undefined) throw malformed(`${key} is ${quote(value)}, want ${wanted}`);
+  const earlier = values[key];
+  if (earlier !== undefined && earlier !== value) throw malformed(`${key} is ${quote(earlier)} and ${quote(value)}, want one of them`);
+  values[key] = value;
+}
+
+function toCniArgs({
+  K8S_POD_NAME: name,
+  K8S_POD_NAMESPACE: namespace,
+  K8S_POD_UID: uid,
+  K8S_POD_INFRA_CONTAINER_ID,
+  IP,
+}: Values): CniArgs {
   if ((name === undefined) !== (namespace === undefined)) {
     const [given, missing] = name === undefined ? ["K8S_POD_NAMESPACE", "K8S_POD_NAME"] : ["K8S_POD_NAME", "K8S_POD_NAMESPACE"];
     throw malformed(`got ${given} without ${missing}, want both or none`);
   }
-  const uid = values.get("K8S_POD_UID");
-  const ip = values.get("IP");
   return {
     pod: name === undefined || namespace === undefined ? undefined : { namespace, name, ...(uid !== undefined && { uid }) },
-    infraContainerID: values.get("K8S_POD_INFRA_CONTAINER_ID"),
-    ip: ip === undefined ? undefined : tryParseAddress(ip),
+    infraContainerID: K8S_POD_INFRA_CONTAINER_ID,
+    ip: IP === undefined ? undefined : tryParseAddress(IP),
   };
 }
 
@@ -72,21 +87,25 @@ function malformed(what: string): NetplugError {
   return new NetplugError("malformedRequest", `read CNI_ARGS: ${what}`);
 }
 
-const DNS_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?";
-const DNS_NAME = new RegExp(`^${DNS_LABEL}(?:\\.${DNS_LABEL})*$`);
-const ONE_DNS_LABEL = new RegExp(`^${DNS_LABEL}$`);
+const MAX_NAME_LENGTH = 253;
 
 /** A Kubernetes pod is named by an RFC 1123 subdomain. */
 function findPodNameFault(text: string): string | undefined {
-  return text.length <= 253 && DNS_NAME.test(text) ? undefined : "a DNS name in lower case of at most 253 characters";
+  return isDnsName(text) ? undefined : `a DNS name in lower case of at most ${MAX_NAME_LENGTH} characters`;
+}
+
+function isDnsName(text: string): boolean {
+  if (text.length > MAX_NAME_LENGTH) return false;
+  for (const label of text.split(".")) if (!isDnsLabel(label, MAX_NAME_LENGTH)) return false;
+  return true;
 }
 
 /** A Kubernetes namespace is named by an RFC 1123 label. */
 export function findNamespaceFault(text: string): string | undefined {
-  return text.length <= 63 && ONE_DNS_LABEL.test(text) ? undefined : "a DNS label in lower case of at most 63 characters";
+  return isDnsLabel(text) ? undefined : "a DNS label in lower case of at most 63 characters";
 }
 
 /** An opaque identifier that becomes part of records and messages. */
 function findIdFault(text: string): string | undefined {
-  return /^[a-zA-Z0-9][a-zA-Z0-9_.:-]{0,252}$/.test(text) ? undefined : 'at most 253 letters, digits, "_", ".", ":" and "-"';
+  return text.length <= MAX_NAME_LENGTH && isName(text, "_.:-") ? undefined : 'at most 253 letters, digits, "_", ".", ":" and "-"';
 }

@@ -1,5 +1,6 @@
 /** The environment that a runtime calls with. */
 
+import { hasControlCharacter, isName, utf8Length } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 
@@ -26,12 +27,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
  *
  * @see CNI SPEC 1.1.0, section "CNI operations"
  */
-const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+const REQUIRED = {
   ADD: ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
   DEL: ["CNI_CONTAINERID", "CNI_IFNAME"],
   CHECK: ["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME"],
   GC: ["CNI_PATH"],
-};
+} as const;
 
 /**
  * Reads the variables of CNI. One that is set and invalid is told first, then all that are missing, together.
@@ -39,20 +40,32 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
  * @throws NetplugError badEnvironment
  */
 export function readEnvironment(env: Environment): CniEnvironment {
-  const text = (name: string): string => env[name] ?? "";
-  const command = text("CNI_COMMAND");
-  const containerID = text("CNI_CONTAINERID");
-  const ifName = text("CNI_IFNAME");
-  const netns = text("CNI_NETNS");
+  const command = env["CNI_COMMAND"] ?? "";
+  const containerID = env["CNI_CONTAINERID"] ?? "";
+  const ifName = env["CNI_IFNAME"] ?? "";
+  const netns = env["CNI_NETNS"] ?? "";
   refuse("CNI_CONTAINERID", containerID, findContainerIdFault);
   refuse("CNI_NETNS", netns, findNetnsFault);
   refuse("CNI_IFNAME", ifName, findIfNameFault);
-  const required = Object.hasOwn(REQUIRED, command) ? (REQUIRED[command] ?? []) : [];
-  const missing = ["CNI_COMMAND", ...required].filter((name) => text(name) === "");
-  if (missing.length > 0) {
-    throw new NetplugError("badEnvironment", `read environment: missing ${missing.join(", ")}`);
+  const missing = findMissing(env, command);
+  if (missing.length > 0) throw new NetplugError("badEnvironment", `read environment: missing ${missing.join(", ")}`);
+  return {
+    command,
+    containerID,
+    netns: netns === "" ? undefined : netns,
+    ifName,
+    args: env["CNI_ARGS"] ?? "",
+    path: env["CNI_PATH"] ?? "",
+  };
+}
+
+function findMissing(env: Environment, command: string): readonly string[] {
+  if (command === "") return ["CNI_COMMAND"];
+  const missing: string[] = [];
+  if (command === "ADD" || command === "DEL" || command === "CHECK" || command === "GC") {
+    for (const name of REQUIRED[command]) if ((env[name] ?? "") === "") missing.push(name);
   }
-  return { command, containerID, netns: netns === "" ? undefined : netns, ifName, args: text("CNI_ARGS"), path: text("CNI_PATH") };
+  return missing;
 }
 
 function refuse(variable: string, value: string, findFault: (value: string) => string | undefined): void {
@@ -62,7 +75,7 @@ function refuse(variable: string, value: string, findFault: (value: string) => s
 
 /** What is wanted instead of a text that is no container ID; undefined when it is one. */
 export function findContainerIdFault(text: string): string | undefined {
-  return /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(text) ? undefined : 'letters, digits, "_", "." and "-", a letter or digit first';
+  return isName(text, "_.-") ? undefined : 'letters, digits, "_", "." and "-", a letter or digit first';
 }
 
 /** Bytes of an interface's name, without the kernel's final zero (IFNAMSIZ is 16). */
@@ -74,11 +87,12 @@ const MAX_IFNAME_BYTES = 15;
  */
 export function findIfNameFault(text: string): string | undefined {
   if (text === "." || text === "..") return "the name of an interface";
-  if (/[\s/:%\p{Cc}]/u.test(text)) return 'no white space, control character, "/", ":" or "%"';
-  if (text === "" || new TextEncoder().encode(text).length > MAX_IFNAME_BYTES) return `1..${MAX_IFNAME_BYTES} bytes`;
-  return undefined;
+  if (text === "" || utf8Length(text) > MAX_IFNAME_BYTES) return `1..${MAX_IFNAME_BYTES} bytes`;
+  // Names of the usual kind need no closer look.
+  if (isName(text, "_.-") || !/[\s/:%\p{Cc}]/u.test(text)) return undefined;
+  return 'no white space, control character, "/", ":" or "%"';
 }
 
 function findNetnsFault(text: string): string | undefined {
-  return /^\/[^\p{Cc}]*$/u.test(text) ? undefined : "an absolute path";
+  return text.startsWith("/") && !hasControlCharacter(text) ? undefined : "an absolute path";
 }

@@ -20,16 +20,27 @@ export function toResultDocument(result: CniResult, version: CniVersion): Docume
 }
 
 function toLists({ interfaces, ips, routes, dns }: CniResult, version: CniVersion): Document {
-  const hasNewFields = isAtLeast(version, "1.1.0");
   const hasIpVersion = !isAtLeast(version, "1.0.0");
-  const hasDns = hasIpVersion || (dns !== undefined && Object.keys(dns).length > 0);
-  return {
-    cniVersion: version,
-    ...(interfaces.length > 0 && { interfaces: interfaces.map((entry) => (hasNewFields ? entry : without(entry, NEW_INTERFACE_FIELDS))) }),
-    ips: ips.map((ip) => (hasIpVersion ? { version: familyOf(ip.address), ...ip } : ip)),
-    ...(routes.length > 0 && { routes: routes.map((entry) => (hasNewFields ? entry : without(entry, NEW_ROUTE_FIELDS))) }),
-    ...(hasDns && { dns: dns ?? {} }),
-  };
+  const document: Record<string, unknown> = { cniVersion: version };
+  if (interfaces.length > 0) document["interfaces"] = toEntries(interfaces, version, NEW_INTERFACE_FIELDS);
+  document["ips"] = hasIpVersion ? withIpVersion(ips) : ips;
+  if (routes.length > 0) document["routes"] = toEntries(routes, version, NEW_ROUTE_FIELDS);
+  if (hasIpVersion || (dns !== undefined && Object.keys(dns).length > 0)) document["dns"] = dns ?? {};
+  return document;
+}
+
+/** Entries without the fields that came with 1.1.0, where the version is older. */
+function toEntries(entries: readonly Document[], version: CniVersion, newFields: readonly string[]): readonly Document[] {
+  if (isAtLeast(version, "1.1.0")) return entries;
+  const older: Document[] = [];
+  for (const entry of entries) older.push(without(entry, newFields));
+  return older;
+}
+
+function withIpVersion(ips: readonly ResultIp[]): readonly Document[] {
+  const entries: Document[] = [];
+  for (const ip of ips) entries.push({ version: familyOf(ip.address), ...ip });
+  return entries;
 }
 
 function toFamilies({ ips, routes, dns }: CniResult, version: CniVersion): Document {
@@ -59,5 +70,7 @@ function familyOf(cidr: string): "4" | "6" {
 }
 
 function without(entry: Document, fields: readonly string[]): Document {
-  return Object.fromEntries(Object.entries(entry).filter(([field]) => !fields.includes(field)));
+  const kept: Record<string, unknown> = {};
+  for (const field of Object.keys(entry)) if (!fields.includes(field)) kept[field] = entry[field];
+  return kept;
 }

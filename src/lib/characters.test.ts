@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../test/support/seed.ts";
+import { hasControlCharacter, isDnsLabel, isName, utf8Length } from "./characters.ts";
+
+const seed = testSeed();
+
+const nearAscii = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(..."azAZ09._-:/@[`{ \u007f\u0080\u009f\u00a0\n"),
+    fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+  ),
+  maxLength: 8,
+});
+
+describe("agree with the regular expressions that they stand for", () => {
+  test("single characters, all of them", () => {
+    for (let code = 0; code <= 0xffff; code++) {
+      const char = String.fromCharCode(code);
+      if (isName(char, "") !== /[a-zA-Z0-9]/.test(char)) throw new Error(`letter or digit ${code}`);
+      if (isDnsLabel(char) !== /[a-z0-9]/.test(char)) throw new Error(`letter or digit of a label ${code}`);
+      if (hasControlCharacter(char) !== /\p{Cc}/u.test(char)) throw new Error(`control character ${code}`);
+    }
+  });
+
+  test("names and labels", () => {
+    fc.assert(
+      fc.property(nearAscii, (text) => {
+        expect(isName(text, "_.-")).toBe(/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(text) && !text.endsWith("\n"));
+        expect(isDnsLabel(text)).toBe(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text));
+        expect(hasControlCharacter(text)).toBe(/\p{Cc}/u.test(text));
+      }),
+      { seed, numRuns: 5_000 },
+    );
+  });
+
+  test("utf8Length() agrees with the encoder", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (text) => expect(utf8Length(text)).toBe(new TextEncoder().encode(text).length)),
+      { seed },
+    );
+  });
+});
+
+test("a DNS label has at most 63 characters", () => {
+  expect(isDnsLabel("a".repeat(63))).toBe(true);
+  expect(isDnsLabel("a".repeat(64))).toBe(false);
+});
