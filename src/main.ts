@@ -14,7 +14,8 @@ Names of this executable:
 
 Options: --help, --version`;
 
-process.exitCode = await run(baseName(process.argv0), process.argv.slice(2));
+// Nothing may outlive the answer: a kept connection would hold the process for a while.
+process.exit(await run(baseName(process.argv0), process.argv.slice(2)));
 
 async function run(name: string, args: readonly string[]): Promise<number> {
   switch (name) {
