@@ -1,35 +1,19 @@
 /** For tests: what a call to a delegate needs, with real processes and files. */
 
-import { existsSync, statSync } from "node:fs";
 import type { DelegateCall, DelegatePorts } from "../../src/cni/delegate/mod.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import type { LogRecord } from "../../src/lib/log.ts";
-import type { ProcessRequest, Processes } from "../../src/lib/ports.ts";
-
-/** Runs children for real; the product's own adapter has its own tests. */
-const processes: Processes = {
-  async run({ command, env, stdin = "", timeoutMs }: ProcessRequest) {
-    const child = Bun.spawn([command], { env, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" });
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
-    const [stdout, stderr, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    clearTimeout(timer);
-    if (child.signalCode === "SIGKILL") throw new NetplugError("tryAgainLater", `run "${command}": not done within ${timeoutMs} ms`);
-    return { status, stdout, stderr };
-  },
-};
-
-function isExecutableFile(path: string): boolean {
-  return existsSync(path) && statSync(path).isFile() && (statSync(path).mode & 0o111) !== 0;
-}
+import { linuxFiles } from "../../src/linux/files.ts";
+import { linuxProcesses } from "../../src/linux/processes.ts";
 
 /** Real ports, with a log that is kept. */
 export function delegatePorts(overrides: Partial<DelegatePorts> = {}): DelegatePorts & { readonly records: LogRecord[] } {
   const records: LogRecord[] = [];
   const log = createLog({ clock: systemClock, level: "DEBUG", sinks: [{ write: (record) => records.push(record) }] });
-  return { processes, files: { isExecutableFile }, clock: systemClock, log, records, ...overrides };
+  return { processes: linuxProcesses, files: linuxFiles, clock: systemClock, log, records, ...overrides };
 }
 
 export interface CallOptions {

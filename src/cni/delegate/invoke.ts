@@ -127,7 +127,7 @@ function tryParseJson(text: string): unknown {
 
 function toStartFailure(what: string, thrown: unknown): unknown {
   if (thrown instanceof NetplugError && thrown.kind !== "ioFailure") return thrown;
-  return new NetplugError("delegateFailed", `${what}: it cannot be run: ${messageOf(thrown)}`, { cause: thrown });
+  return new NetplugError("delegateFailed", `${what}: it cannot be run`, { cause: thrown });
 }
 
 function isTextFileBusy(thrown: unknown): boolean {

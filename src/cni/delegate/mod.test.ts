@@ -6,6 +6,7 @@ import { delegateCall, failureOf, delegatePorts as ports } from "../../../test/s
 import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Clock, Processes } from "../../lib/ports.ts";
+import { toErrorOutput } from "../protocol/error-output.ts";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "./mod.ts";
 import type { DelegateCall } from "./mod.ts";
 
@@ -112,6 +113,15 @@ describe("a delegate that fails an ADD gets a DEL", () => {
   });
 });
 
+test("an executable that the kernel cannot run is code 111, with the reason", async () => {
+  writeFileSync(join(folder, "noise"), "neither script nor program", { mode: 0o755 });
+  const failure = await failureOf(delegateDel(call("noise"), ports()));
+  expect(failure.code).toBe(111);
+  expect(failure.message).toBe('DEL by delegate "noise": it cannot be run');
+  // What is printed shows the causes as details.
+  expect(toErrorOutput(failure).details).toContain("ENOEXEC");
+});
+
 test("code 11 of a delegate says that the same call may succeed later", async () => {
   const { type } = script("later", `echo '{"code":11,"msg":"busy"}'; exit 1`);
   expect(await failureOf(delegateDel(call(type), ports()))).toMatchObject({ code: 111, retriable: true });
@@ -216,7 +226,7 @@ describe("an executable that is being written", () => {
     const clock = sleepless();
     const attachment = { ...call("any"), deadline: startDeadline(clock, 60_000) };
     const used = ports({ clock, processes: { run: () => Promise.reject(busy) }, files: { isExecutableFile: () => true } });
-    expect(await failureOf(delegateDel(attachment, used))).toMatchObject({ code: 111, message: expect.stringContaining("text file busy") });
+    expect(await failureOf(delegateDel(attachment, used))).toMatchObject({ code: 111, cause: busy });
     expect(clock.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(5000);
   });
 
