@@ -3,69 +3,65 @@
 /** Place and expectation, e.g. `line 3, column 14: want "," or "}"`. Only for text that `JSON.parse` refused. */
 export function describeJsonFault(text: string): string {
   if (text.trim() === "") return "got nothing, want JSON";
-  const scanner = new Scanner(text);
-  const wanted = scanner.value() ?? (scanner.isAtEnd() ? "JSON" : "nothing more");
-  const before = text.slice(0, scanner.at);
+  const scanner = scan(text);
+  const wanted = scanner.takeValue() ?? (scanner.isAtEnd() ? "JSON" : "nothing more");
+  const before = text.slice(0, scanner.offset());
   const line = before.split("\n").length;
-  return `line ${line}, column ${scanner.at - before.lastIndexOf("\n")}: want ${wanted}`;
+  return `line ${line}, column ${scanner.offset() - before.lastIndexOf("\n")}: want ${wanted}`;
 }
 
-const SPACE = /[ \t\n\r]*/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
-const NUMBER_OR_WORD = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z.])|(?:true|false|null)(?![0-9A-Za-z])/y;
+interface Scanner {
+  /** Takes one value and gives undefined, or stops at the fault and says what was wanted there. */
+  takeValue(): string | undefined;
+  isAtEnd(): boolean;
+  offset(): number;
+}
 
-/** Each method takes one part and gives undefined, or stops at the fault and says what was wanted there. */
-class Scanner {
-  at = 0;
-  readonly #text: string;
+/** A function, not a class with patterns beside it: only a failing call pays for them. */
+function scan(text: string): Scanner {
+  const space = /[ \t\n\r]*/y;
+  const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+  const numberOrWord = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z.])|(?:true|false|null)(?![0-9A-Za-z])/y;
+  let at = 0;
 
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  isAtEnd(): boolean {
-    this.#take(SPACE);
-    return this.at === this.#text.length;
-  }
-
-  value(): string | undefined {
-    this.#take(SPACE);
-    const first = this.#text[this.at];
-    if (first === "{") return this.#list("}", () => this.#member());
-    if (first === "[") return this.#list("]", () => this.value());
-    if (first === '"') return this.#take(STRING) ? undefined : "a text that ends and has no raw control character";
-    return this.#take(NUMBER_OR_WORD) ? undefined : "a value";
-  }
-
-  #member(): string | undefined {
-    this.#take(SPACE);
-    if (!this.#take(STRING)) return "a key in double quotes";
-    return this.#takeChar(":") ? this.value() : '":"';
-  }
-
-  #list(end: string, entry: () => string | undefined): string | undefined {
-    this.at++;
-    if (this.#takeChar(end)) return undefined;
+  const take = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    at += found?.[0].length ?? 0;
+    return found !== null;
+  };
+  const takeChar = (char: string): boolean => {
+    take(space);
+    if (text[at] !== char) return false;
+    at++;
+    return true;
+  };
+  const takeValue = (): string | undefined => {
+    if (takeChar("{")) return takeList("}", takeMember);
+    if (takeChar("[")) return takeList("]", takeValue);
+    if (text[at] === '"') return take(string) ? undefined : "a text that ends and has no raw control character";
+    return take(numberOrWord) ? undefined : "a value";
+  };
+  const takeMember = (): string | undefined => {
+    take(space);
+    if (!take(string)) return "a key in double quotes";
+    return takeChar(":") ? takeValue() : '":"';
+  };
+  const takeList = (end: string, takeEntry: () => string | undefined): string | undefined => {
+    if (takeChar(end)) return undefined;
     for (;;) {
-      const wanted = entry();
+      const wanted = takeEntry();
       if (wanted !== undefined) return wanted;
-      if (this.#takeChar(end)) return undefined;
-      if (!this.#takeChar(",")) return `"," or "${end}"`;
+      if (takeChar(end)) return undefined;
+      if (!takeChar(",")) return `"," or "${end}"`;
     }
-  }
-
-  #takeChar(char: string): boolean {
-    this.#take(SPACE);
-    if (this.#text[this.at] !== char) return false;
-    this.at++;
-    return true;
-  }
-
-  #take(pattern: RegExp): boolean {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.#text);
-    if (found === null) return false;
-    this.at += found[0].length;
-    return true;
-  }
+  };
+  return {
+    takeValue,
+    isAtEnd: () => {
+      take(space);
+      return at === text.length;
+    },
+    offset: () => at,
+  };
 }

@@ -19,7 +19,8 @@ import {
   VERBS,
 } from "../protocol/versions.ts";
 import { FieldFault } from "./field.ts";
-import { TableReader } from "./read-table.ts";
+import type { Findings } from "./findings.ts";
+import { readTable } from "./read-table.ts";
 import { NETWORK_CONFIG } from "./tables.ts";
 import { toNetworkConfig } from "./to-network-config.ts";
 
@@ -52,13 +53,13 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const name = readName(document);
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
-  const reader = new TableReader(TOLERANT_VERBS.includes(verb));
+  const findings: Findings = { isTolerant: TOLERANT_VERBS.includes(verb), warnings: [], unknownKeys: 0 };
   try {
-    const values = reader.read(NETWORK_CONFIG, document);
-    const prevResult = readPrevResult(document, cniVersion, verb, reader.warnings);
-    const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, reader.warnings);
+    const values = readTable(NETWORK_CONFIG, document, findings);
+    const prevResult = readPrevResult(document, cniVersion, verb, findings.warnings);
+    const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, findings.warnings);
     requireForVerb(verb, config);
-    return { config, verb, warnings: reader.warnings };
+    return { config, verb, warnings: findings.warnings };
   } catch (thrown) {
     throw thrown instanceof FieldFault ? invalid(thrown.message, thrown) : thrown;
   }

@@ -3,6 +3,7 @@
 import { hasControlCharacter } from "../../lib/characters.ts";
 import { tryParseMac } from "../../lib/mac-address.ts";
 import { type Entry, type EntryKind, type Field, FieldFault, type IntegerField, type WordField } from "./field.ts";
+import type { Findings } from "./findings.ts";
 import {
   isDomainName,
   parseAddressOrCidr,
@@ -13,11 +14,6 @@ import {
   readLabel,
   readRoute,
 } from "./values.ts";
-
-export interface ReadContext {
-  /** Warns of keys of `document` that were meant to be another of those in `known`. */
-  readonly checkSpelling: (document: Readonly<Record<string, unknown>>, known: object, place: string) => void;
-}
 
 /** Whether empty text, or 0, counts as if the key were not there. */
 export function isEmpty(field: Field, value: unknown): boolean {
@@ -32,10 +28,10 @@ export function isEmpty(field: Field, value: unknown): boolean {
  * @returns undefined for what is not allowed
  * @throws {FieldFault} to name a place inside the value
  */
-export function readValue(field: Field, value: unknown, place: string, context: ReadContext): unknown {
+export function readValue(field: Field, value: unknown, place: string, findings: Findings): unknown {
   if (field.kind === "integer") return isWithin(field, value) ? value : undefined;
   if (field.kind === "flag") return typeof value === "boolean" ? value : undefined;
-  if (field.kind === "list") return Array.isArray(value) ? readList(field.of, value, place, context) : undefined;
+  if (field.kind === "list") return Array.isArray(value) ? readList(field.of, value, place, findings) : undefined;
   if (typeof value !== "string") return undefined;
   switch (field.kind) {
     case "word":
@@ -113,17 +109,17 @@ function readWord({ words, anyCase }: WordField, value: string): string | undefi
   return undefined;
 }
 
-function readList(kind: EntryKind, list: readonly unknown[], place: string, context: ReadContext): readonly Entry[] {
+function readList(kind: EntryKind, list: readonly unknown[], place: string, findings: Findings): readonly Entry[] {
   const entries: Entry[] = [];
   for (let i = 0; i < list.length; i++) {
-    const entry = readEntry(kind, list[i], `${place}[${i}]`, context);
+    const entry = readEntry(kind, list[i], `${place}[${i}]`, findings);
     if (entry === undefined) throw new FieldFault(`${place}[${i}]`, list[i], ENTRY_WANTED[kind]);
     entries.push(entry);
   }
   return entries;
 }
 
-function readEntry(kind: EntryKind, entry: unknown, place: string, context: ReadContext): Entry | undefined {
+function readEntry(kind: EntryKind, entry: unknown, place: string, findings: Findings): Entry | undefined {
   switch (kind) {
     case "pool":
       return typeof entry === "string" && entry !== "" && !entry.includes(" ") && !hasControlCharacter(entry) ? entry : undefined;
@@ -132,9 +128,9 @@ function readEntry(kind: EntryKind, entry: unknown, place: string, context: Read
     case "address":
       return typeof entry === "string" ? parseAddressOrCidr(entry) : undefined;
     case "route":
-      return readRoute(entry, place, context);
+      return readRoute(entry, place, findings);
     case "label":
-      return readLabel(entry, place, context);
+      return readLabel(entry, place, findings);
     case "attachment":
       return readAttachment(entry, place);
   }

@@ -8,7 +8,7 @@ import { isJsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
 import { FieldFault, type Label, SKIPPED, type ValidAttachment } from "./field.ts";
-import type { ReadContext } from "./read-value.ts";
+import { checkSpelling, type Findings } from "./findings.ts";
 
 /** An address; a prefix length behind it is dropped, as the CNI conventions allow one. */
 export function parseAddressOrCidr(text: string): Address | undefined {
@@ -69,9 +69,9 @@ function isPort(text: string): boolean {
 const ROUTE_KEYS = { dst: true, gw: true, mtu: true, advmss: true, priority: true, table: true, scope: true } as const;
 
 /** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. */
-export function readRoute(entry: unknown, place: string, context: ReadContext): Prefix | typeof SKIPPED | undefined {
+export function readRoute(entry: unknown, place: string, findings: Findings): Prefix | typeof SKIPPED | undefined {
   if (!isJsonObject(entry)) return undefined;
-  context.checkSpelling(entry, ROUTE_KEYS, place);
+  checkSpelling(entry, ROUTE_KEYS, place, findings);
   const { dst } = entry;
   if (dst === undefined || dst === null || dst === "") return SKIPPED;
   const cidr = typeof dst === "string" ? tryParseCidr(dst) : undefined;
@@ -85,9 +85,9 @@ const LABEL_KEYS = { key: true, value: true } as const;
 const NAMESPACE_LABEL = "netplug.io/namespace";
 
 /** An entry of `args.cni.labels`: what Kubernetes accepts as a label too, so that selectors can name it. */
-export function readLabel(entry: unknown, place: string, context: ReadContext): Label | undefined {
+export function readLabel(entry: unknown, place: string, findings: Findings): Label | undefined {
   if (!isJsonObject(entry)) return undefined;
-  context.checkSpelling(entry, LABEL_KEYS, place);
+  checkSpelling(entry, LABEL_KEYS, place, findings);
   const { key, value } = entry;
   if (typeof key !== "string" || !isLabelKey(key)) throw new FieldFault(`${place}.key`, key, "a label key: [prefix/]name");
   if (typeof value !== "string" || !(value === "" || isLabelName(value))) {

@@ -89,8 +89,11 @@ export function findIfNameFault(text: string): string | undefined {
   if (text === "." || text === "..") return "the name of an interface";
   if (text === "" || utf8Length(text) > MAX_IFNAME_BYTES) return `1..${MAX_IFNAME_BYTES} bytes`;
   // Names of the usual kind need no closer look.
-  if (isName(text, "_.-") || !/[\s/:%\p{Cc}]/u.test(text)) return undefined;
-  return 'no white space, control character, "/", ":" or "%"';
+  return isName(text, "_.-") || isAllowed(text) ? undefined : 'no white space, control character, "/", ":" or "%"';
+}
+
+function isAllowed(text: string): boolean {
+  return !/[\s/:%\p{Cc}]/u.test(text);
 }
 
 function findNetnsFault(text: string): string | undefined {

@@ -108,22 +108,42 @@ function parseIPv4(text: string): bigint | undefined {
 
 /** Eight groups, one run of at least one of them abbreviated by `::`. */
 function parseIPv6(text: string): bigint | undefined {
-  const halves = text.split("::");
-  if (halves.length > 2) return undefined;
-  const [head = [], tail = []] = halves.map((half) => (half === "" ? [] : half.split(":")));
-  const missing = 8 - head.length - tail.length;
-  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
-  const high = appendGroups(0n, head);
-  return high === undefined ? undefined : appendGroups(high << BigInt(16 * missing), tail);
+  const gap = text.indexOf("::");
+  if (gap < 0) {
+    const groups = text.split(":");
+    return groups.length === 8 ? joinGroups(groups) : undefined;
+  }
+  if (text.includes("::", gap + 1)) return undefined;
+  const head = gap === 0 ? [] : text.slice(0, gap).split(":");
+  const tail = gap + 2 === text.length ? [] : text.slice(gap + 2).split(":");
+  if (head.length + tail.length > 7) return undefined;
+  const high = joinGroups(head);
+  const low = joinGroups(tail);
+  return high === undefined || low === undefined ? undefined : (high << BigInt(16 * (8 - head.length))) | low;
 }
 
-function appendGroups(start: bigint, groups: readonly string[]): bigint | undefined {
-  let value = start;
+function joinGroups(groups: readonly string[]): bigint | undefined {
+  let value = 0n;
   for (const group of groups) {
-    if (!/^[0-9a-f]{1,4}$/i.test(group)) return undefined;
-    value = (value << 16n) | BigInt(Number.parseInt(group, 16));
+    const bits = parseGroup(group);
+    if (bits < 0) return undefined;
+    value = (value << 16n) | BigInt(bits);
   }
   return value;
+}
+
+/** One to four hexadecimal digits; −1 for anything else. */
+function parseGroup(text: string): number {
+  if (text === "" || text.length > 4) return -1;
+  let bits = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const letter = code | 0x20;
+    if (code >= 0x30 && code <= 0x39) bits = bits * 16 + code - 0x30;
+    else if (letter >= 0x61 && letter <= 0x66) bits = bits * 16 + letter - 0x57;
+    else return -1;
+  }
+  return bits;
 }
 
 function toIPv4Text(value: number): string {

@@ -13,9 +13,14 @@ export function tryParseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf("/");
   const address = slash < 0 ? undefined : tryParseAddress(text.slice(0, slash));
   if (address === undefined) return undefined;
-  const lengthText = text.slice(slash + 1);
-  const length = /^(0|[1-9][0-9]{0,2})$/.test(lengthText) ? Number(lengthText) : Number.NaN;
-  return length <= WIDTH[address.family] ? { address, length } : undefined;
+  const length = tryParseLength(text.slice(slash + 1), WIDTH[address.family]);
+  return length === undefined ? undefined : { address, length };
+}
+
+/** A prefix length: decimal without sign or leading zero. */
+export function tryParseLength(text: string, max: number): number | undefined {
+  const length = Number(text);
+  return String(length) === text && Number.isInteger(length) && length >= 0 && length <= max ? length : undefined;
 }
 
 /** Canonical text. */

@@ -1,6 +1,7 @@
 /** IP prefixes: parsing, canonical text, containment, and the addresses and subnets inside. */
 
 import { type Address, type Family, toAddressText, tryParseAddress, WIDTH } from "./address.ts";
+import { tryParseLength } from "./cidr.ts";
 
 /**
  * A network prefix such as `10.65.0.0/16`. Host bits are always zero, so two equal prefixes have equal fields and
@@ -31,7 +32,7 @@ export function parsePrefix(text: string): Prefix {
   const address = tryParseAddress(slash < 0 ? text : text.slice(0, slash));
   if (address === undefined) throw new PrefixError(`parse prefix: got ${shown}, want address/length`);
   const width = WIDTH[address.family];
-  const length = slash < 0 ? width : parseLength(text.slice(slash + 1), width);
+  const length = slash < 0 ? width : tryParseLength(text.slice(slash + 1), width);
   if (length === undefined)
     throw new PrefixError(`parse prefix ${shown}: got length ${JSON.stringify(text.slice(slash + 1).slice(0, 40))}, want 0..${width}`);
   const prefix = blockOf(address, length);
@@ -148,11 +149,4 @@ export function subnetAt(prefix: Prefix, length: number, index: number | bigint)
   if (position < 0n || position >= count)
     throw new RangeError(`subnet ${position} of ${toPrefixText(prefix)} at /${length}: it has ${count}`);
   return { family: prefix.family, base: prefix.base + (position << BigInt(WIDTH[prefix.family] - length)), length };
-}
-
-/** Decimal without sign or leading zero. */
-function parseLength(text: string, max: number): number | undefined {
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(text)) return undefined;
-  const value = Number(text);
-  return value <= max ? value : undefined;
 }

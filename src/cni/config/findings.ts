@@ -1,0 +1,34 @@
+/** What the reading of one config has come upon besides its values. */
+
+import { nearestName } from "../../lib/nearest.ts";
+import { quote } from "../../lib/quote.ts";
+
+/** Handed through the reading of one config. */
+export interface Findings {
+  /** Whether a fault in a key that is not needed becomes a warning and leaves the default. */
+  readonly isTolerant: boolean;
+  /** What was wrong and did no harm, in the order it was found. */
+  readonly warnings: string[];
+  unknownKeys: number;
+}
+
+/** Unknown keys that are looked at in one config: nobody misspells more, and each costs a comparison with every known one. */
+const MAX_UNKNOWN_KEYS = 50;
+
+/** Warns of keys of an entry that were meant to be another of those in `known`. */
+export function checkSpelling(document: Readonly<Record<string, unknown>>, known: object, place: string, findings: Findings): void {
+  for (const key of Object.keys(document)) if (!Object.hasOwn(known, key)) warnIfMisspelt(key, known, place, findings);
+}
+
+/** Warns of a key that is not in `known` if it was meant to be one of those. */
+export function warnIfMisspelt(key: string, known: object, place: string, findings: Findings): void {
+  if (++findings.unknownKeys > MAX_UNKNOWN_KEYS) return;
+  const meant = nearestName(key, Object.keys(known));
+  if (meant === undefined) return;
+  findings.warnings.push(`key ${quote(within(place, key))} is unknown and has no effect: was ${quote(within(place, meant))} meant?`);
+}
+
+/** Full path of a key. */
+export function within(place: string, key: string): string {
+  return place === "" ? key : `${place}.${key}`;
+}
