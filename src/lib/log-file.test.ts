@@ -32,8 +32,7 @@ class MemoryFiles implements LogFiles {
     this.openFiles++;
     const holder = {};
     return {
-      id: inode.id,
-      sizeBytes: () => inode.text.length,
+      opened: { id: inode.id, sizeBytes: inode.text.length, modifiedMs: inode.modifiedMs },
       append: (bytes) => {
         this.between();
         inode.text += new TextDecoder().decode(bytes);

@@ -18,8 +18,8 @@ export interface FileFacts {
 
 /** A file open for appending. */
 export interface AppendFile {
-  readonly id: FileId;
-  sizeBytes(): number;
+  /** As it was when it was opened. */
+  readonly opened: FileFacts;
   /** One `write` with `O_APPEND`: lines of several processes never mix. @throws when not all of it was written */
   append(bytes: Uint8Array): void;
   /** Takes the exclusive lock of the file (`flock`) unless somebody else has it. */
@@ -82,30 +82,29 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
     hasFailed = true;
   };
 
-  const current = (): AppendFile => {
-    if (file !== undefined && options.files.stat(options.path)?.id !== file.id) {
+  /** The file that the path names now, and its size. One look at the path tells both, and the first line needs not even that. */
+  const current = (): { readonly target: AppendFile; readonly sizeBytes: number } => {
+    if (file !== undefined) {
+      const named = options.files.stat(options.path);
+      if (named?.id === file.opened.id) return { target: file, sizeBytes: named.sizeBytes };
       file.close();
       file = undefined;
     }
-    if (file === undefined) {
-      // Age must count where nothing is rotated for months, too: the first to open the file on a day looks.
-      const modifiedMs = options.files.stat(options.path)?.modifiedMs;
-      if (modifiedMs !== undefined && toDay(modifiedMs) !== toDay(options.clock.now())) removeOld(options);
-      file = options.files.openAppend(options.path);
-    }
-    return file;
+    file = options.files.openAppend(options.path);
+    // Age must count where nothing is rotated for months, too: the first to open the file on a day looks.
+    if (toDay(file.opened.modifiedMs) !== toDay(options.clock.now())) removeOld(options);
+    return { target: file, sizeBytes: file.opened.sizeBytes };
   };
 
   const roomFor = (lineBytes: number): AppendFile => {
-    const target = current();
-    const sizeBytes = target.sizeBytes();
+    const { target, sizeBytes } = current();
     if (sizeBytes === 0 || sizeBytes + lineBytes <= options.maxSizeBytes) return target;
     try {
-      return rotate(target, lineBytes, options) ? current() : target;
+      return rotate(target, lineBytes, options) ? current().target : target;
     } catch (thrown) {
       // A log that is too large is better than none.
       fail(thrown);
-      return current();
+      return current().target;
     }
   };
 
@@ -134,14 +133,15 @@ const MAX_LOCK_TRIES = 20;
 /** @returns whether the file that `full` holds is no longer the log */
 function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): boolean {
   for (let tries = 1; !full.tryLock(); tries++) {
-    if (options.files.stat(options.path)?.id !== full.id) return true;
+    if (options.files.stat(options.path)?.id !== full.opened.id) return true;
     if (tries === MAX_LOCK_TRIES) return false;
     options.files.pause();
   }
   try {
     // Only who holds the lock of the file at `path` may rename it. Somebody may have done so before we got the lock.
-    if (options.files.stat(options.path)?.id !== full.id) return true;
-    if (full.sizeBytes() + lineBytes <= options.maxSizeBytes) return false;
+    const named = options.files.stat(options.path);
+    if (named?.id !== full.opened.id) return true;
+    if (named.sizeBytes + lineBytes <= options.maxSizeBytes) return false;
     renameAway(options);
   } finally {
     full.unlock();

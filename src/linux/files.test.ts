@@ -105,15 +105,15 @@ describe("log files", () => {
     one.append(Buffer.from("a\n"));
     two.append(Buffer.from("bb\n"));
     expect(readFileSync(path, "utf8")).toBe("a\nbb\n");
-    expect([one.sizeBytes(), two.sizeBytes()]).toEqual([5, 5]);
-    expect(two.id).toBe(one.id);
-    expect(linuxLogFiles.stat(path)).toMatchObject({ id: one.id, sizeBytes: 5, modifiedMs: Math.floor(statSync(path).mtimeMs) });
+    const three = linuxLogFiles.openAppend(path);
+    expect([one.opened.sizeBytes, three.opened.sizeBytes]).toEqual([0, 5]);
+    expect(two.opened.id).toBe(one.opened.id);
+    expect(linuxLogFiles.stat(path)).toMatchObject({ id: one.opened.id, sizeBytes: 5, modifiedMs: Math.floor(statSync(path).mtimeMs) });
     expect(one.tryLock()).toBe(true);
     expect(two.tryLock()).toBe(false);
     one.unlock();
     expect(two.tryLock()).toBe(true);
-    one.close();
-    two.close();
+    for (const file of [one, two, three]) file.close();
   });
 
   test("are renamed only to a name that is free", () => {

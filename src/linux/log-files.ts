@@ -38,8 +38,7 @@ export const linuxLogFiles: LogFiles = {
 
 function toAppendFile(fd: Fd, path: string): AppendFile {
   return {
-    id: statFd(fd).id,
-    sizeBytes: () => statFd(fd).sizeBytes,
+    opened: statFd(fd),
     append(bytes) {
       let written = libc().write(fd.number, bytes, bytes.length);
       while (written < 0 && lastErrno() === EINTR) written = libc().write(fd.number, bytes, bytes.length);
