@@ -59,7 +59,8 @@ const DEFAULTS = {
 /** Applies the defaults, for whoever reads a pool: objects written with kubectl or etcdctl lack them. */
 export function withPoolDefaults(spec: IPPoolSpec): CompleteIPPoolSpec {
   const limits = BLOCK_SIZE_LIMITS[spec.cidr.includes(":") ? 6 : 4];
-  const complete = { ...DEFAULTS, ...spec };
+  const { cidr, ...given } = spec;
+  const complete = { cidr, ...DEFAULTS, ...given };
   return {
     ...complete,
     blockSize: spec.blockSize === undefined || spec.blockSize === 0 ? limits.default : spec.blockSize,

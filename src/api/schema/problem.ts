@@ -23,12 +23,14 @@ export function toPathText(steps: readonly PathStep[]): string {
 /** Input that is no valid resource. */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";
+  /** What it is called, e.g. `IPPool "blue"`. */
+  readonly object: string;
   /** All of them, in the order of the schema. */
   readonly problems: readonly Problem[];
 
-  /** @param object what it is called, e.g. `IPPool "blue"` */
   constructor(object: string, problems: readonly Problem[]) {
     super(`validate ${object}: ${problems.map(toProblemText).join("; ")}`);
+    this.object = object;
     this.problems = problems;
   }
 }

@@ -1,0 +1,59 @@
+/** Brings the command line into the one form that the parser of commands knows. */
+
+import { UsageError } from "./failure.ts";
+import type { GlobalOptions } from "./io.ts";
+
+export interface CommandLine {
+  readonly options: GlobalOptions;
+  /** What is left, with values apart from their short flags: `-ojson` becomes `-o json`. */
+  readonly words: readonly string[];
+}
+
+const GLOBAL_FLAGS: Readonly<Record<string, keyof GlobalOptions>> = {
+  "--config": "config",
+  "-c": "config",
+  "--kubeconfig": "kubeconfig",
+  "--context": "context",
+};
+
+/** Flags whose value is the next word, which must not be taken for a flag. */
+const VALUE_FLAGS: ReadonlySet<string> = new Set(["-o", "-f", "-n", "-p", "--output", "--filename", "--namespace", "--patch", "--type"]);
+
+/**
+ * Takes out the options that may stand anywhere, up to a `--`.
+ *
+ * @throws {UsageError} an option without its value, or twice
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const options: { config?: string; kubeconfig?: string; context?: string } = {};
+  const words: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i] ?? "";
+    if (word === "--") return { options, words: [...words, ...argv.slice(i)] };
+    const [flag = "", attached] = split(word);
+    const option = GLOBAL_FLAGS[flag];
+    if (option !== undefined) {
+      const value = attached ?? argv[++i];
+      if (value === undefined || value === "") throw new UsageError(`read option "${flag}": its value is missing`);
+      if (options[option] !== undefined) throw new UsageError(`read option "${flag}": got it twice, want it once`);
+      options[option] = value;
+      continue;
+    }
+    if (/^-[fnop]$/.test(flag) && attached !== undefined) words.push(flag, attached);
+    else words.push(word);
+    const next = argv[i + 1];
+    if (VALUE_FLAGS.has(word) && next !== undefined) {
+      words.push(next);
+      i++;
+    }
+  }
+  return { options, words };
+}
+
+/** A flag and the value that is attached to it: `--a=b`, `-a=b`, `-ab`. */
+function split(word: string): readonly [string, string?] {
+  const long = /^(--[a-z-]+)=(.*)$/s.exec(word);
+  if (long !== null) return [long[1] ?? "", long[2] ?? ""];
+  const short = /^(-[cfnop])=?(.+)$/s.exec(word);
+  return short === null ? [word] : [short[1] ?? "", short[2] ?? ""];
+}

@@ -1,0 +1,67 @@
+/** `create`, `apply` and `replace`: objects from files into the datastore. */
+
+import { toPathName, refOf, type Target, toTitle } from "../resources/target.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { AnyResource } from "../../api/registry.ts";
+import { initialise } from "../../datastore/initialise.ts";
+import { VERSION } from "../../lib/version.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { readDocuments } from "../resources/documents.ts";
+import { requireValid } from "../resources/validated.ts";
+import { applyResource, createResource, updateResource } from "../resources/write.ts";
+
+export interface CreateFlags {
+  readonly filename: readonly string[];
+  readonly namespace?: string;
+  readonly skipExists?: boolean;
+}
+
+/** Creates objects; one that exists is refused. */
+export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
+  return writeAll(cli, flags, true, async (target, resource) => {
+    if ((await createResource(target, resource)) !== undefined) return "created";
+    if (flags.skipExists === true) return "exists";
+    throw new CommandFailed(`create ${toTitle(refOf(resource))}: it exists`, { next: "apply -f FILE" });
+  });
+}
+
+/** Creates objects or makes existing ones like them. */
+export async function apply(cli: Cli, flags: CreateFlags): Promise<number> {
+  return writeAll(cli, flags, true, applyResource);
+}
+
+/** Makes existing objects like those given. */
+export async function replace(cli: Cli, flags: CreateFlags): Promise<number> {
+  return writeAll(cli, flags, false, async (target, resource) => {
+    const { outcome } = await updateResource(target, refOf(resource), () => resource);
+    return outcome === "configured" ? "replaced" : outcome;
+  });
+}
+
+/** Nothing is written unless every document is valid; then one refusal does not stop the others. */
+async function writeAll(
+  cli: Cli,
+  flags: CreateFlags,
+  mayInitialise: boolean,
+  write: (target: Target, resource: AnyResource) => Promise<string>,
+): Promise<number> {
+  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace);
+  return withDatastore(cli, async (datastore) => {
+    if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+    const failures: unknown[] = [];
+    for (const { resource, origin } of documents) {
+      try {
+        const outcome = await write({ datastore, io: cli.io }, resource);
+        say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} ${outcome}`);
+      } catch (thrown) {
+        if (documents.length === 1) throw thrown;
+        failures.push(thrown);
+        note(cli, `${origin}: ${messageOf(thrown)}`);
+      }
+    }
+    if (failures.length === 0) return EXIT.done;
+    throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
+  });
+}

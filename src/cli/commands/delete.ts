@@ -1,0 +1,68 @@
+/** `delete`: takes objects away; a pool in use goes by a protocol that keeps running workloads. */
+
+import { KINDS } from "../../api/registry.ts";
+import type { ResourceRef } from "../../datastore/datastore.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
+import { readDocuments } from "../resources/documents.ts";
+import { parseNames, toRef } from "../resources/names.ts";
+import { NotFound, refOf, type Target, toPathName } from "../resources/target.ts";
+import { requireValid } from "../resources/validated.ts";
+import { deleteResource } from "../resources/write.ts";
+
+export interface DeleteFlags {
+  readonly filename?: readonly string[];
+  readonly namespace?: string;
+  readonly ignoreNotFound?: boolean;
+}
+
+/** Deletes each object that is named; one that cannot be deleted does not stop the others. */
+export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): Promise<number> {
+  const refs = await refsOf(cli, flags, words);
+  return withDatastore(cli, async (datastore) => {
+    let failures = 0;
+    for (const ref of refs) {
+      try {
+        say(cli, `${toPathName(ref)} ${await deleteOne({ datastore, io: cli.io }, ref)}`);
+      } catch (thrown) {
+        if (thrown instanceof NotFound && flags.ignoreNotFound === true) continue;
+        if (refs.length === 1) throw thrown;
+        failures++;
+        note(cli, messageOf(thrown));
+      }
+    }
+    if (failures === 0) return EXIT.done;
+    throw new CommandFailed(`${failures} of ${refs.length} objects were not deleted`);
+  });
+}
+
+async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): Promise<readonly ResourceRef[]> {
+  if (flags.filename !== undefined && flags.filename.length > 0) {
+    if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND NAME…");
+    return requireValid(await readDocuments(cli.io, flags.filename), flags.namespace).map(({ resource }) => refOf(resource));
+  }
+  const named = parseNames(words);
+  if (named.some(({ names }) => names.length === 0)) throw new UsageError("read arguments: got no name, want KIND NAME…");
+  return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace)));
+}
+
+async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
+  if (ref.kind !== KINDS.IPPool.kind) {
+    await deleteResource(target, ref);
+    return "deleted";
+  }
+  return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
+}
+
+function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {
+  const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
+  if (keptBlocks === 0) return released;
+  return `${released}; ${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use stay until their workloads end`;
+}
+
+function count(number: number, thing: string, plural = "s"): string {
+  return `${number} ${thing}${number === 1 ? "" : plural}`;
+}

@@ -1,0 +1,111 @@
+/** `get`: objects as tables, JSON, YAML, names or columns of one's own choice. */
+
+import { KINDS } from "../../api/registry.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { type Cli, note } from "../io.ts";
+import type { Format } from "../output/format.ts";
+import { printResources } from "../output/print-resources.ts";
+import { toBlockName, toBlockResource } from "../resources/block-resource.ts";
+import { checkNamespace, DEFAULT_NAMESPACE, isWritable, type Named, parseNames } from "../resources/names.ts";
+import { readDocuments } from "../resources/documents.ts";
+import { requireValid } from "../resources/validated.ts";
+import { toTitle } from "../resources/target.ts";
+
+export interface GetFlags {
+  readonly filename?: readonly string[];
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly output?: Format;
+}
+
+/** Prints what exists and says what does not. */
+export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promise<number> {
+  if (flags.allNamespaces === true && flags.namespace !== undefined)
+    throw new UsageError("use --namespace together with --all-namespaces: want one of them");
+  const named = await namedBy(cli, flags, words);
+  for (const { info, names } of named) {
+    checkNamespace(info, flags.namespace);
+    if (flags.allNamespaces === true && names.length > 0 && info.namespaced)
+      throw new UsageError("use --all-namespaces with names: want one namespace");
+  }
+  return withDatastore(cli, async (datastore) => {
+    const absent: string[] = [];
+    for (const one of named) {
+      const { resources, missing } = await find(datastore, one, flags);
+      if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
+      absent.push(...missing);
+    }
+    if (absent.length === 0) return EXIT.done;
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: `get ${named[0]?.info.plural ?? ""}` });
+  });
+}
+
+async function namedBy(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Named[]> {
+  if (flags.filename === undefined || flags.filename.length === 0) return parseNames(words);
+  if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
+  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace);
+  return documents.map(({ resource }) => ({ info: KINDS[resource.kind], names: [resource.metadata.name] }));
+}
+
+function write(cli: Cli, { info, names }: Named, resources: readonly Resource<string>[], flags: GetFlags): void {
+  const format = flags.output ?? { type: "table", wide: false };
+  if (resources.length === 0 && format.type === "table") {
+    note(cli, `no ${info.plural} found`);
+    return;
+  }
+  const single = names.length === 1;
+  const withNamespace = flags.allNamespaces === true && info.namespaced;
+  cli.io.stdout.write(printResources(format, { info, resources, single, withNamespace, colour: cli.io.stdout.isTerminal }));
+}
+
+interface Found {
+  readonly resources: readonly Resource<string>[];
+  /** Titles of what was named and does not exist. */
+  readonly missing: readonly string[];
+}
+
+async function find(datastore: Datastore, { info, names }: Named, flags: GetFlags): Promise<Found> {
+  if (!isWritable(info)) return findBlocks(datastore, names);
+  const { kind } = info;
+  const namespace = info.namespaced && flags.allNamespaces !== true ? { namespace: flags.namespace ?? DEFAULT_NAMESPACE } : {};
+  if (names.length === 0) {
+    const [stored] = await datastore.read([{ type: "list", kind, ...namespace }]);
+    const resources = stored.map(({ value }) => value);
+    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [] };
+  }
+  const refs = names.map((name) => ({ kind, name, ...namespace }));
+  const answers = await datastore.read(refs.map((ref) => ({ type: "get", ref }) as const));
+  return {
+    resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),
+    missing: refs.filter((_, index) => answers[index] === undefined).map(toTitle),
+  };
+}
+
+async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
+  const [stored] = await datastore.read([{ type: "all-blocks" }]);
+  const blocks = stored.map(toBlockResource);
+  if (names.length === 0) return { resources: blocks, missing: [] };
+  const byName = new Map(blocks.map((block) => [block.metadata.name, block]));
+  const wanted = names.map((name) => ({ name, block: byName.get(toWantedBlockName(name)) }));
+  return {
+    resources: wanted.flatMap(({ block }) => (block === undefined ? [] : [block])),
+    missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${JSON.stringify(name)}`),
+  };
+}
+
+/** People know a block by its CIDR. */
+function toWantedBlockName(name: string): string {
+  const cidr = name.includes("/") ? tryParsePrefix(name) : undefined;
+  return cidr === undefined ? name : toBlockName(cidr);
+}
+
+/** Tiers are read in the order in which they are asked. */
+function byOrder(a: Resource, b: Resource): number {
+  const orderOf = ({ spec }: Resource): number => (spec as { readonly order?: number }).order ?? Number.POSITIVE_INFINITY;
+  const [left, right] = [orderOf(a), orderOf(b)];
+  return left === right ? (a.metadata.name < b.metadata.name ? -1 : 1) : left - right;
+}

@@ -1,0 +1,32 @@
+/** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
+
+import { checkConsistency } from "../../ipam/admin/check.ts";
+import { withDatastore } from "../access.ts";
+import { EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { toJsonText, toYamlText } from "../output/data.ts";
+import { toTable } from "../output/table.ts";
+
+export interface CheckFlags {
+  readonly output?: "json" | "yaml";
+}
+
+/** Fails when there are problems, so that scripts notice. */
+export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
+  const report = await withDatastore(cli, checkConsistency);
+  const { problems } = report;
+  const status = problems.length === 0 ? EXIT.done : EXIT.failed;
+  if (flags.output !== undefined) {
+    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)(report));
+    return status;
+  }
+  say(cli, `checked ${report.pools} pools, ${report.blocks} blocks, ${report.allocations} allocations, ${report.endpoints} endpoints`);
+  if (problems.length > 0) {
+    const rows = problems.map((problem) => [problem.class, problem.object, problem.detail]);
+    cli.io.stdout.write(toTable(["CLASS", "OBJECT", "DETAIL"], rows, { colour: cli.io.stdout.isTerminal }));
+  }
+  say(cli, `found ${problems.length} ${problems.length === 1 ? "problem" : "problems"}`);
+  const leaked = problems.find((problem) => problem.class === "leaked-address");
+  if (leaked !== undefined) note(cli, `next: netplugctl ipam release --ip=${leaked.object.replace(/\/\d+$/, "")}`);
+  return status;
+}

@@ -1,0 +1,42 @@
+/** `ipam configure`: the cluster's settings of address management. */
+
+import { SINGLETON_NAME } from "../../api/cluster-information.ts";
+import { API_VERSION } from "../../api/resource.ts";
+import { withDatastore } from "../access.ts";
+import { EXIT, UsageError } from "../failure.ts";
+import { type Cli, say } from "../io.ts";
+import { withRetries } from "../resources/target.ts";
+import { validate } from "../resources/validated.ts";
+import { createResource, updateResource } from "../resources/write.ts";
+
+export interface ConfigureFlags {
+  readonly strictAffinity?: boolean;
+  readonly autoAllocateBlocks?: boolean;
+  readonly maxBlocksPerHost?: number;
+  readonly ipCooldownSeconds?: number;
+}
+
+/** Changes what is given; the rest stays as it is. */
+export async function ipamConfigure(cli: Cli, flags: ConfigureFlags): Promise<number> {
+  const { strictAffinity, autoAllocateBlocks, maxBlocksPerHost, ipCooldownSeconds } = flags;
+  const changes = Object.entries({ strictAffinity, autoAllocateBlocks, maxBlocksPerHost, ipCooldownSeconds }).filter(
+    ([, value]) => value !== undefined,
+  );
+  if (changes.length === 0)
+    throw new UsageError(
+      "read options: got none, want one of --strict-affinity, --auto-allocate-blocks, --max-blocks-per-host, --ip-cooldown-seconds",
+    );
+  const ref = { kind: "IPAMConfiguration", name: SINGLETON_NAME } as const;
+  const changed = (metadata: object, spec: object) =>
+    validate({ apiVersion: API_VERSION, kind: ref.kind, metadata, spec: { ...spec, ...Object.fromEntries(changes) } }, undefined);
+  const spec = await withDatastore(cli, (datastore) =>
+    withRetries("configure address management", async () => {
+      const target = { datastore, io: cli.io };
+      const created = await createResource(target, changed({ name: SINGLETON_NAME }, {}));
+      if (created !== undefined) return created.spec;
+      return (await updateResource(target, ref, (current) => changed(current.metadata, current.spec as object))).resource.spec;
+    }),
+  );
+  for (const [key] of changes) say(cli, `${key}: ${String((spec as Readonly<Record<string, unknown>>)[key])}`);
+  return EXIT.done;
+}

@@ -1,0 +1,40 @@
+/** `ipam release`: takes an address away from whoever has it. */
+
+import type { Allocation } from "../../api/ipam-block.ts";
+import type { WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { releaseAddress } from "../../ipam/admin/owner.ts";
+import { describeAllocation } from "../../ipam/owner-text.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { DEFAULT_NAMESPACE } from "../resources/names.ts";
+import { toTransactPorts } from "./ipam-ports.ts";
+
+export interface ReleaseFlags {
+  readonly ip: Address;
+}
+
+/** Fails when nobody has it. */
+export async function ipamRelease(cli: Cli, { ip }: ReleaseFlags): Promise<number> {
+  const text = toAddressText(ip);
+  return withDatastore(cli, async (datastore) => {
+    const allocation = await releaseAddress(toTransactPorts(cli, datastore), ip);
+    if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not assigned`, { next: `ipam show --ip=${text}` });
+    say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
+    const user = await findUser(datastore, ip, allocation);
+    if (user !== undefined)
+      note(cli, `warning: workloadendpoint "${user}" still has ${text}; end that workload before the address is given again`);
+    return EXIT.done;
+  });
+}
+
+async function findUser(datastore: Datastore, ip: Address, { owner }: Allocation): Promise<string | undefined> {
+  if (owner.endpoint === undefined) return undefined;
+  const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
+  const [stored] = await datastore.read([{ type: "get", ref }]);
+  const networks = (stored?.value.spec as WorkloadEndpointSpec | undefined)?.ipNetworks ?? [];
+  return networks.includes(toPrefixText(toHostPrefix(ip))) ? `${ref.namespace}/${ref.name}` : undefined;
+}

@@ -1,0 +1,59 @@
+/** `ipam split`: makes several pools of one. */
+
+import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import type { Write } from "../../datastore/datastore.ts";
+import { planSplit } from "../../ipam/admin/split.ts";
+import { IP_POOLS } from "../../ipam/cluster.ts";
+import { type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { type Cli, say } from "../io.ts";
+import { withRetries } from "../resources/target.ts";
+
+export interface SplitFlags {
+  readonly name?: string;
+  readonly cidr?: Prefix;
+}
+
+/** Blocks and workloads stay as they are; the datastore must be locked. */
+export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Promise<number> {
+  if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
+  const made = await withDatastore(cli, (datastore) =>
+    withRetries("split pool", async () => {
+      const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION_QUERY]);
+      const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
+      const pool = pools.find(({ value: { metadata, spec } }) => {
+        const cidr = tryParsePrefix(String((spec as { readonly cidr?: unknown }).cidr));
+        return wanted === undefined ? metadata.name === flags.name : cidr !== undefined && toPrefixText(cidr) === wanted;
+      });
+      if (pool === undefined)
+        throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
+      const plan = planOrFail(() => planSplit(pool, parts, information));
+      const taken = plan.parts.find(({ metadata }) => pools.some(({ value }) => value.metadata.name === metadata.name));
+      if (taken !== undefined)
+        throw new CommandFailed(`split pool ${quote(pool.value.metadata.name)}: ippool ${quote(taken.metadata.name)} exists`);
+      const { committed } = await datastore.commit(plan.writes.map((write) => withIdentity(cli, write)));
+      return committed ? { name: pool.value.metadata.name, parts: plan.parts } : undefined;
+    }),
+  );
+  for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
+  say(cli, `ippool/${made.name} deleted`);
+  return EXIT.done;
+}
+
+/** A number of parts that does not fit is refused, not a defect. */
+function planOrFail<T>(plan: () => T): T {
+  try {
+    return plan();
+  } catch (error) {
+    if (error instanceof RangeError) throw new CommandFailed(error.message);
+    throw error;
+  }
+}
+
+function withIdentity({ io }: Cli, write: Write): Write {
+  if (write.op !== "create") return write;
+  const metadata = { ...write.resource.metadata, uid: io.makeUuid(), creationTimestamp: new Date(io.clock.now()).toISOString() };
+  return { ...write, resource: { ...write.resource, metadata } };
+}

@@ -1,0 +1,107 @@
+/** `ledger`: reads back where the time of each ADD and DEL went. */
+
+import { type LedgerEntry, readLedger } from "../../lib/ledger.ts";
+import { rotatedFiles } from "../../lib/log-file.ts";
+import { quote } from "../../lib/quote.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
+import { type Cli, note } from "../io.ts";
+import { toJsonText, toYamlText } from "../output/data.ts";
+import { toTable } from "../output/table.ts";
+
+export interface LedgerFlags {
+  readonly file: string;
+  readonly last: number;
+  readonly container?: string;
+  readonly verb?: string;
+  readonly output?: "json" | "yaml";
+}
+
+/** The newest entries, oldest first, and what is usual among them. */
+export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
+  const entries = readEntries(cli, flags.file)
+    .filter((entry) => flags.container === undefined || entry.containerID.startsWith(flags.container))
+    .filter((entry) => flags.verb === undefined || entry.verb === flags.verb.toUpperCase())
+    .slice(-flags.last);
+  if (flags.output !== undefined) {
+    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)({ entries }));
+    return EXIT.done;
+  }
+  if (entries.length === 0) {
+    note(cli, `no entries in ${quote(flags.file)}`);
+    return EXIT.done;
+  }
+  const { isTerminal } = cli.io.stdout;
+  cli.io.stdout.write(toEntryTable(entries, isTerminal));
+  if (entries.length > 1) cli.io.stdout.write(`\n${toSummaryTable(entries, isTerminal)}`);
+  return EXIT.done;
+}
+
+function readEntries({ io }: Cli, path: string): readonly LedgerEntry[] {
+  const older = rotatedFiles(path, io.files);
+  const texts = [...older, path].map((file) => io.files.readText(file));
+  if (texts.every((text) => text === undefined)) {
+    throw new CommandFailed(`read log ${quote(path)}: there is no such file; set "log_file_path" in the network config, or name the log`, {
+      next: "ledger --file FILE",
+    });
+  }
+  return texts.flatMap((text) => readLedger((text ?? "").split("\n")));
+}
+
+function phaseNames(entries: readonly LedgerEntry[]): readonly string[] {
+  return [...new Set(entries.flatMap(({ phases }) => phases.map(({ name }) => name)))];
+}
+
+function toEntryTable(entries: readonly LedgerEntry[], colour: boolean): string {
+  const phases = phaseNames(entries);
+  const header = [
+    "TIME",
+    "VERB",
+    "CODE",
+    "CONTAINER",
+    "IFNAME",
+    "TOTAL ms",
+    ...phases.map((name) => name.toUpperCase()),
+    "TRIPS",
+    "RETRIES",
+  ];
+  const rows = entries.map((entry) => [
+    entry.time,
+    entry.verb,
+    String(entry.code),
+    entry.containerID.slice(0, 13),
+    entry.ifName,
+    toMs(entry.totalMs),
+    ...phases.map((name) => toMs(msOf(entry, name))),
+    String(entry.roundTrips),
+    String(entry.retries),
+  ]);
+  return toTable(header, rows, { colour, right: numericFrom(5, header.length) });
+}
+
+function toSummaryTable(entries: readonly LedgerEntry[], colour: boolean): string {
+  const header = ["VERB", "PHASE", "COUNT", "P50 ms", "P90 ms", "P99 ms", "MAX ms"];
+  const rows = [...Map.groupBy(entries, ({ verb }) => verb)].flatMap(([verb, group]) =>
+    ["total", ...phaseNames(group)].map((name) => {
+      const times = group.flatMap((entry) => (name === "total" ? entry.totalMs : (msOf(entry, name) ?? []))).toSorted((a, b) => a - b);
+      return [verb, name, String(times.length), ...[0.5, 0.9, 0.99, 1].map((share) => toMs(percentile(times, share)))];
+    }),
+  );
+  return toTable(header, rows, { colour, right: numericFrom(2, header.length) });
+}
+
+function msOf(entry: LedgerEntry, phase: string): number | undefined {
+  return entry.phases.find(({ name }) => name === phase)?.ms;
+}
+
+/** The smallest value that at least `share` of all do not exceed. */
+function percentile(sorted: readonly number[], share: number): number | undefined {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+}
+
+function toMs(ms: number | undefined): string {
+  return ms === undefined ? "-" : ms.toFixed(2);
+}
+
+function numericFrom(first: number, end: number): ReadonlySet<number> {
+  return new Set(Array.from({ length: end - first }, (_, index) => first + index));
+}

@@ -1,0 +1,63 @@
+/** `patch`: changes some fields of one object. */
+
+import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
+import { quoteValue } from "../../lib/quote.ts";
+import type { AnyResource } from "../../api/registry.ts";
+import type { Resource } from "../../api/resource.ts";
+import { withDatastore } from "../access.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { type Cli, say } from "../io.ts";
+import { applyPatch, type PatchType } from "../patch/apply.ts";
+import { parseOneName, toRef } from "../resources/names.ts";
+import { toPathName } from "../resources/target.ts";
+import { validate } from "../resources/validated.ts";
+import { updateResource } from "../resources/write.ts";
+
+export interface PatchFlags {
+  readonly patch: string;
+  readonly type: PatchType;
+  readonly namespace?: string;
+}
+
+/** Applies a patch to what is stored at that moment. */
+export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Promise<number> {
+  const { info, name, rest } = parseOneName(words);
+  if (rest.length > 0) throw new UsageError(`read arguments: got ${JSON.stringify(rest[0])}, want one object`);
+  const ref = toRef(info, name, flags.namespace);
+  const change = parsePatch(flags.patch, flags.type);
+  const { outcome } = await withDatastore(cli, (datastore) =>
+    updateResource({ datastore, io: cli.io }, ref, (current) => patched(current, flags.type, change)),
+  );
+  say(cli, `${toPathName(ref)} ${outcome === "configured" ? "patched" : outcome}`);
+  return EXIT.done;
+}
+
+function parsePatch(text: string, type: PatchType): unknown {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonError) throw new UsageError(`read option "--patch": ${error.message}, want JSON`);
+    throw error;
+  }
+  if (type !== "json" && !isJsonObject(value)) {
+    const hint = Array.isArray(value) ? "; a list of operations wants --type json" : "";
+    throw new UsageError(`read option "--patch": got ${quoteValue(value)}, want an object${hint}`);
+  }
+  return value;
+}
+
+/** What a patch may not touch is what identifies the object. */
+function patched(current: Resource, type: PatchType, change: unknown): AnyResource {
+  const value = applyPatch(type, current, change);
+  const metadata = isJsonObject(value) && isJsonObject(value["metadata"]) ? value["metadata"] : {};
+  for (const key of ["name", "namespace", "uid", "creationTimestamp"] as const) {
+    if (metadata[key] === current.metadata[key]) continue;
+    throw new CommandFailed(
+      `apply patch: metadata.${key}: got ${quoteValue(metadata[key] ?? null)}, want ${quoteValue(current.metadata[key] ?? null)}: it cannot be changed`,
+    );
+  }
+  if (isJsonObject(value) && value["kind"] !== current.kind)
+    throw new CommandFailed(`apply patch: kind: got ${quoteValue(value["kind"] ?? null)}, want "${current.kind}"`);
+  return validate(value, undefined);
+}

@@ -1,0 +1,21 @@
+/** `validate`: what would be refused, without a datastore. */
+
+import { EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { readDocuments } from "../resources/documents.ts";
+import { toPathName } from "../resources/target.ts";
+import { checkDocuments, toInvalidText } from "../resources/validated.ts";
+
+export interface ValidateFlags {
+  readonly filename: readonly string[];
+  readonly namespace?: string;
+}
+
+/** Checks every document and tells about each. */
+export async function validate(cli: Cli, flags: ValidateFlags): Promise<number> {
+  const { valid, invalid } = checkDocuments(await readDocuments(cli.io, flags.filename), flags.namespace);
+  for (const { resource } of valid) say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} valid`);
+  if (invalid.length === 0) return EXIT.done;
+  note(cli, toInvalidText(invalid));
+  return EXIT.failed;
+}

@@ -1,0 +1,54 @@
+/** `version`: of this program and of the cluster. */
+
+import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { VERSION } from "../../lib/version.ts";
+import { withDatastore } from "../access.ts";
+import { EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { toJsonText, toYamlText } from "../output/data.ts";
+
+export interface VersionFlags {
+  /** Only the program's own, without asking the datastore. */
+  readonly client?: boolean;
+  readonly output?: "json" | "yaml";
+}
+
+/** The program's version is printed also when the cluster cannot be asked. */
+export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
+  const isText = flags.output === undefined;
+  if (isText) say(cli, `Client Version:   ${VERSION}`);
+  const information = flags.client === true ? undefined : await readInformation(cli);
+  if (!isText) {
+    const cluster =
+      information === undefined
+        ? {}
+        : {
+            clusterVersion: information.version,
+            clusterGUID: information.guid,
+            clusterType: information.type,
+            datastoreReady: information.datastoreReady === true,
+          };
+    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)({ clientVersion: VERSION, ...cluster }));
+    return EXIT.done;
+  }
+  if (flags.client === true) return EXIT.done;
+  if (information === undefined) {
+    say(cli, "Cluster Version:  unknown");
+    note(cli, "the datastore was never initialised\nnext: netplugctl init");
+    return EXIT.done;
+  }
+  say(cli, `Cluster Version:  ${information.version ?? "unknown"}`);
+  say(cli, `Cluster Type:     ${information.type ?? "unknown"}`);
+  say(cli, `Cluster GUID:     ${information.guid ?? "unknown"}`);
+  say(
+    cli,
+    `Datastore Ready:  ${information.datastoreReady === true}${information.datastoreFrozen === true ? " (frozen by a migration)" : ""}`,
+  );
+  return EXIT.done;
+}
+
+async function readInformation(cli: Cli): Promise<ClusterInformationSpec | undefined> {
+  const [stored] = await withDatastore(cli, (datastore) => datastore.read([CLUSTER_INFORMATION_QUERY]));
+  return stored?.value.spec as ClusterInformationSpec | undefined;
+}

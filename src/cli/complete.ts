@@ -1,0 +1,71 @@
+/** What may come next on a command line: asked by the shells' scripts as `__complete WORD… PARTIAL`. */
+
+import { proposeCompletions } from "@stricli/core";
+import type { Kind } from "../api/resource.ts";
+import { kindOf } from "../api/registry.ts";
+import { withDatastore } from "./access.ts";
+import type { Cli } from "./io.ts";
+import { buildCli, type CliContext } from "./app.ts";
+import { parseCommandLine } from "./command-line.ts";
+import { proposeKinds } from "./flags.ts";
+import { DEFAULT_NAMESPACE } from "./resources/names.ts";
+
+/** A person waits at the prompt: rather nothing than late. */
+const NAMES_LIMIT_MS = 1_000;
+
+/** Commands whose arguments are a kind and names. */
+const NAMING: ReadonlySet<string> = new Set(["get", "delete", "patch", "label"]);
+
+/** The commands whose one object is all they take. */
+const SINGLE: ReadonlySet<string> = new Set(["patch", "label"]);
+
+/**
+ * Proposals, one a line: the word, a tab, what it is. Whatever goes wrong gives none.
+ *
+ * @param argv the words so far without the program, the one that is being written last
+ */
+export async function complete(argv: readonly string[], io: Cli["io"], context: Omit<CliContext, "cli" | "proposeNames">): Promise<string> {
+  try {
+    const partial = argv.at(-1) ?? "";
+    const { options, words } = parseCommandLine(argv.slice(0, -1));
+    const cli: Cli = { io, options };
+    const proposeNames = (typed: string): Promise<readonly string[]> => proposeObjects(cli, words, typed);
+    const proposals = await proposeCompletions(buildCli("netplugctl"), [...words, partial], { ...context, cli, proposeNames });
+    return proposals.map(({ completion, brief }) => `${completion}\t${brief}\n`).join("");
+  } catch {
+    return "";
+  }
+}
+
+async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
+  const [command = "", ...rest] = words;
+  if (!NAMING.has(command)) return [];
+  const { positional, namespace } = splitFlags(rest);
+  const [kindWord] = positional;
+  if (kindWord === undefined) return proposeKinds();
+  const info = kindOf(kindWord);
+  if (info === undefined || !info.writable || (SINGLE.has(command) && positional.length > 1)) return [];
+  const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? DEFAULT_NAMESPACE) : undefined);
+  return names.filter((name) => name.startsWith(typed) && !positional.includes(name));
+}
+
+async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly string[]> {
+  const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
+  const query = { type: "list", kind, ...(namespace === undefined ? {} : { namespace }) } as const;
+  const [stored] = await withDatastore(cli, (datastore) => datastore.read([query], { signal }));
+  return stored.map(({ value }) => value.metadata.name);
+}
+
+/** Words that are no flags, and what `-n` says. */
+function splitFlags(words: readonly string[]): { readonly positional: readonly string[]; readonly namespace: string | undefined } {
+  const positional: string[] = [];
+  let namespace: string | undefined;
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? "";
+    if (word === "-n" || word === "--namespace") namespace = words[++i];
+    else if (word.startsWith("--namespace=")) namespace = word.slice("--namespace=".length);
+    else if (/^(-[fop]|--(output|filename|patch|type))$/.test(word)) i++;
+    else if (!word.startsWith("-")) positional.push(word);
+  }
+  return { positional, namespace };
+}

@@ -1,0 +1,70 @@
+/** How a command ends when it does not do what was asked. */
+
+import { toProblemText, ValidationError } from "../api/schema/problem.ts";
+import { NetplugError, messageOf } from "../lib/errors.ts";
+
+/** What `netplugctl` exits with; scripts rely on it. */
+export const EXIT = {
+  done: 0,
+  /** Refused or failed. */
+  failed: 1,
+  /** Wrong usage, an unknown kind among it. */
+  usage: 2,
+} as const;
+
+/** The command line makes no sense. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export interface CommandFailedOptions {
+  /** The command that helps, without the program's name. */
+  readonly next?: string;
+}
+
+/** What was asked for was refused or cannot be done. */
+export class CommandFailed extends Error {
+  override readonly name = "CommandFailed";
+  readonly next: string | undefined;
+
+  constructor(message: string, { next }: CommandFailedOptions = {}) {
+    super(message);
+    this.next = next;
+  }
+}
+
+/** The exit status for whatever a command threw. */
+export function statusOf(thrown: unknown): number {
+  return thrown instanceof UsageError ? EXIT.usage : EXIT.failed;
+}
+
+/** What stderr shows of a failure: what it was, and the next command to run where one helps. */
+export function toFailureText(thrown: unknown, program: string, command: readonly string[]): string {
+  const lines = [`${program}: ${headlineOf(thrown)}`];
+  if (thrown instanceof ValidationError && thrown.problems.length > 1)
+    lines.push(...thrown.problems.map((problem) => `  ${toProblemText(problem)}`));
+  if (thrown instanceof NetplugError && thrown.details !== undefined) lines.push(`  ${thrown.details}`);
+  const next = nextOf(thrown, command);
+  if (next !== undefined) lines.push(`next: ${program} ${next}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function headlineOf(thrown: unknown): string {
+  if (thrown instanceof ValidationError && thrown.problems.length > 1)
+    return `validate ${thrown.object}: ${thrown.problems.length} problems`;
+  // A defect of ours: where it happened helps whoever repairs it.
+  if (!(thrown instanceof Error) || isExpected(thrown)) return messageOf(thrown);
+  return `unexpected failure, please report it: ${thrown.stack ?? thrown.message}`;
+}
+
+function isExpected(error: Error): boolean {
+  return error instanceof NetplugError || error instanceof ValidationError || error instanceof UsageError || error instanceof CommandFailed;
+}
+
+function nextOf(thrown: unknown, command: readonly string[]): string | undefined {
+  if (thrown instanceof UsageError) return [...command, "--help"].join(" ");
+  if (thrown instanceof CommandFailed) return thrown.next;
+  if (!(thrown instanceof NetplugError)) return undefined;
+  if (thrown.kind === "notInitialised") return "init";
+  return thrown.retriable && command[0] !== "version" ? "version" : undefined;
+}

@@ -1,0 +1,51 @@
+/** Everything outside the process that a command touches, handed in as one value. */
+
+import type { DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { Datastore } from "../datastore/datastore.ts";
+import type { Clock, Files, Random } from "../lib/ports.ts";
+
+/** One of the two streams that are written. */
+export interface Output {
+  write(text: string): void;
+  /** Whether a person looks at it: then colour helps. */
+  readonly isTerminal: boolean;
+}
+
+export interface CliIo {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Pick<Files, "readText" | "exists" | "list">;
+  /** The whole of stdin. */
+  readStdin(): Promise<string>;
+  makeUuid(): string;
+  /** @throws NetplugError invalidConfig */
+  openDatastore(config: DatastoreConfig): Datastore;
+}
+
+/** Options that may stand anywhere on the command line. */
+export interface GlobalOptions {
+  /** File of datastore access; a default one is read when absent. */
+  readonly config?: string;
+  readonly kubeconfig?: string;
+  /** Context of the kubeconfig. */
+  readonly context?: string;
+}
+
+/** What a command is called with besides its own flags. */
+export interface Cli {
+  readonly io: CliIo;
+  readonly options: GlobalOptions;
+}
+
+/** Writes one line to stdout. */
+export function say(cli: Cli, line: string): void {
+  cli.io.stdout.write(`${line}\n`);
+}
+
+/** Tells a person something that is not the result. */
+export function note(cli: Cli, line: string): void {
+  cli.io.stderr.write(`${line}\n`);
+}

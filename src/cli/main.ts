@@ -1,0 +1,76 @@
+/** One call of netplugctl, from arguments to exit status. */
+
+import { run } from "@stricli/core";
+import { VERSION } from "../lib/version.ts";
+import { buildCli, type CliContext } from "./app.ts";
+import { parseCommandLine } from "./command-line.ts";
+import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
+import type { CliIo, GlobalOptions, Output } from "./io.ts";
+import { red } from "./output/table.ts";
+
+export interface RunOptions {
+  /** What the program was called as, for messages. @default "netplugctl" */
+  readonly program?: string;
+}
+
+/**
+ * Runs one command.
+ *
+ * @param argv without the program's own name
+ * @returns 0 done, 1 refused or failed, 2 wrong usage
+ */
+export async function runCli(argv: readonly string[], io: CliIo, { program = "netplugctl" }: RunOptions = {}): Promise<number> {
+  if (argv.length === 1 && argv[0] === "--version") {
+    io.stdout.write(`netplug ${VERSION}\n`);
+    return EXIT.done;
+  }
+  let command: readonly string[] = [];
+  const report = (thrown: unknown): number => {
+    const text = toFailureText(thrown, program, command);
+    io.stderr.write(io.stderr.isTerminal ? text.replace(/^[^\n]*/, red) : text);
+    return statusOf(thrown);
+  };
+  let status: number | undefined;
+  const base = {
+    process: { stdout: toStream(io.stdout), stderr: toStream(io.stderr), exitCode: null as number | string | null },
+    finish: (ended: number): void => void (status = ended),
+    fail: (thrown: unknown): void => void (status = report(thrown)),
+  };
+  if (argv[0] === "__complete") {
+    const { complete } = await import("./complete.ts");
+    io.stdout.write(await complete(argv.slice(1), io, base));
+    return EXIT.done;
+  }
+  let options: GlobalOptions;
+  let words: readonly string[];
+  try {
+    ({ options, words } = parseCommandLine(argv));
+  } catch (error) {
+    if (error instanceof UsageError) return report(error);
+    throw error;
+  }
+  command = commandOf(words);
+  const context: CliContext = { ...base, cli: { io, options }, proposeNames: async () => [] };
+  await run(buildCli(program), words, context);
+  if (status !== undefined) return status;
+  // Only help, and what the parser refused, end without a command that ran.
+  const isDone = base.process.exitCode === 0;
+  if (!isDone) io.stderr.write(`next: ${[program, ...command, "--help"].join(" ")}\n`);
+  return isDone ? EXIT.done : EXIT.usage;
+}
+
+const COMMANDS: ReadonlySet<string> = new Set(
+  "init create apply replace delete get patch label validate version ipam ledger completion".split(" "),
+);
+
+/** The words that name a command, for hints. */
+function commandOf([first, second]: readonly string[]): readonly string[] {
+  if (first === undefined || !COMMANDS.has(first)) return [];
+  const isSub = first === "ipam" && second !== undefined && ["show", "check", "release", "configure", "split"].includes(second);
+  return isSub ? [first, second] : [first];
+}
+
+/** Colour depth as the parser of commands asks for it. */
+function toStream(output: Output) {
+  return { write: (text: string) => output.write(text), getColorDepth: () => (output.isTerminal ? 8 : 1) };
+}

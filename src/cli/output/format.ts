@@ -1,0 +1,25 @@
+/** What `-o` may say. */
+
+import { UsageError } from "../failure.ts";
+
+export type Format =
+  | { readonly type: "table"; readonly wide: boolean }
+  | { readonly type: "json" | "yaml" | "name" }
+  | { readonly type: "custom-columns"; readonly spec: string };
+
+export const FORMAT_NAMES = ["json", "yaml", "wide", "name", "custom-columns="] as const;
+
+/** @throws {UsageError} */
+export function parseFormat(text: string): Format {
+  if (text === "wide") return { type: "table", wide: true };
+  if (text === "json" || text === "yaml" || text === "name") return { type: text };
+  const custom = /^custom-columns=(.+)$/s.exec(text);
+  if (custom !== null) return { type: "custom-columns", spec: custom[1] ?? "" };
+  throw new UsageError(`got ${JSON.stringify(text)}, want json, yaml, wide, name or custom-columns=HEADING:PATH,…`);
+}
+
+/** For commands that print a report rather than resources. @throws {UsageError} */
+export function parseReportFormat(text: string): "json" | "yaml" {
+  if (text === "json" || text === "yaml") return text;
+  throw new UsageError(`got ${JSON.stringify(text)}, want json or yaml`);
+}

@@ -1,0 +1,53 @@
+/** Resources in whatever form was asked for. */
+
+import type { KindInfo } from "../../api/registry.ts";
+import { API_VERSION, type Resource } from "../../api/resource.ts";
+import { toPathName } from "../resources/target.ts";
+import { columnsOf } from "./columns.ts";
+import { parseCustomColumns } from "./custom-columns.ts";
+import { toJsonText, toYamlText } from "./data.ts";
+import type { Format } from "./format.ts";
+import { toTable } from "./table.ts";
+
+export interface ResourceOutput {
+  readonly info: KindInfo;
+  readonly resources: readonly Resource<string>[];
+  /** One object was asked for by its name: programs get it bare. */
+  readonly single: boolean;
+  /** Resources of several namespaces are shown. */
+  readonly withNamespace: boolean;
+  readonly colour: boolean;
+}
+
+/** The text of resources of one kind. @throws {UsageError} custom columns that make no sense */
+export function printResources(format: Format, output: ResourceOutput): string {
+  const { info, resources, single } = output;
+  switch (format.type) {
+    case "json":
+      return toJsonText(toObject(info, resources, single));
+    case "yaml":
+      return toYamlText(toObject(info, resources, single));
+    case "name":
+      return resources.map(({ metadata }) => `${toPathName({ kind: info.kind, name: metadata.name })}\n`).join("");
+    case "custom-columns": {
+      const known = columnsOf(info, { wide: true, withNamespace: info.namespaced });
+      return tableOf(parseCustomColumns(format.spec, known), output);
+    }
+    case "table":
+      return tableOf(columnsOf(info, { wide: format.wide, withNamespace: output.withNamespace }), output);
+  }
+}
+
+function toObject(info: KindInfo, resources: readonly Resource<string>[], single: boolean): unknown {
+  const [first] = resources;
+  return single && first !== undefined ? first : { apiVersion: API_VERSION, kind: `${info.kind}List`, items: resources };
+}
+
+function tableOf(columns: ReturnType<typeof columnsOf>, { resources, colour }: ResourceOutput): string {
+  const rows = resources.map((resource) => columns.map((column) => column.cell(resource)));
+  return toTable(
+    columns.map((column) => column.heading),
+    rows,
+    { colour },
+  );
+}

@@ -1,0 +1,46 @@
+/** Tables for people. */
+
+export interface TableOptions {
+  /** Whether the header may stand out in colour. */
+  readonly colour: boolean;
+  /** Columns (from 0) whose cells stand at the right, as numbers do. */
+  readonly right?: ReadonlySet<number>;
+}
+
+const GAP = "   ";
+
+/** Lays out rows below a header so that columns line up. Control characters become visible; nothing is cut. */
+export function toTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  { colour, right = new Set() }: TableOptions,
+): string {
+  const cells = [header, ...rows].map((row) => header.map((_, column) => toCell(row[column] ?? "")));
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => Bun.stringWidth(row[column] ?? ""))));
+  const lines = cells.map((row) =>
+    row
+      .map((cell, column) => pad(cell, widths[column] ?? 0, right.has(column)))
+      .join(GAP)
+      .trimEnd(),
+  );
+  const [first = "", ...rest] = lines;
+  return `${[colour ? bold(first) : first, ...rest].join("\n")}\n`;
+}
+
+export function bold(text: string): string {
+  return `\x1b[1m${text}\x1b[22m`;
+}
+
+export function red(text: string): string {
+  return `\x1b[31m${text}\x1b[39m`;
+}
+
+function pad(cell: string, width: number, isRight: boolean): string {
+  const space = " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
+  return isRight ? space + cell : cell + space;
+}
+
+/** What somebody wrote into the datastore must not move the cursor of whoever looks at it. */
+function toCell(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+}

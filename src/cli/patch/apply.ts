@@ -1,0 +1,20 @@
+/** Which arithmetic a patch asks for. */
+
+import { applyJsonPatch } from "./json-patch.ts";
+import { applyMergePatch, applyStrategicPatch } from "./merge-patch.ts";
+
+export const PATCH_TYPES = ["strategic", "merge", "json"] as const;
+
+export type PatchType = (typeof PATCH_TYPES)[number];
+
+/** Gives the patched value; the given one stays as it is. @throws {CommandFailed} a patch that cannot be applied */
+export function applyPatch(type: PatchType, target: unknown, patch: unknown): unknown {
+  switch (type) {
+    case "strategic":
+      return applyStrategicPatch(target, patch);
+    case "merge":
+      return applyMergePatch(target, patch);
+    case "json":
+      return applyJsonPatch(target, patch);
+  }
+}

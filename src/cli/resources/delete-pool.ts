@@ -1,0 +1,105 @@
+/** Deletes a pool whose addresses may be in use. */
+
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
+import type { Resource } from "../../api/resource.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Stored } from "../../datastore/datastore.ts";
+import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { claimedBlocks } from "./pool-rules.ts";
+import { guardsFor, NotFound, type Target, withRetries } from "./target.ts";
+
+/** What became of the pool's blocks. */
+export interface PoolDeletion {
+  readonly releasedBlocks: number;
+  /** Blocks that stay, because running workloads keep their addresses. */
+  readonly keptBlocks: number;
+  readonly keptAddresses: number;
+}
+
+/** How many blocks are read at once. */
+const PAGE = 100;
+
+/**
+ * Disables the pool, releases its empty blocks, deletes it. Nothing is given from it once it is disabled: every allocation
+ * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay, and go when their last
+ * address goes.
+ *
+ * @throws {CommandFailed} when there is none
+ */
+export async function deletePool(target: Target, name: string): Promise<PoolDeletion> {
+  const cidr = await disable(target, name);
+  const releasedBlocks = cidr === undefined ? 0 : await releaseEmptyBlocks(target, cidr);
+  const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr);
+  await remove(target, name);
+  return { releasedBlocks, ...kept };
+}
+
+/** @returns the pool's CIDR; undefined when somebody wrote one past the validation that makes no sense */
+async function disable(target: Target, name: string): Promise<Prefix | undefined> {
+  return withRetries(`disable ippool "${name}"`, async () => {
+    const { pool, guards } = await read(target, name);
+    const spec = pool.value.spec as IPPoolSpec;
+    const done = { cidr: tryParsePrefix(spec.cidr) };
+    if (spec.disabled === true) return done;
+    const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
+    const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
+    return result.committed ? done : undefined;
+  }).then(({ cidr }) => cidr);
+}
+
+/** A block that another process takes in the meantime stays: its deletion compares what was read. */
+async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<number> {
+  const now = Math.floor(target.io.clock.now() / 1_000);
+  let released = 0;
+  for (;;) {
+    const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
+    const rested = empty.filter(({ since }) => since <= now);
+    const done = await Promise.all(rested.map((ref) => deleteBlock(target, ref)));
+    const count = done.filter(Boolean).length;
+    released += count;
+    if (count === 0 || empty.length < PAGE) return released;
+  }
+}
+
+async function deleteBlock({ datastore }: Target, { cidr, node }: BlockRef): Promise<boolean> {
+  const [previous] = await datastore.read([{ type: "block", ref: { cidr, node } }]);
+  if (previous === undefined || previous.value.allocations.length > 0) return false;
+  return (await datastore.commit([{ op: "delete-block", previous }])).committed;
+}
+
+async function countKept({ datastore }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {
+  let keptBlocks = 0;
+  let keptAddresses = 0;
+  const page: BlockRef[] = [];
+  const flush = async (): Promise<void> => {
+    const blocks = await datastore.read(page.splice(0).map((ref) => ({ type: "block", ref }) as const));
+    for (const block of blocks) {
+      if (block === undefined) continue;
+      keptBlocks++;
+      keptAddresses += block.value.allocations.length;
+    }
+  };
+  for await (const ref of claimedBlocks(datastore, within)) {
+    page.push({ cidr: ref.cidr, node: ref.node });
+    if (page.length === PAGE) await flush();
+  }
+  if (page.length > 0) await flush();
+  return { keptBlocks, keptAddresses };
+}
+
+async function remove(target: Target, name: string): Promise<void> {
+  await withRetries(`delete ippool "${name}"`, async () => {
+    const { pool, guards } = await read(target, name);
+    const ref = { kind: "IPPool", name } as const;
+    const result = await target.datastore.commit([{ op: "delete", ref, revision: pool.revision }, ...guards]);
+    return result.committed ? true : undefined;
+  });
+}
+
+async function read({ datastore }: Target, name: string) {
+  const ref = { kind: "IPPool", name } as const;
+  const [information, pool] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+  if (pool === undefined) throw new NotFound(ref);
+  return { pool: pool satisfies Stored<Resource>, guards: guardsFor("IPPool", information) };
+}

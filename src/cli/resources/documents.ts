@@ -1,0 +1,118 @@
+/** Reads objects from files, folders and stdin: YAML or JSON, several documents, lists. */
+
+import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { CommandFailed } from "../failure.ts";
+import type { CliIo } from "../io.ts";
+
+/** One object as it was written. */
+export interface InputDocument {
+  readonly value: unknown;
+  /** Where it stands, for messages: `pools.yaml, document 2`. */
+  readonly origin: string;
+}
+
+/** Largest input that is read, in characters; a cluster's whole configuration is far smaller. */
+const MAX_INPUT = 16 * 1024 * 1024;
+
+/**
+ * Reads everything that `-f` names: files, `-` for stdin, folders (their `.yaml`, `.yml` and `.json` files by name).
+ *
+ * @throws {CommandFailed} what cannot be read, or holds no object
+ */
+export async function readDocuments(io: CliIo, sources: readonly string[]): Promise<readonly InputDocument[]> {
+  const documents: InputDocument[] = [];
+  for (const source of sources) {
+    for (const { name, text } of await readSource(io, source)) documents.push(...parseDocuments(text, name));
+  }
+  if (documents.length === 0) throw new CommandFailed(`read ${sources.map(quote).join(", ")}: got no object, want at least one`);
+  return documents;
+}
+
+/**
+ * Splits a text into its objects. Empty documents are skipped, lists (`kind` ends in `List`, with `items`) give their items.
+ *
+ * @throws {CommandFailed} text that is neither YAML nor JSON
+ */
+export function parseDocuments(text: string, name: string): readonly InputDocument[] {
+  if (text.length > MAX_INPUT) throw new CommandFailed(`read ${name}: got ${text.length} characters, want at most ${MAX_INPUT}`);
+  const values = parseAll(text, name);
+  return values.flatMap((value, index) => {
+    const origin = values.length === 1 ? name : `${name}, document ${index + 1}`;
+    if (value === null || value === undefined) return [];
+    if (!isList(value)) return [{ value, origin }];
+    return value.items.map((item, number) => ({ value: item, origin: `${origin}, item ${number + 1}` }));
+  });
+}
+
+async function readSource(io: CliIo, source: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
+  if (source === "-") return [{ name: "stdin", text: await io.readStdin() }];
+  const names = io.files.list(source);
+  if (names === undefined) return [{ name: source, text: readFile(io, source) }];
+  const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
+  return wanted.map((name) => ({ name: `${source}/${name}`, text: readFile(io, `${source}/${name}`) }));
+}
+
+function readFile(io: CliIo, path: string): string {
+  const text = io.files.readText(path);
+  if (text === undefined) throw new CommandFailed(`read ${quote(path)}: there is no such file`);
+  return text;
+}
+
+/** JSON first: it is exact about what is wrong, and YAML would read half of it as something else. */
+function parseAll(text: string, name: string): readonly unknown[] {
+  if (/^\s*[{[]/.test(text)) {
+    const objects = splitJsonObjects(text);
+    if (objects !== undefined) return objects.map((object) => parseJsonDocument(object, name));
+  }
+  try {
+    const parsed: unknown = Bun.YAML.parse(text);
+    // Several documents come as a list; a single document that is a list is no object either way.
+    return Array.isArray(parsed) ? parsed : [parsed];
+  } catch (error) {
+    throw new CommandFailed(`read ${name}: ${messageOf(error)}; want YAML or JSON`);
+  }
+}
+
+function parseJsonDocument(text: string, name: string): unknown {
+  try {
+    return parseJson(text, { maxLength: MAX_INPUT });
+  } catch (error) {
+    if (error instanceof JsonError) throw new CommandFailed(`read ${name}: ${error.message}`);
+    throw error;
+  }
+}
+
+/**
+ * Cuts a stream of JSON objects into one text each.
+ *
+ * @returns undefined when something else than objects, blanks and commas stands between them, as in YAML
+ */
+function splitJsonObjects(text: string): readonly string[] | undefined {
+  const objects: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] ?? "";
+    if (char === '"' && depth > 0) i = endOfString(text, i);
+    else if (char === "{" || char === "[") {
+      if (depth++ === 0) start = i;
+    } else if (char === "}" || char === "]") {
+      if (--depth === 0) objects.push(text.slice(start, i + 1));
+    } else if (depth === 0 && !/\s/.test(char)) return undefined;
+  }
+  return depth === 0 ? objects : undefined;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === '"') return i;
+  }
+  return text.length;
+}
+
+function isList(value: unknown): value is { readonly items: readonly unknown[] } {
+  return isJsonObject(value) && typeof value["kind"] === "string" && value["kind"].endsWith("List") && Array.isArray(value["items"]);
+}

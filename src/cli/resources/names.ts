@@ -1,0 +1,78 @@
+/** Which objects the words of a command line name. */
+
+import type { KindInfo } from "../../api/registry.ts";
+import type { Kind } from "../../api/resource.ts";
+import type { ResourceRef } from "../../datastore/datastore.ts";
+import { UsageError } from "../failure.ts";
+import { parseKind } from "../flags.ts";
+
+export const DEFAULT_NAMESPACE = "default";
+
+/** A kind, and the names given with it; none means all. */
+export interface Named {
+  readonly info: KindInfo;
+  readonly names: readonly string[];
+}
+
+/**
+ * Reads `KIND NAME…`, `KIND/NAME…` or a mix of kinds in the second form.
+ *
+ * @throws {UsageError} an unknown kind, or a word that fits neither form
+ */
+export function parseNames(words: readonly string[]): readonly Named[] {
+  const [first, ...rest] = words;
+  if (first === undefined) throw new UsageError("read arguments: got none, want KIND [NAME…] or KIND/NAME…");
+  if (!first.includes("/")) return [{ info: parseKind(first), names: rest }];
+  const byKind = new Map<string, { readonly info: KindInfo; readonly names: string[] }>();
+  for (const word of words) {
+    const slash = word.indexOf("/");
+    const name = word.slice(slash + 1);
+    if (slash < 1 || name === "") throw new UsageError(`read argument ${JSON.stringify(word)}: want KIND/NAME as the first one`);
+    const info = parseKind(word.slice(0, slash));
+    const named = byKind.get(info.kind) ?? { info, names: [] };
+    named.names.push(name);
+    byKind.set(info.kind, named);
+  }
+  return [...byKind.values()];
+}
+
+/**
+ * Reads `KIND NAME` or `KIND/NAME`, and what stands behind it.
+ *
+ * @throws {UsageError}
+ */
+export function parseOneName(words: readonly string[]): {
+  readonly info: KindInfo;
+  readonly name: string;
+  readonly rest: readonly string[];
+} {
+  const [first = "", second, ...rest] = words;
+  if (first.includes("/")) {
+    const [named] = parseNames([first]);
+    // One word with a slash names one object.
+    if (named?.names[0] !== undefined) return { info: named.info, name: named.names[0], rest: words.slice(1) };
+  }
+  if (first === "" || second === undefined) throw new UsageError("read arguments: want KIND NAME or KIND/NAME");
+  return { info: parseKind(first), name: second, rest };
+}
+
+/** @throws {UsageError} a namespace for a kind that has none */
+export function checkNamespace(info: KindInfo, namespace: string | undefined): void {
+  if (namespace !== undefined && !info.namespaced)
+    throw new UsageError(`use namespace ${JSON.stringify(namespace)}: ${info.plural} have no namespace`);
+}
+
+/**
+ * The place of an object that a command changes.
+ *
+ * @throws {UsageError} a kind that only the system writes
+ */
+export function toRef(info: KindInfo, name: string, namespace: string | undefined): ResourceRef {
+  checkNamespace(info, namespace);
+  if (!isWritable(info)) throw new UsageError(`change ${info.plural}: only the system writes them`);
+  return { kind: info.kind, name, ...(info.namespaced ? { namespace: namespace ?? DEFAULT_NAMESPACE } : {}) };
+}
+
+export function isWritable(info: KindInfo): info is KindInfo<Kind> {
+  return info.writable;
+}

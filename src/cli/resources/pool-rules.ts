@@ -1,0 +1,58 @@
+/** Rules about pools that need more than the one object. */
+
+import { type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { lastAddressOf, overlaps, parsePrefix, type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { CommandFailed } from "../failure.ts";
+
+/** How many claims are read at once. */
+const PAGE = 1_000;
+
+/**
+ * Refuses a new pool whose addresses are another pool's, or that would cut existing blocks in another size.
+ *
+ * @param others every pool
+ * @throws {CommandFailed}
+ */
+export async function checkNewPool(
+  datastore: Datastore,
+  name: string,
+  spec: IPPoolSpec,
+  others: readonly Stored<Resource>[],
+): Promise<void> {
+  const pool = withPoolDefaults(spec);
+  const cidr = parsePrefix(pool.cidr);
+  for (const { value } of others) {
+    const other = tryParsePrefix((value.spec as CompleteIPPoolSpec).cidr);
+    if (other === undefined || !overlaps(other, cidr)) continue;
+    throw new CommandFailed(
+      `create ippool ${quote(name)}: ${pool.cidr} overlaps ippool ${quote(value.metadata.name)} (${toPrefixText(other)}); choose another CIDR or delete that pool`,
+      { next: `get ippool ${value.metadata.name}` },
+    );
+  }
+  for await (const block of claimedBlocks(datastore, cidr)) {
+    if (block.cidr.length === pool.blockSize) continue;
+    throw new CommandFailed(
+      `create ippool ${quote(name)}: block ${toPrefixText(block.cidr)} of node ${quote(block.node)} exists inside ${pool.cidr}, and blockSize is ${pool.blockSize}; ` +
+        `want blockSize ${block.cidr.length}, or wait until that block is gone`,
+      { next: `get ipamblock ${toPrefixText(block.cidr)}` },
+    );
+  }
+}
+
+/** Every claimed block that overlaps a prefix, in address order, read page by page. */
+export async function* claimedBlocks(datastore: Datastore, within: Prefix): AsyncGenerator<BlockRef> {
+  let from: Address | undefined;
+  for (;;) {
+    const [page] = await datastore.read([{ type: "claimed-blocks", within, limit: PAGE, ...(from === undefined ? {} : { from }) }]);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    from = { family: within.family, value: lastAddressOf(last.cidr).value + 1n };
+    if (from.value > lastAddressOf(within).value) return;
+  }
+}

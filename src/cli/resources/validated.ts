@@ -1,0 +1,80 @@
+/** Turns documents into resources, all or none. */
+
+import { type Problem, ValidationError } from "../../api/schema/problem.ts";
+import type { AnyResource } from "../../api/registry.ts";
+import { KINDS } from "../../api/registry.ts";
+import { validateResource } from "../../api/validate.ts";
+import { quote } from "../../lib/quote.ts";
+import { checkSelector } from "../../policy/selector/check.ts";
+import { CommandFailed } from "../failure.ts";
+import type { InputDocument } from "./documents.ts";
+
+/** A document that passed. */
+export interface ValidDocument {
+  readonly resource: AnyResource;
+  readonly origin: string;
+}
+
+/** A document that did not. */
+export interface InvalidDocument {
+  readonly origin: string;
+  readonly error: ValidationError;
+}
+
+/** Checks each document by itself. @param namespace what `-n` says */
+export function checkDocuments(
+  documents: readonly InputDocument[],
+  namespace: string | undefined,
+): { readonly valid: readonly ValidDocument[]; readonly invalid: readonly InvalidDocument[] } {
+  const valid: ValidDocument[] = [];
+  const invalid: InvalidDocument[] = [];
+  for (const { value, origin } of documents) {
+    try {
+      valid.push({ resource: validate(value, namespace), origin });
+    } catch (error) {
+      if (!(error instanceof ValidationError)) throw error;
+      invalid.push({ origin, error });
+    }
+  }
+  return { valid, invalid };
+}
+
+/**
+ * Checks one object.
+ *
+ * @throws {ValidationError} also when it names another namespace than `-n`
+ */
+export function validate(value: unknown, namespace: string | undefined): AnyResource {
+  const resource = validateResource(value, { checkSelector, ...(namespace === undefined ? {} : { namespace }) });
+  const { metadata, kind } = resource;
+  if (namespace !== undefined && KINDS[kind].namespaced && metadata.namespace !== namespace) {
+    const problem: Problem = {
+      path: "metadata.namespace",
+      message: `got ${quote(metadata.namespace ?? "")}, want ${quote(namespace)} as said by --namespace`,
+    };
+    throw new ValidationError(`${kind} ${quote(metadata.name)}`, [problem]);
+  }
+  return resource;
+}
+
+/**
+ * Checks all documents before anything is written.
+ *
+ * @throws {CommandFailed} listing every problem of every document
+ */
+export function requireValid(documents: readonly InputDocument[], namespace: string | undefined): readonly ValidDocument[] {
+  const { valid, invalid } = checkDocuments(documents, namespace);
+  if (invalid.length === 0) return valid;
+  throw new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE" });
+}
+
+/** Every problem of every document, one a line. */
+export function toInvalidText(invalid: readonly InvalidDocument[]): string {
+  return invalid
+    .map(({ origin, error }) => {
+      const [first, ...rest] = error.problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+      const head = `validate ${error.object} (${origin}):`;
+      return rest.length === 0 ? `${head} ${first ?? ""}` : [head, ...[first, ...rest].map((problem) => `  ${problem}`)].join("\n");
+    })
+    .join("\n");
+}

@@ -1,0 +1,155 @@
+/** Creates, changes and deletes resources by compare-and-swap. */
+
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
+import type { AnyResource } from "../../api/registry.ts";
+import { KINDS } from "../../api/registry.ts";
+import type { Resource } from "../../api/resource.ts";
+import { toPathText, ValidationError } from "../../api/schema/problem.ts";
+import { BUILT_IN_TIERS } from "../../api/tier.ts";
+import { SCHEMAS } from "../../api/validate.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import type { ResourceRef, Stored } from "../../datastore/datastore.ts";
+import { tryParsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
+import { CommandFailed } from "../failure.ts";
+import { checkNewPool } from "./pool-rules.ts";
+import { guardsFor, NotFound, refOf, type Target, toTitle, withRetries } from "./target.ts";
+
+/** What a write did. */
+export type WriteOutcome = "created" | "configured" | "unchanged";
+
+/**
+ * Creates an object with an identity of its own.
+ *
+ * @returns undefined when one of its name exists
+ * @throws {CommandFailed} a rule between objects says no
+ */
+export async function createResource(target: Target, resource: AnyResource): Promise<Resource | undefined> {
+  const { datastore, io } = target;
+  const ref = refOf(resource);
+  return withRetries(`create ${toTitle(ref)}`, async () => {
+    const [information, existing, pools] = await datastore.read([
+      CLUSTER_INFORMATION_QUERY,
+      { type: "get", ref },
+      { type: "list", kind: "IPPool" },
+    ]);
+    if (existing !== undefined) return { created: undefined };
+    const guards = guardsFor(resource.kind, information);
+    if (resource.kind === "IPPool") await checkNewPool(datastore, ref.name, resource.spec, pools);
+    const { resourceVersion: _, ...metadata } = resource.metadata;
+    const created: Resource = {
+      ...resource,
+      metadata: { ...metadata, uid: io.makeUuid(), creationTimestamp: new Date(io.clock.now()).toISOString() },
+    };
+    const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
+    return result.committed ? { created } : undefined;
+  }).then(({ created }) => created);
+}
+
+/**
+ * Changes an object that exists; identity stays. `change` is called again when somebody else was quicker, unless what it gives
+ * names the version that it belongs to.
+ *
+ * @throws {CommandFailed} there is none, or it is another version; {@link ValidationError} a field that keeps its value
+ */
+export async function updateResource(
+  target: Target,
+  ref: ResourceRef,
+  change: (current: Resource) => AnyResource,
+): Promise<{ readonly outcome: WriteOutcome; readonly resource: Resource }> {
+  const { datastore } = target;
+  return withRetries(`change ${toTitle(ref)}`, async () => {
+    const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+    if (stored === undefined) throw new NotFound(ref);
+    const guards = guardsFor(ref.kind, information);
+    const wanted = change(stored.value);
+    requireSameVersion(ref, stored, wanted);
+    checkImmutable(stored.value, wanted);
+    const next = keepIdentity(stored.value, wanted);
+    if (Bun.deepEquals(withoutVersion(stored.value), withoutVersion(next)))
+      return { outcome: "unchanged", resource: stored.value } as const;
+    const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
+    return result.committed ? ({ outcome: "configured", resource: next } as const) : undefined;
+  });
+}
+
+/** Creates the object or makes the existing one like it. */
+export async function applyResource(target: Target, resource: AnyResource): Promise<WriteOutcome> {
+  return withRetries(`apply ${toTitle(refOf(resource))}`, async () => {
+    if ((await createResource(target, resource)) !== undefined) return "created";
+    try {
+      return (await updateResource(target, refOf(resource), () => resource)).outcome;
+    } catch (error) {
+      // Deleted between the two.
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** Deletes an object that nothing else hangs on; pools have a protocol of their own. @throws {CommandFailed} */
+export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<void> {
+  if (ref.kind === "ClusterInformation") throw new CommandFailed(`delete ${toTitle(ref)}: the datastore would count as never initialised`);
+  if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
+    throw new CommandFailed(`delete ${toTitle(ref)}: it is built in`);
+  await withRetries(`delete ${toTitle(ref)}`, async () => {
+    const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+    if (stored === undefined) throw new NotFound(ref);
+    const guards = guardsFor(ref.kind, information);
+    const result = await datastore.commit([{ op: "delete", ref, revision: stored.revision }, ...guards]);
+    return result.committed ? true : undefined;
+  });
+}
+
+function requireSameVersion(ref: ResourceRef, stored: Stored<Resource>, wanted: AnyResource): void {
+  const { resourceVersion } = wanted.metadata;
+  if (resourceVersion === undefined || resourceVersion === stored.revision) return;
+  throw new CommandFailed(
+    `change ${toTitle(ref)}: got resourceVersion ${quote(resourceVersion)}, and it is ${quote(stored.revision)} now; somebody changed it: read it again, or leave resourceVersion out`,
+    { next: `get ${KINDS[ref.kind].plural} ${ref.name} -o yaml` },
+  );
+}
+
+function keepIdentity(current: Resource, wanted: AnyResource): Resource {
+  const { uid, creationTimestamp } = current.metadata;
+  const { uid: _uid, creationTimestamp: _created, resourceVersion: _version, ...metadata } = wanted.metadata;
+  return {
+    ...wanted,
+    metadata: { ...metadata, ...(uid === undefined ? {} : { uid }), ...(creationTimestamp === undefined ? {} : { creationTimestamp }) },
+  };
+}
+
+/** The stored object may lack defaults or canonical form: somebody may have written it past us. */
+function checkImmutable(current: Resource, wanted: AnyResource): void {
+  const before = SCHEMAS[wanted.kind].complete(current.spec as never) as Readonly<Record<string, unknown>>;
+  const after = wanted.spec as Readonly<Record<string, unknown>>;
+  const problems = KINDS[wanted.kind].immutable
+    .filter((field) => before[field] !== undefined && toCanonical(before[field]) !== toCanonical(after[field]))
+    .map((field) => ({
+      path: toPathText(["spec", field]),
+      message: `got ${quoteValue(after[field] ?? null)}, want ${quoteValue(before[field])}: it cannot be changed`,
+    }));
+  if (wanted.kind === "IPPool") problems.push(...changedUses(current.spec as IPPoolSpec, wanted.spec));
+  if (problems.length > 0) throw new ValidationError(toTitle(refOf(wanted)), problems);
+}
+
+/** Addresses of a pool for load balancers are announced in another way than those of pods. */
+function changedUses(before: IPPoolSpec, after: IPPoolSpec): { readonly path: string; readonly message: string }[] {
+  if (before.allowedUses?.includes("LoadBalancer") !== true || after.allowedUses?.includes("LoadBalancer") === true) return [];
+  return [
+    {
+      path: "spec.allowedUses",
+      message: `got ${(after.allowedUses ?? []).join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
+    },
+  ];
+}
+
+function toCanonical(value: unknown): unknown {
+  const prefix = typeof value === "string" ? tryParsePrefix(value) : undefined;
+  return prefix === undefined ? value : toPrefixText(prefix);
+}
+
+function withoutVersion(resource: Resource): Resource {
+  const { resourceVersion: _, ...metadata } = resource.metadata;
+  return { ...resource, metadata };
+}
