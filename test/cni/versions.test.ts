@@ -35,17 +35,18 @@ describe.each(["netplug", "netplug-ipam"])("%s", (plugin) => {
     using pod = new TestNetns();
     const containerID = node.newContainerID();
     const config = dualStack(cniVersion);
+    const inUseBefore = await node.addressesInUse();
     const call = { plugin, containerID, netns: pod.path };
 
     const added = await node.call("ADD", { ...call, config });
-    expect([added.status, added.stderr.includes("panic"), added.stdout.trimEnd().split("\n").length]).toEqual([0, false, 1]);
+    expect([added.status, added.status === 0 ? "" : added.stdout]).toEqual([0, ""]);
     const result = added.json ?? {};
     expect(result.cniVersion).toBe(cniVersion);
     expectShape(plugin, cniVersion, result);
 
     const checked = await node.call("CHECK", { ...call, config: { ...config, prevResult: result } });
-    expect([cniVersion, checked.status, checked.json?.code]).toEqual(
-      has(cniVersion, "0.4.0") ? [cniVersion, 0, undefined] : [cniVersion, 1, 1],
+    expect([checked.status, checked.json?.code, has(cniVersion, "0.4.0") ? checked.stdout : ""]).toEqual(
+      has(cniVersion, "0.4.0") ? [0, undefined, ""] : [1, 1, ""],
     );
 
     for (const verb of ["STATUS", "GC"] as const) {
@@ -62,7 +63,7 @@ describe.each(["netplug", "netplug-ipam"])("%s", (plugin) => {
     expect([again.status, again.stdout]).toEqual([0, ""]);
     expect(pod.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
     expect(nodePlace.link(hostInterfaceName({ containerID }))).toBeUndefined();
-    expect(await node.addressesInUse()).toBe(0);
+    expect(await node.addressesInUse()).toBe(inUseBefore);
   });
 });
 
@@ -89,8 +90,8 @@ function expectShape(plugin: string, version: CniVersion, result: CniJson): void
   ]);
   expect(result.interfaces).toHaveLength(2);
   expect(result.interfaces?.[0]?.name).toMatch(/^npg[0-9a-f]{11}$/);
-  expect(result.interfaces?.[0]?.mac).toBe("ee:ee:ee:ee:ee:ee");
   expect(result.interfaces?.[0]?.sandbox ?? "").toBe("");
-  expect(result.interfaces?.[1]).toMatchObject({ name: "eth0", sandbox: expect.stringContaining("/run/netns/npgt-") });
+  expect(result.interfaces?.[1]?.name).toBe("eth0");
+  expect(result.interfaces?.[1]?.sandbox).toStartWith("/run/netns/npgt-");
   expect(result.routes?.map(({ dst }) => dst)).toEqual(["0.0.0.0/0", "::/0"]);
 }

@@ -67,6 +67,7 @@ export class PrivateContainerd implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#server.exitCode === null) await this.#cri?.removeAllPods();
     this.#cri?.[Symbol.dispose]();
     this.#server.kill("SIGTERM");
     await this.#server.exited;

@@ -23,6 +23,7 @@ export interface ExecResult {
 /** @see https://github.com/kubernetes/cri-api, runtime/v1/api.proto: the numbers are its field numbers */
 export class CriClient implements Disposable {
   readonly #session: ClientHttp2Session;
+  readonly #pods = new Set<string>();
 
   constructor(socket: string) {
     this.#session = connectHttp2("http://localhost", { createConnection: () => connectSocket(socket) });
@@ -40,7 +41,9 @@ export class CriClient implements Disposable {
 
   /** @returns the sandbox's ID */
   async runPod(pod: PodRequest): Promise<string> {
-    return textOf(await this.#call("RunPodSandbox", { 1: podConfig(pod) }), 1);
+    const sandboxID = textOf(await this.#call("RunPodSandbox", { 1: podConfig(pod) }), 1);
+    this.#pods.add(sandboxID);
+    return sandboxID;
   }
 
   /** The pod's first address. */
@@ -66,6 +69,12 @@ export class CriClient implements Disposable {
   async removePod(sandboxID: string): Promise<void> {
     await this.#call("StopPodSandbox", { 1: sandboxID });
     await this.#call("RemovePodSandbox", { 1: sandboxID });
+    this.#pods.delete(sandboxID);
+  }
+
+  /** Removes what a failed test left. */
+  async removeAllPods(): Promise<void> {
+    for (const sandboxID of [...this.#pods]) await this.removePod(sandboxID);
   }
 
   [Symbol.dispose](): void {
