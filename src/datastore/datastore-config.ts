@@ -24,10 +24,12 @@ export type DatastoreConfig = { readonly type: "etcdv3"; readonly etcd: EtcdConf
 
 /** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */
 export function splitEndpoints(text: string): readonly string[] {
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
+  const endpoints: string[] = [];
+  for (const part of text.split(",")) {
+    const endpoint = part.trim();
+    if (endpoint !== "") endpoints.push(endpoint);
+  }
+  return endpoints;
 }
 
 /**
@@ -71,6 +73,9 @@ export function checkEtcdConfig(config: EtcdConfig): void {
 /** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. */
 function portOf(text: string, url: URL): string {
   if (url.port !== "") return url.port;
-  const written = /:(\d+)\/?$/.exec(text.slice(text.indexOf("://") + 3));
-  return written?.[1] === undefined ? "2379" : String(Number(written[1]));
+  const authority = text.slice(text.indexOf("://") + 3, text.endsWith("/") ? -1 : undefined);
+  const colon = authority.lastIndexOf(":");
+  // Behind the last colon stands a port, or the end of an IPv6 address: "1]".
+  const port = colon < 0 ? "" : authority.slice(colon + 1);
+  return port === "" || port.endsWith("]") ? "2379" : String(Number(port));
 }

@@ -29,10 +29,11 @@ export type SettingName = keyof typeof DATASTORE_VARIABLES;
 /** What the environment says. A variable with the prefix `NETPLUG_` beats the one without; an empty one is absent. */
 export function datastoreSettingsOfEnvironment(env: Readonly<Record<string, string | undefined>>): DatastoreSettings {
   const settings: { [K in SettingName]?: string } = {};
-  for (const [name, variable] of Object.entries(DATASTORE_VARIABLES)) {
-    const value = [env[`NETPLUG_${variable}`], env[variable]].find((text) => text !== undefined && text !== "");
-    // The keys of the table are the names.
-    if (value !== undefined) settings[name as SettingName] = value;
+  // The keys of the table are the names. No callbacks: the plugin pays for the first use of each.
+  for (const name of Object.keys(DATASTORE_VARIABLES) as SettingName[]) {
+    const prefixed = env[`NETPLUG_${DATASTORE_VARIABLES[name]}`];
+    const value = prefixed === undefined || prefixed === "" ? env[DATASTORE_VARIABLES[name]] : prefixed;
+    if (value !== undefined && value !== "") settings[name] = value;
   }
   return settings;
 }
@@ -54,20 +55,17 @@ export function toDatastoreConfig(settings: DatastoreSettings): DatastoreConfig 
   if (type === "kubernetes") return { type };
   if (type !== "etcdv3")
     throw new NetplugError("invalidConfig", `choose datastore: got type ${quote(type)}, want "etcdv3" or "kubernetes"`);
+  const endpoints: string[] = [];
+  for (const endpoint of splitEndpoints(settings.etcdEndpoints ?? "")) endpoints.push(normaliseEndpoint(endpoint));
   const etcd = {
-    endpoints: splitEndpoints(settings.etcdEndpoints ?? "").map(normaliseEndpoint),
-    ...pick("discoverySrv", settings.etcdDiscoverySrv),
-    ...pick("caCertFile", settings.etcdCACertFile),
-    ...pick("certFile", settings.etcdCertFile),
-    ...pick("keyFile", settings.etcdKeyFile),
-    ...pick("username", settings.etcdUsername),
-    ...pick("password", settings.etcdPassword),
+    endpoints,
+    ...(settings.etcdDiscoverySrv !== undefined && { discoverySrv: settings.etcdDiscoverySrv }),
+    ...(settings.etcdCACertFile !== undefined && { caCertFile: settings.etcdCACertFile }),
+    ...(settings.etcdCertFile !== undefined && { certFile: settings.etcdCertFile }),
+    ...(settings.etcdKeyFile !== undefined && { keyFile: settings.etcdKeyFile }),
+    ...(settings.etcdUsername !== undefined && { username: settings.etcdUsername }),
+    ...(settings.etcdPassword !== undefined && { password: settings.etcdPassword }),
   };
   checkEtcdConfig(etcd);
   return { type, etcd };
-}
-
-function pick<K extends string>(key: K, value: string | undefined): { readonly [P in K]?: string } {
-  // A computed key widens to an index signature.
-  return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: string };
 }

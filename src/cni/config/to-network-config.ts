@@ -27,6 +27,8 @@ export function toNetworkConfig(
   warnings: string[],
 ): NetworkConfig {
   const libDir = values.lib_dir ?? "/var/lib/netplug";
+  const apiRoot = values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root;
+  const labels = values.args?.cni?.labels;
   return {
     name: known.name,
     cniVersion: known.cniVersion,
@@ -48,7 +50,7 @@ export function toNetworkConfig(
     readinessGates: values.readiness_gates ?? [],
     kubernetes: {
       kubeconfig: values.kubernetes?.kubeconfig,
-      apiRoot: toApiRoot(values.kubernetes?.k8s_api_root ?? values.policy?.k8s_api_root),
+      apiRoot: apiRoot === undefined ? undefined : toApiRoot(apiRoot),
       nodeName: values.kubernetes?.node_name,
     },
     policyType: values.policy?.type,
@@ -68,7 +70,7 @@ export function toNetworkConfig(
     agentSocket: values.agent_socket ?? "/var/run/netplug/agent.sock",
     ipamLockFile: values.ipam_lock_file ?? "/var/run/netplug/ipam.lock",
     runtimeConfig: { ips: values.runtimeConfig?.ips ?? [], mac: values.runtimeConfig?.mac },
-    args: { labels: toLabels(values.args?.cni?.labels ?? []), ips: values.args?.cni?.ips ?? [] },
+    args: { labels: labels === undefined ? {} : toLabels(labels), ips: values.args?.cni?.ips ?? [] },
     prevResult: known.prevResult,
     validAttachments: values["cni.dev/valid-attachments"],
     raw: known.raw,
@@ -127,8 +129,7 @@ function toEndpoints(
 }
 
 /** Older configs name a path of the API; only what is before it counts. */
-function toApiRoot(url: string | undefined): string | undefined {
-  if (url === undefined) return undefined;
+function toApiRoot(url: string): string {
   const api = url.indexOf("/api/");
   return (api < 0 ? url : url.slice(0, api)).replace(/\/+$/, "");
 }
