@@ -17,7 +17,8 @@ export class Access {
   readonly #files: Files;
   /** Called before each log-in. */
   readonly #onLogIn: () => void;
-  readonly #transport: Transport = createGateway();
+  #transport: Transport | undefined;
+  #speaksGrpc: boolean;
   /** "": the server has no users. */
   #token: string | undefined;
   /** A log-in under way, shared by all who need it. */
@@ -29,12 +30,15 @@ export class Access {
     this.#clock = ports.clock;
     this.#files = ports.files;
     this.#onLogIn = onLogIn;
+    // A certificate and no user: with users switched on, etcd takes the certificate's name for the user over gRPC only.
+    this.#speaksGrpc = config.certFile !== undefined && config.username === undefined;
   }
 
   /** What the next request to an endpoint needs; logs in when there is a user and no token. @throws EtcdFailure, or NetplugError for unreadable files */
   async prepare(endpoint: string, signal: AbortSignal): Promise<{ readonly transport: Transport; readonly target: Target }> {
-    const tls = await this.#tlsFor(endpoint);
-    const token = await this.#logIn({ endpoint, signal, tls });
+    const tls = endpoint.startsWith("https:") ? await this.#readTls() : undefined;
+    this.#transport ??= this.#speaksGrpc ? await loadGrpc() : createGateway();
+    const token = await this.#logIn(this.#transport, { endpoint, signal, tls });
     return { transport: this.#transport, target: { endpoint, signal, tls, token } };
   }
 
@@ -50,20 +54,28 @@ export class Access {
         this.#token = undefined;
         return hadToken;
       }
+      case "use-grpc": {
+        const mayHelp = failure.reason === "unsupported" || this.#config.certFile !== undefined;
+        if (this.#speaksGrpc || !mayHelp) return false;
+        this.#transport?.close();
+        this.#transport = undefined;
+        this.#speaksGrpc = true;
+        return true;
+      }
       default:
         return false;
     }
   }
 
   close(): void {
-    this.#transport.close();
+    this.#transport?.close();
   }
 
-  async #logIn(target: Target): Promise<string | undefined> {
+  async #logIn(transport: Transport, target: Target): Promise<string | undefined> {
     const { username, password } = this.#config;
     if (username === undefined || password === undefined) return undefined;
     if (this.#token === undefined) {
-      this.#loggingIn ??= this.#authenticate(username, password, target).finally(() => {
+      this.#loggingIn ??= this.#authenticate(transport, username, password, target).finally(() => {
         this.#loggingIn = undefined;
       });
       this.#token = await this.#loggingIn;
@@ -71,23 +83,30 @@ export class Access {
     return this.#token === "" ? undefined : this.#token;
   }
 
-  async #authenticate(username: string, password: string, target: Target): Promise<string> {
+  async #authenticate(transport: Transport, username: string, password: string, target: Target): Promise<string> {
     this.#onLogIn();
     try {
-      return await this.#transport.authenticate(username, password, target);
+      return await transport.authenticate(username, password, target);
     } catch (thrown) {
       if (thrown instanceof Error && thrown.message.includes("authentication is not enabled")) return "";
       throw thrown;
     }
   }
 
-  async #tlsFor(endpoint: string): Promise<TlsMaterial | undefined> {
-    if (!endpoint.startsWith("https:")) return undefined;
+  async #readTls(): Promise<TlsMaterial> {
     const now = this.#clock.monotonic();
     if (this.#tls === undefined || now - this.#tls.readAt > TLS_LIFETIME_MS) {
       const { readTlsFiles } = await import("./tls-files.ts");
-      this.#tls = { material: readTlsFiles(this.#config, this.#files), readAt: now };
+      const material = readTlsFiles(this.#config, this.#files);
+      // The same object for the same files: connections are kept by it.
+      const isSame = this.#tls !== undefined && JSON.stringify(material) === JSON.stringify(this.#tls.material);
+      this.#tls = { material: isSame && this.#tls !== undefined ? this.#tls.material : material, readAt: now };
     }
     return this.#tls.material;
   }
+}
+
+async function loadGrpc(): Promise<Transport> {
+  const { createGrpcTransport } = await import("./grpc/transport.ts");
+  return createGrpcTransport();
 }

@@ -1,17 +1,7 @@
 /** The datastore on etcd v3: one transaction per read, one per commit. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type {
-  Answers,
-  CommitResult,
-  Datastore,
-  Query,
-  RequestOptions,
-  Revision,
-  WatchEvent,
-  WatchOptions,
-  Write,
-} from "../datastore.ts";
+import type { Answers, CommitResult, Datastore, Query, RequestOptions, Revision, WatchEvent, WatchOptions, Write } from "../datastore.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
 import { EtcdClient } from "./client.ts";
 import type { EtcdPorts } from "./client.ts";
@@ -55,13 +45,18 @@ export class EtcdDatastore implements Datastore {
     const failure = fits ? ranges.map(toFirstPage) : [];
     const { succeeded, revision, ranges: replies } = await this.#client.write({ compares, success: operations, failure }, options);
     if (succeeded) return { committed: true, revision: revision as Revision };
-    const current = fits ? await completePages(this.#client, ranges, replies, revision, options) : (await readSnapshot(this.#client, ranges, options)).ranges;
+    const current = fits
+      ? await completePages(this.#client, ranges, replies, revision, options)
+      : (await readSnapshot(this.#client, ranges, options)).ranges;
     return { committed: false, current: toAnswers(plans, current) };
   }
 
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
     const { watchEtcd } = await import("./watch.ts");
-    yield* watchEtcd(this.#source, options);
+    for await (const event of watchEtcd(this.#source, options)) {
+      if (options.signal.aborted) return;
+      yield event;
+    }
   }
 
   close(): void {

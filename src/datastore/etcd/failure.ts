@@ -15,7 +15,7 @@ export type FailureReason =
 
 /** One try at one endpoint failed. Never holds a secret. */
 export class EtcdFailure extends Error {
-  override readonly name = "EtcdFailure";
+  override readonly name: string = "EtcdFailure";
   readonly reason: FailureReason;
   /** gRPC status when `reason` is `refused`, else 0. */
   readonly status: number;

@@ -2,10 +2,9 @@
 
 import { EtcdFailure } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
-import { send, toRefusal } from "./gateway.ts";
+import { toRefusal } from "./gateway.ts";
 import { decodeKeyValue } from "./gateway-json.ts";
 import type { JsonKeyValue } from "./gateway-json.ts";
-import type { Target } from "./transport.ts";
 import type { KeyEvent, WatchRange, WatchReply } from "./watch-rpc.ts";
 
 interface JsonWatchReply {
@@ -18,8 +17,12 @@ interface JsonWatchReply {
   readonly events?: readonly { readonly type?: string; readonly kv: JsonKeyValue }[];
 }
 
-export async function* watchGateway(ranges: readonly WatchRange[], target: Target): AsyncIterable<WatchReply> {
-  const response = await send("/v3/watch", ranges.map(encodeCreate).join("\n"), target);
+/** Body of `POST /v3/watch`. */
+export function encodeWatch(ranges: readonly WatchRange[]): string {
+  return ranges.map(encodeCreate).join("\n");
+}
+
+export async function* readWatch(response: Response): AsyncIterable<WatchReply> {
   if (response.body === null) throw new EtcdFailure("lost", "the reply to a watch has no body");
   try {
     for await (const line of linesOf(response.body)) yield decodeLine(line);
@@ -35,7 +38,10 @@ function encodeCreate(range: WatchRange, index: number): string {
 }
 
 function decodeLine(line: string): WatchReply {
-  const { result, error } = JSON.parse(line) as { result?: JsonWatchReply; error?: { grpc_code?: number; code?: number; message?: string } };
+  const { result, error } = JSON.parse(line) as {
+    result?: JsonWatchReply;
+    error?: { grpc_code?: number; code?: number; message?: string };
+  };
   if (result === undefined) throw toRefusal(200, JSON.stringify({ code: error?.grpc_code ?? error?.code, message: error?.message }));
   return {
     range: Number(result.watch_id ?? 0) - 1,

@@ -1,11 +1,21 @@
-/** etcd's JSON gateway over `fetch`: costs nothing to load, and the process's first request is cheap. */
+/** etcd's JSON gateway over `fetch`: costs nothing to load, and the first request of a process is cheap. */
 
 import { EtcdFailure, STATUS } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { decodeRead, decodeWrite, encodeRead, encodeWrite } from "./gateway-json.ts";
+import { Sessions } from "./sessions.ts";
 import type { Target, Transport } from "./transport.ts";
 
 export function createGateway(): Transport {
+  const sessions = new Sessions();
+  const post = async (path: string, body: string, target: Target): Promise<string> => {
+    const response = await send(sessions, path, body, target);
+    try {
+      return await response.text();
+    } catch (thrown) {
+      throw toFailure(thrown, true);
+    }
+  };
   return {
     async read(request, target) {
       return decode(decodeRead, await post("/v3/kv/txn", encodeRead(request), target));
@@ -18,37 +28,25 @@ export function createGateway(): Transport {
       return decode((text) => (JSON.parse(text) as { token: string }).token, body);
     },
     async *watch(ranges, target) {
-      const { watchGateway } = await import("./gateway-watch.ts");
-      yield* watchGateway(ranges, target);
+      const { encodeWatch, readWatch } = await import("./gateway-watch.ts");
+      yield* readWatch(await send(sessions, "/v3/watch", encodeWatch(ranges), target));
     },
-    close() {},
+    close: () => sessions.close(),
   };
 }
 
-/** Sends one request; the reply is not read yet. */
-export async function send(path: string, body: string, target: Target): Promise<Response> {
-  const { endpoint, token, tls, signal } = target;
+/** Sends one request; the body of the reply is not read yet. */
+async function send(sessions: Sessions, path: string, body: string, { endpoint, token, tls, signal }: Target): Promise<Response> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = token;
-  const options: BunFetchRequestInit = { method: "POST", body, headers, signal, redirect: "error" };
-  if (tls !== undefined) options.tls = { ca: tls.ca as string[] | undefined, cert: tls.cert, key: tls.key };
   let response: Response;
   try {
-    response = await fetch(endpoint + path, options);
+    response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session: sessions.for(tls) });
   } catch (thrown) {
     throw toFailure(thrown);
   }
   if (response.ok) return response;
   throw toRefusal(response.status, await response.text().catch(() => ""));
-}
-
-async function post(path: string, body: string, target: Target): Promise<string> {
-  const response = await send(path, body, target);
-  try {
-    return await response.text();
-  } catch (thrown) {
-    throw toFailure(thrown, true);
-  }
 }
 
 function decode<T>(decoder: (body: string) => T, body: string): T {
@@ -59,15 +57,31 @@ function decode<T>(decoder: (body: string) => T, body: string): T {
   }
 }
 
-/** The gateway's errors: `{"error": text, "message": text, "code": gRPC status}`; anything else is not etcd's. */
+/**
+ * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Text alone comes from what stands before it:
+ * with users and `--client-cert-auth`, etcd refuses there whoever shows a certificate with a common name.
+ */
 export function toRefusal(httpStatus: number, body: string): EtcdFailure {
-  try {
-    const { code, message, error } = JSON.parse(body) as { code?: unknown; message?: unknown; error?: unknown };
-    const text = typeof message === "string" ? message : error;
-    if (typeof code === "number" && typeof text === "string") return new EtcdFailure("refused", text, code);
-  } catch {
-    // Fall through: no JSON.
+  const { code, message = undefined, error = undefined } = parseError(body);
+  const text = typeof message === "string" ? message : error;
+  if (typeof code !== "number" || typeof text !== "string") {
+    const isMissing = httpStatus === 404 || httpStatus === 405 || httpStatus === 415 || body.includes("CommonName");
+    return isMissing
+      ? new EtcdFailure("unsupported", `HTTP status ${httpStatus}, the JSON gateway does not serve us`)
+      : new EtcdFailure("refused", `HTTP status ${httpStatus}`, STATUS.unavailable);
   }
-  if (httpStatus === 404 || httpStatus === 405 || httpStatus === 415) return new EtcdFailure("unsupported", `HTTP status ${httpStatus}, no etcd JSON gateway`);
-  return new EtcdFailure("refused", `HTTP status ${httpStatus}`, STATUS.unavailable);
+  // The gateway is a client of its own server, and its certificate is not always one for clients.
+  if (code === STATUS.unavailable && /handshake failed|bad certificate|connection closed before server preface/.test(text)) {
+    return new EtcdFailure("unsupported", `the JSON gateway cannot reach its own server: ${text}`);
+  }
+  return new EtcdFailure("refused", text, code);
+}
+
+function parseError(body: string): { readonly code?: unknown; readonly message?: unknown; readonly error?: unknown } {
+  try {
+    const error: unknown = JSON.parse(body);
+    return typeof error === "object" && error !== null ? error : {};
+  } catch {
+    return {};
+  }
 }
