@@ -25,6 +25,11 @@ export interface TransactPorts {
   readonly random: Random;
   /** Of the whole operation. */
   readonly deadline: Deadline;
+  /**
+   * Waits at most `waitMs` for this process's turn among those of the node, so that they do not all change one block at once;
+   * given back by disposing of it. Only saves retries: nothing becomes wrong without it.
+   */
+  readonly takeTurn?: (waitMs: number) => Promise<Disposable | undefined>;
 }
 
 /** One try of a decision. */
@@ -41,6 +46,9 @@ export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes:
 /** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
 
+/** Longest wait for a turn: as long as the commits of a hundred others take on a slow disk. */
+const TURN_WAIT_MS = 500;
+
 /**
  * Decides and commits until nothing stands against it.
  *
@@ -56,7 +64,10 @@ export async function transact<T>(
   facts?: Facts,
 ): Promise<T> {
   const { clock, random, deadline } = ports;
-  let known = facts ?? (await readFacts(ports, queries));
+  const { turn, hasWaited } = await waitForTurn(ports);
+  using _turn = turn;
+  // What was read before others had their turn is out of date.
+  let known = facts === undefined || hasWaited ? await readFacts(ports, queries) : facts;
   for (let lost = 0; ;) {
     const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
     const step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
@@ -81,6 +92,20 @@ export async function transact<T>(
     }
     await clock.sleep(delayMs);
     known = await readFacts(ports, queries);
+  }
+}
+
+async function waitForTurn({
+  takeTurn,
+  deadline,
+}: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly hasWaited: boolean }> {
+  if (takeTurn === undefined) return { turn: undefined, hasWaited: false };
+  try {
+    const atOnce = await takeTurn(0);
+    if (atOnce !== undefined) return { turn: atOnce, hasWaited: false };
+    return { turn: await takeTurn(Math.min(TURN_WAIT_MS, deadline.remainingMs())), hasWaited: true };
+  } catch {
+    return { turn: undefined, hasWaited: false }; // a lock that cannot be made: compare-and-swap decides, as always
   }
 }
 
