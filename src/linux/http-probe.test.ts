@@ -10,7 +10,8 @@ const server = Bun.serve({
     if (pathname === "/to-closed") return new Response(null, { status: 307, headers: { location: "/503" } });
     if (pathname === "/loop") return new Response(null, { status: 302, headers: { location: "/loop" } });
     if (pathname === "/hang") return new Promise<Response>(() => {});
-    if (pathname === "/endless") return new Response(new ReadableStream({ pull: (controller) => void controller.enqueue(new Uint8Array(65536)) }));
+    if (pathname === "/endless")
+      return new Response(new ReadableStream({ pull: (controller) => void controller.enqueue(new Uint8Array(65536)) }));
     return new Response("body", { status: Number(pathname.slice(1)) || 200 });
   },
 });

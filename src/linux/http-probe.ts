@@ -13,7 +13,9 @@ export async function probeHttp(url: string, signal: AbortSignal): Promise<{ rea
   } catch (thrown) {
     signal.throwIfAborted();
     // Bun's own text asks whether "the computer is able to access the url".
-    throw thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? new Error(thrown.code, { cause: thrown }) : thrown;
+    throw thrown instanceof Error && "code" in thrown && typeof thrown.code === "string"
+      ? new Error(thrown.code, { cause: thrown })
+      : thrown;
   }
   await response.body?.cancel().catch(() => {});
   return { status: response.status };

@@ -31,8 +31,8 @@ export const linuxLogFiles: LogFiles = {
     if (errno === EEXIST) return false;
     throw new KernelError({ operation: "rename", object: from, errno, kind: "ioFailure" });
   },
-  list: linuxFiles.list,
-  remove: linuxFiles.remove,
+  list: (folder) => linuxFiles.list(folder),
+  remove: (path) => linuxFiles.remove(path),
   pause: () => Bun.sleepSync(0.5),
 };
 

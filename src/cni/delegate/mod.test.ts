@@ -237,7 +237,7 @@ describe("an executable that is being written", () => {
     const writer = Bun.spawn(["/bin/sh", "-c", `exec 3>>${path}; echo open; read line`], { stdin: "pipe", stdout: "pipe" });
     await writer.stdout.getReader().read();
     const pending = delegateDel(call("held"), ports());
-    setTimeout(() => writer.stdin.end(), 120);
+    setTimeout(() => void writer.stdin.end(), 120);
     await pending;
     await writer.exited;
   });

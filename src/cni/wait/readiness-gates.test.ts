@@ -7,7 +7,8 @@ import { silentLog } from "../../lib/log.ts";
 import { waitForGates } from "./readiness-gates.ts";
 import type { GateFetch } from "./readiness-gates.ts";
 
-type Answer = number | string | "hang";
+/** A status, the text of a failure, or `"hang"` for none at all. */
+type Answer = number | string;
 
 interface Outcome {
   readonly error: NetplugError | undefined;

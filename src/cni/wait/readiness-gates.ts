@@ -59,10 +59,10 @@ async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, sign
 }
 
 /** @returns undefined when the gate is ready, else what it said */
-async function probe(gate: string, limit: Deadline, { fetch }: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
+async function probe(gate: string, limit: Deadline, ports: GatePorts, signal?: AbortSignal): Promise<string | undefined> {
   try {
     const options = signal === undefined ? { limitMs: TRY_MS } : { limitMs: TRY_MS, signal };
-    const { status } = await limit.wait("an answer", (ended) => fetch(gate, ended), options);
+    const { status } = await limit.wait("an answer", (ended) => ports.fetch(gate, ended), options);
     return status >= 200 && status < 400 ? undefined : `status ${status}`;
   } catch (thrown) {
     signal?.throwIfAborted();
