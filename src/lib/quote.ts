@@ -23,7 +23,7 @@ export function quoteValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "an object";
-  return String(value);
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : `a ${typeof value}`;
 }
 
 /** The expressions stand inside: only a failing call needs them, and compiling them costs every other one. */

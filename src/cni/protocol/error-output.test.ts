@@ -32,7 +32,7 @@ test("an undo that failed keeps the first failure's code, and says what was left
 test("a defect is code 999 and shows no source text", () => {
   let thrown: unknown;
   try {
-    (undefined as unknown as { password: { length: number } }).password.length;
+    (undefined as unknown as { connect: (password: string) => void }).connect("s3cret");
   } catch (error) {
     thrown = error;
   }
