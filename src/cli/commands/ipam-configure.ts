@@ -5,7 +5,7 @@ import { API_VERSION } from "../../api/resource.ts";
 import { withDatastore } from "../access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { withRetries } from "../resources/target.ts";
+import { NotFound, withRetries } from "../resources/target.ts";
 import { validate } from "../resources/validated.ts";
 import { createResource, updateResource } from "../resources/write.ts";
 
@@ -32,9 +32,13 @@ export async function ipamConfigure(cli: Cli, flags: ConfigureFlags): Promise<nu
   const spec = await withDatastore(cli, (datastore) =>
     withRetries("configure address management", async () => {
       const target = { datastore, io: cli.io };
-      const created = await createResource(target, changed({ name: SINGLETON_NAME }, {}));
-      if (created !== undefined) return created.spec;
-      return (await updateResource(target, ref, (current) => changed(current.metadata, current.spec as object))).resource.spec;
+      try {
+        const { resource } = await updateResource(target, ref, (current) => changed(current.metadata, current.spec as object));
+        return resource.spec;
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error;
+        return (await createResource(target, changed({ name: SINGLETON_NAME }, {})))?.spec;
+      }
     }),
   );
   for (const [key] of changes) say(cli, `${key}: ${String((spec as Readonly<Record<string, unknown>>)[key])}`);

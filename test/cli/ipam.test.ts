@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { allocate, releaseAttachment } from "../../src/ipam/store.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import type { TransactPorts } from "../../src/ipam/transact.ts";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+beforeEach(() => world.reset());
+
+function ports(): TransactPorts {
+  return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+}
+
+/** Gives one address to a container, as an ADD does. */
+async function give(containerID: string, node: string, more: { ip?: string; endpoint?: string; pod?: string } = {}): Promise<string> {
+  const { ip, endpoint, pod } = more;
+  const owner = {
+    network: "net",
+    containerID,
+    ifName: "eth0",
+    node,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(pod === undefined ? {} : { pod, namespace: "prod" }),
+  };
+  const addresses = ip === undefined ? [] : [parseAddress(ip)];
+  await allocate(ports(), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
+  const [block] = (
+    JSON.parse(await world.done(["get", "ipamblocks", "-o", "json"])) as {
+      items: { spec: { allocations: { ip: string; containerID: string }[] } }[];
+    }
+  ).items
+    .flatMap(({ spec }) => spec.allocations)
+    .filter((allocation) => allocation.containerID === containerID);
+  if (block === undefined) throw new Error("give an address: the block does not have it");
+  return block.ip;
+}
+
+async function json(...argv: string[]): Promise<unknown> {
+  return JSON.parse((await world.ctl([...argv, "-o", "json"])).stdout);
+}
+
+async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
+  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
+}
+
+describe("ipam show", () => {
+  test("counts exactly, however large the pool", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await createPool("six", "fd00::/48");
+    const reservation = {
+      apiVersion: "netplug.io/v3",
+      kind: "IPReservation",
+      metadata: { name: "r" },
+      spec: { reservedCIDRs: ["10.65.0.0/30"] },
+    };
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(reservation) });
+    await give("c1", "n1", { ip: "10.65.0.9" });
+    expect(await json("ipam", "show")).toEqual({
+      pools: [
+        { name: "blue", cidr: "10.65.0.0/24", total: 256, inUse: 1, reserved: 4, free: 251 },
+        { name: "six", cidr: "fd00::/48", total: 2 ** 80, inUse: 0, reserved: 0, free: 2 ** 80 },
+      ],
+      blocks: [{ cidr: "10.65.0.0/26", node: "n1", total: 64, inUse: 1, borrowed: 0 }],
+    });
+    expect((await world.ctl(["ipam", "show", "-o", "json"])).stdout).toContain('"total": 1208925819614629174706176,');
+    const table = await world.done(["ipam", "show", "--show-blocks"]);
+    expect(table.split("\n").slice(1, 3)).toEqual([
+      expect.stringMatching(/^IP Pool +blue +10\.65\.0\.0\/24 +256 +1 \(0\.4%\) +4 \(1\.6%\) +251 \(98\.0%\)$/),
+      expect.stringMatching(/^Block +n1 +10\.65\.0\.0\/26 +64 +1 \(1\.6%\) +- +63 \(98\.4%\)$/),
+    ]);
+  });
+
+  test("tells who has an address, and that nobody has", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { pod: "web-0" });
+    expect(await json("ipam", "show", `--ip=${ip}`)).toEqual({
+      ip,
+      inUse: true,
+      containerID: "c1",
+      ifName: "eth0",
+      network: "net",
+      pod: "web-0",
+      namespace: "prod",
+      node: "n1",
+      since: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    });
+    expect(await world.done(["ipam", "show", "--ip", ip])).toContain('is in use by pod "prod/web-0"');
+    expect(await json("ipam", "show", "--ip=10.65.0.200")).toEqual({ ip: "10.65.0.200", inUse: false });
+    expect((await world.ctl(["ipam", "show", "--ip=10.65.0.200"])).status).toBe(0);
+    expect((await world.ctl(["ipam", "show", "--ip=10.65.0.x"])).status).toBe(2);
+  });
+
+  test("lists borrowed addresses", async () => {
+    await createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
+    await give("c1", "n1");
+    const ip = await give("c2", "n2");
+    expect(await json("ipam", "show", "--show-borrowed")).toEqual({
+      borrowed: [{ ip, borrowingNode: "n2", block: "10.65.0.0/30", blockOwner: "n1", allocatedTo: "c2" }],
+    });
+    expect(await json("ipam", "show")).toMatchObject({ blocks: [{ inUse: 2, borrowed: 1 }] });
+  });
+});
+
+describe("ipam release", () => {
+  test("takes an address away; one that is free is status 1", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1");
+    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toStartWith(`${ip} released; it was assigned to container "c1"`);
+    expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `netplugctl: release ${ip}: it is not assigned\nnext: netplugctl ipam show --ip=${ip}\n`,
+    });
+    expect((await world.ctl(["ipam", "release"])).status).toBe(2);
+  });
+
+  test("warns when a workload still has the address", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
+    await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
+    expect((await world.ctl(["ipam", "release", `--ip=${ip}`])).stderr).toContain(
+      'warning: workloadendpoint "default/n1-cni-c1-eth0" still has',
+    );
+  });
+});
+
+describe("ipam check", () => {
+  test("finds nothing in a sound datastore", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
+    await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
+    const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+    expect([status, JSON.parse(stdout)]).toEqual([0, { problems: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1 }]);
+  });
+
+  test("fails and names what leaked, and how to release it", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
+    const { status, stdout, stderr } = await world.ctl(["ipam", "check"]);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/leaked-address +10\.65\.0\.\d+(\/32)? +allocated to container "c1"/);
+    expect(stdout).toEndWith("found 1 problem\n");
+    expect(stderr).toBe(`next: netplugctl ipam release --ip=${ip}\n`);
+    expect(await json("ipam", "check")).toMatchObject({ problems: [{ class: "leaked-address", detail: expect.any(String) }] });
+  });
+
+  test("goes on past a corrupt block", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await give("c1", "n1");
+    const [key = ""] = (await world.etcd.ctl(["get", "--prefix", "/netplug/ipam/blocks/", "--keys-only"])).trim().split("\n");
+    await world.etcd.ctl(["put", key, "{}"]);
+    expect(await json("ipam", "check")).toMatchObject({ problems: [{ class: "corrupt-block" }] });
+    expect((await world.ctl(["ipam", "show"])).stderr).toContain("is not counted");
+  });
+});
+
+describe("ipam configure", () => {
+  test("changes what is given and keeps the rest", async () => {
+    await world.done(["init"]);
+    expect(await world.done(["ipam", "configure", "--strict-affinity=true", "--max-blocks-per-host=3"])).toBe(
+      "strictAffinity: true\nmaxBlocksPerHost: 3\n",
+    );
+    expect(await world.done(["ipam", "configure", "--ip-cooldown-seconds=60", "--auto-allocate-blocks=FALSE"])).toBe(
+      "autoAllocateBlocks: false\nipCooldownSeconds: 60\n",
+    );
+    const expected = { strictAffinity: true, autoAllocateBlocks: false, maxBlocksPerHost: 3, ipCooldownSeconds: 60 };
+    expect(await world.stored("/netplug/v3/ipamconfigurations/")).toMatchObject({
+      "/netplug/v3/ipamconfigurations/default": { spec: expected },
+    });
+    expect(await json("ipam", "show", "--show-configuration")).toEqual(expected);
+  });
+
+  test.each([
+    [["--strict-affinity=maybe"], 2, "want true or false"],
+    [["--max-blocks-per-host=-1"], 2, "want a whole number"],
+    [["--ip-cooldown-seconds=1201"], 1, "want a whole number 0..1200"],
+    [["--auto-allocate-blocks=false"], 1, "together with strictAffinity false"],
+    [[], 2, "got none"],
+  ])("%j is status %p: %p", async (flags, status, message) => {
+    await world.done(["init"]);
+    const result = await world.ctl(["ipam", "configure", ...flags]);
+    expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+});
+
+describe("ipam split", () => {
+  const lock = (ready: boolean): Promise<string> =>
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { datastoreReady: ready } })]);
+
+  test("makes equal pools of one and leaves blocks alone", async () => {
+    await createPool("blue", "10.65.0.0/24", { natOutgoing: true });
+    const ip = await give("c1", "n1");
+    await lock(false);
+    expect(await world.done(["ipam", "split", "4", "--name", "blue"])).toEndWith("ippool/blue deleted\n");
+    const { items } = JSON.parse(await world.done(["get", "ipp", "-o", "json"])) as { items: { metadata: object; spec: object }[] };
+    expect(items.map(({ metadata, spec }) => ({ ...metadata, ...spec }))).toMatchObject(
+      [0, 64, 128, 192].map((base, index) => ({
+        name: `split-blue-${index}`,
+        uid: expect.any(String),
+        creationTimestamp: expect.any(String),
+        cidr: `10.65.0.${base}/26`,
+        natOutgoing: true,
+      })),
+    );
+    expect(await json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
+  });
+
+  test.each([
+    [["3", "--name", "blue"], 1, "want a power of two"],
+    [["2", "--name", "nope"], 1, "there is none"],
+    [["2"], 2, "want one of --name, --cidr"],
+    [["x", "--name", "blue"], 2, "want a whole number"],
+  ])("%j is status %p: %p", async (argv, status, message) => {
+    await createPool("blue", "10.65.0.0/24");
+    await lock(false);
+    const result = await world.ctl(["ipam", "split", ...argv]);
+    expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test("wants a locked datastore and says how to lock it", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const { status, stderr } = await world.ctl(["ipam", "split", "2", "--cidr", "10.65.0.0/24"]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining('"datastoreReady":false')]);
+  });
+});
+
+describe("a pool that is deleted while it is in use", () => {
+  test("loses its empty blocks; used ones stay, and go with their last address", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1");
+    await give("c2", "n2");
+    await releaseAttachment(ports(), { network: "net", containerID: "c2", ifName: "eth0" }, "n2");
+    expect(await world.done(["delete", "ippool", "blue"])).toBe(
+      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stay until their workloads end\n",
+    );
+    expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
+    expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([expect.stringContaining("/netplug/ipam/blocks/n1/")]);
+    expect(await json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
+    expect(give("c3", "n1")).rejects.toThrow();
+  });
+
+  test("forbids a new pool over its blocks with another block size until they are gone", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await give("c1", "n1");
+    await world.done(["delete", "ippool", "blue"]);
+    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("green", "10.65.0.0/16", { blockSize: 28 }) });
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/block 10\.65\.0\.\d+\/26 of node "n1" exists inside 10\.65\.0\.0\/16, and blockSize is 28; want blockSize 26/),
+    ]);
+    await createPool("green", "10.65.0.0/16", { blockSize: 26 });
+  });
+
+  test("is disabled first, so that an ADD that had begun cannot end", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    const results = await Promise.allSettled([
+      world.done(["delete", "ippool", "blue"]),
+      ...Array.from({ length: 20 }, (_, index) => give(`c${index}`, `n${index % 3}`)),
+    ]);
+    expect(results[0]?.status).toBe("fulfilled");
+    const blocks = JSON.parse(await world.done(["get", "ipamblocks", "-o", "json"])) as { items: { spec: { allocations: object[] } }[] };
+    for (const { spec } of blocks.items) expect(spec.allocations).not.toBeEmpty();
+  });
+});
+
+test("blocks are shown like resources, by name or CIDR", async () => {
+  await createPool("blue", "10.65.0.0/24");
+  await give("c1", "n1", { ip: "10.65.0.9" });
+  const block = await json("get", "ipamblock", "10.65.0.0/26");
+  expect(block).toMatchObject({
+    kind: "IPAMBlock",
+    metadata: { name: "10-65-0-0-26" },
+    spec: { cidr: "10.65.0.0/26", node: "n1", free: 63, allocations: [{ ip: "10.65.0.9", containerID: "c1", node: "n1" }] },
+  });
+  expect(await json("get", "block/10-65-0-0-26")).toEqual(block);
+  expect(await world.done(["get", "blocks"])).toMatch(/^CIDR +NODE +INUSE +FREE\n10\.65\.0\.0\/26 +n1 +1 +63\n$/);
+  expect((await world.ctl(["get", "block", "10.9.0.0/26"])).status).toBe(1);
+});
+
+function endpoint(ip: string): string {
+  return JSON.stringify({
+    apiVersion: "netplug.io/v3",
+    kind: "WorkloadEndpoint",
+    metadata: { name: "n1-cni-c1-eth0", namespace: "default" },
+    spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0", ipNetworks: [ip] },
+  });
+}

@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+beforeEach(() => world.reset());
+
+const WEP = {
+  apiVersion: "netplug.io/v3",
+  kind: "WorkloadEndpoint",
+  metadata: { name: "n1-cni-c1-eth0", namespace: "prod" },
+  spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0", ipNetworks: ["10.65.0.7"] },
+};
+
+async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
+  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
+}
+
+describe("create, apply, replace", () => {
+  test("create writes the complete object, and initialises the datastore first", async () => {
+    expect(await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") })).toBe("ippool/blue created\n");
+    const stored = await world.stored("/netplug/v3/");
+    expect(stored["/netplug/v3/ippools/blue"]).toMatchObject({
+      apiVersion: "netplug.io/v3",
+      kind: "IPPool",
+      metadata: { name: "blue", uid: expect.stringMatching(/^[0-9a-f-]{36}$/), creationTimestamp: expect.any(String) },
+      spec: { cidr: "10.65.0.0/16", blockSize: 26, nodeSelector: "all()", allowedUses: ["Workload", "Tunnel"] },
+    });
+    expect(stored["/netplug/v3/clusterinformations/default"]).toMatchObject({
+      spec: { guid: expect.stringMatching(/^[0-9a-f]{32}$/), datastoreReady: true },
+    });
+    expect(Object.keys(stored).filter((key) => key.includes("/tiers/"))).toHaveLength(3);
+  });
+
+  test("several documents of one file, YAML and lists, are written in their order", async () => {
+    const yaml = `---\n${poolYaml("a", "10.1.0.0/16")}\n---\n# nothing\n---\nkind: IPPoolList\nitems:\n  - ${poolYaml("b", "10.2.0.0/16")}\n  - ${poolYaml("c", "fd00:2::/64")}\n`;
+    expect(await world.done(["create", "-f", world.file("pools.yaml", yaml)])).toBe(
+      "ippool/a created\nippool/b created\nippool/c created\n",
+    );
+  });
+
+  test("a folder gives its files by name, several -f give all", async () => {
+    world.file("2.json", `${poolYaml("b", "10.2.0.0/16")}\n${poolYaml("c", "10.3.0.0/16")}`);
+    world.file("1.yml", poolYaml("a", "10.1.0.0/16"));
+    world.file("readme.txt", "not for us");
+    expect(await world.done(["create", "-f", world.folder, "-f", "-"], { stdin: poolYaml("d", "10.4.0.0/16") })).toBe(
+      "ippool/a created\nippool/b created\nippool/c created\nippool/d created\n",
+    );
+  });
+
+  test("nothing is written when one of several documents is invalid, and every problem is told", async () => {
+    const yaml = `${poolYaml("a", "10.1.0.0/16")}\n---\n${poolYaml("b", "10.2.3.4/16", { natOutgoin: true })}\n`;
+    const { status, stderr } = await world.ctl(["apply", "-f", world.file("pools.yaml", yaml)]);
+    expect(status).toBe(1);
+    expect(stderr).toContain("pools.yaml, document 2");
+    expect(stderr).toContain('host bits are set, want "10.2.0.0/16"');
+    expect(stderr).toContain('spec.natOutgoin: unknown field "natOutgoin": the nearest known one is "natOutgoing"');
+    expect(stderr).toEndWith("next: netplugctl validate -f FILE\n");
+    expect(await world.stored("/netplug/")).toEqual({});
+  });
+
+  test("create refuses what exists, with --skip-exists it does not", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const stdin = poolYaml("blue", "10.65.0.0/16");
+    expect(await world.ctl(["create", "-f", "-"], { stdin })).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: 'netplugctl: create ippool "blue": it exists\nnext: netplugctl apply -f FILE\n',
+    });
+    expect(await world.done(["create", "-f", "-", "--skip-exists"], { stdin })).toBe("ippool/blue exists\n");
+  });
+
+  test("apply creates, changes, and leaves alone what is equal; identity stays", async () => {
+    const apply = (more: object): Promise<string> =>
+      world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16", { ...more }) });
+    expect(await apply({})).toBe("ippool/blue created\n");
+    const before = (await world.stored("/netplug/v3/ippools/"))["/netplug/v3/ippools/blue"] as { metadata: object };
+    expect(await apply({})).toBe("ippool/blue unchanged\n");
+    expect(await apply({ disabled: true })).toBe("ippool/blue configured\n");
+    expect((await world.stored("/netplug/v3/ippools/"))["/netplug/v3/ippools/blue"]).toMatchObject({
+      metadata: before.metadata,
+      spec: { disabled: true },
+    });
+  });
+
+  test("replace wants an object that exists, in the version that was read", async () => {
+    const stdin = poolYaml("blue", "10.65.0.0/16");
+    await world.done(["init"]);
+    expect((await world.ctl(["replace", "-f", "-"], { stdin })).stderr).toContain('find ippool "blue": there is none');
+    await createPool("blue", "10.65.0.0/16");
+    const read = await world.done(["get", "ippool", "blue", "-o", "yaml"]);
+    expect(await world.done(["replace", "-f", "-"], { stdin: read.replace("natOutgoing: false", "natOutgoing: true") })).toBe(
+      "ippool/blue replaced\n",
+    );
+    const { status, stderr } = await world.ctl(["replace", "-f", "-"], { stdin: read });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/got resourceVersion "\d+", and it is "\d+" now/);
+  });
+
+  test("what get prints can be applied again", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await createPool("six", "fd00::/64");
+    expect(await world.done(["apply", "-f", "-"], { stdin: await world.done(["get", "ipp", "-o", "json"]) })).toBe(
+      "ippool/blue unchanged\nippool/six unchanged\n",
+    );
+    expect(await world.done(["apply", "-f", "-"], { stdin: await world.done(["get", "tiers", "-o", "yaml"]) })).toContain(
+      "tier/default unchanged\n",
+    );
+  });
+
+  test("a namespace of the command line holds for what names none, and must not contradict", async () => {
+    const { namespace: _, ...metadata } = WEP.metadata;
+    await world.done(["create", "-f", "-", "-n", "test"], { stdin: JSON.stringify({ ...WEP, metadata }) });
+    expect(Object.keys(await world.stored("/netplug/v3/workloadendpoints/"))).toEqual([
+      "/netplug/v3/workloadendpoints/test/n1-cni-c1-eth0",
+    ]);
+    const { status, stderr } = await world.ctl(["create", "-f", "-", "-n", "test"], { stdin: JSON.stringify(WEP) });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('metadata.namespace: got "prod", want "test"')]);
+  });
+
+  test.each([
+    ["no-such-file.yaml", "there is no such file"],
+    ["{", "want YAML or JSON"],
+    ["a: [", "want YAML or JSON"],
+    ["", "got no object"],
+    ["--- \n---\n", "got no object"],
+    ["just words", 'got "just words", want an object with kind'],
+    ['{"kind": "IPPool", "kind', "want"],
+  ])("input %j: %p", async (input, message) => {
+    const isFile = input.endsWith(".yaml");
+    const { status, stderr } = await world.ctl(["create", "-f", isFile ? input : "-"], { stdin: input });
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+
+  test("validate needs no datastore", async () => {
+    const env = { ETCD_ENDPOINTS: "http://127.0.0.1:1" };
+    expect(await world.done(["validate", "-f", "-"], { env, stdin: poolYaml("a", "10.1.0.0/16") })).toBe("ippool/a valid\n");
+    const { status, stdout, stderr } = await world.ctl(["validate", "-f", "-"], {
+      env,
+      stdin: `${poolYaml("a", "10.1.0.0/16")}\n${poolYaml("b", "x")}`,
+    });
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      "ippool/a valid\n",
+      expect.stringContaining('validate IPPool "b" (stdin, document 2): spec.cidr: parse prefix'),
+    ]);
+  });
+});
+
+describe("get", () => {
+  test("prints one named object bare and several as a list, from what is stored", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const one = JSON.parse(await world.done(["get", "ippool", "blue", "-o", "json"])) as object;
+    const stored = (await world.stored("/netplug/v3/ippools/"))["/netplug/v3/ippools/blue"] as { metadata: object };
+    expect(one).toEqual({ ...stored, metadata: { ...stored.metadata, resourceVersion: expect.any(String) } });
+    const all = JSON.parse(await world.done(["get", "ippools", "-o", "json"])) as object;
+    expect(all).toEqual({ apiVersion: "netplug.io/v3", kind: "IPPoolList", items: [one] });
+    expect(Bun.YAML.parse(await world.done(["get", "ipp", "blue", "-o", "yaml"]))).toEqual(one);
+  });
+
+  test("a missing object is status 1 and does not hide the others", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const { status, stdout, stderr } = await world.ctl(["get", "ipp", "red", "blue", "-o", "name"]);
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      "ippool/blue\n",
+      'netplugctl: find ippool "red": there is none\nnext: netplugctl get ippools\n',
+    ]);
+  });
+
+  test("tables line up, and stand out on a terminal only", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await createPool("a-longer-name", "10.66.0.0/16", { nodeSelector: "has(x)" });
+    const table = "NAME            CIDR           SELECTOR\na-longer-name   10.66.0.0/16   has(x)\nblue            10.65.0.0/16   all()\n";
+    expect(await world.done(["get", "pools"])).toBe(table);
+    expect(await world.done(["get", "pools"], { isTerminal: true })).toBe(
+      table.replace("NAME            CIDR           SELECTOR", "\x1b[1m$&\x1b[22m"),
+    );
+  });
+
+  test("custom columns follow paths, or take a column that the kind has", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await world.done(["label", "ipp", "blue", "netplug.io/zone=z1"]);
+    const spec = String.raw`custom-columns=N:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone,USE:{.spec.allowedUses[0]},ALL:.spec.allowedUses[*],X:.spec.x,BLOCKSIZE`;
+    expect((await world.done(["get", "ipp", "-o", spec])).split("\n")[1]).toMatch(/^blue +z1 +Workload +Workload,Tunnel +<none> +26$/);
+    expect((await world.ctl(["get", "ipp", "-o", "custom-columns=NOPE"])).status).toBe(2);
+  });
+
+  test("namespaced objects are shown of one namespace, or of all with it", async () => {
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(WEP) });
+    expect((await world.ctl(["get", "wep"])).stderr).toBe("no workloadendpoints found\n");
+    expect(await world.done(["get", "wep", "-n", "prod"])).toMatch(/^WORKLOAD +NODE +NETWORKS +INTERFACE\nc1 +n1 +10\.65\.0\.7\/32\n$/);
+    expect(await world.done(["get", "wep", "-A"])).toMatch(/^NAMESPACE +WORKLOAD.*\nprod +c1 /);
+    expect((await world.ctl(["get", "wep", "-A", "-n", "prod"])).status).toBe(2);
+    expect((await world.ctl(["get", "ipp", "-n", "prod"])).status).toBe(2);
+  });
+
+  test("control characters that somebody stored do not reach the terminal", async () => {
+    await world.etcd.ctl([
+      "put",
+      "/netplug/v3/nodes/evil",
+      JSON.stringify({ kind: "Node", metadata: { name: "\u001b[2Jevil" }, spec: {} }),
+    ]);
+    expect(await world.done(["get", "nodes"])).toContain("\\u{1b}[2Jevil");
+  });
+});
+
+describe("patch and label", () => {
+  test.each([
+    ["strategic", '{"spec":{"disabled":true}}'],
+    ["merge", '{"spec":{"disabled":true}}'],
+    ["json", '[{"op":"replace","path":"/spec/disabled","value":true}]'],
+  ])("a patch of type %p changes what is stored", async (type, patch) => {
+    await createPool("blue", "10.65.0.0/16");
+    expect(await world.done(["patch", "ippool", "blue", "-p", patch, "--type", type])).toBe("ippool/blue patched\n");
+    expect(await world.stored("/netplug/v3/ippools/blue")).toMatchObject({
+      "/netplug/v3/ippools/blue": { spec: { disabled: true, blockSize: 26 } },
+    });
+    expect(await world.done(["patch", "ippool/blue", "-p", patch, "--type", type])).toBe("ippool/blue unchanged\n");
+  });
+
+  test.each([
+    ['{"spec":{"cidr":"10.66.0.0/16"}}', 1, 'spec.cidr: got "10.66.0.0/16", want "10.65.0.0/16": it cannot be changed'],
+    ['{"spec":{"blockSize":27}}', 1, "spec.blockSize: got 27, want 26: it cannot be changed"],
+    ['{"spec":{"nope":1}}', 1, 'unknown field "nope"'],
+    ['{"metadata":{"name":"red"}}', 1, 'metadata.name: got "red", want "blue"'],
+    ['{"kind":"Tier"}', 1, 'kind: got "Tier", want "IPPool"'],
+    ["[]", 2, "a list of operations wants --type json"],
+    ["{", 2, "want JSON"],
+  ])("patch %p is status %p: %p", async (patch, status, message) => {
+    await createPool("blue", "10.65.0.0/16");
+    const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
+    expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test("patches at the same time all count", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const keys = ["a", "b", "c", "d"];
+    await Promise.all(
+      keys.map((key) => world.done(["patch", "ipp", "blue", "-p", JSON.stringify({ metadata: { labels: { [key]: "1" } } })])),
+    );
+    expect(await world.stored("/netplug/v3/ippools/blue")).toMatchObject({
+      "/netplug/v3/ippools/blue": { metadata: { labels: Object.fromEntries(keys.map((key) => [key, "1"])) } },
+    });
+  });
+
+  test("labels are set, replaced and removed", async () => {
+    await world.done(["create", "-f", "-"], { stdin: '{"apiVersion":"netplug.io/v3","kind":"Node","metadata":{"name":"n1"}}' });
+    expect(await world.done(["label", "node", "n1", "zone=a", "rack=r1"])).toBe("node/n1 labelled\n");
+    expect(await world.done(["label", "no", "n1", "zone=b", "rack-", "none-"])).toBe("node/n1 labelled\n");
+    expect(await world.stored("/netplug/v3/nodes/")).toMatchObject({ "/netplug/v3/nodes/n1": { metadata: { labels: { zone: "b" } } } });
+    await world.done(["label", "node/n1", "zone-"]);
+    expect((await world.stored("/netplug/v3/nodes/"))["/netplug/v3/nodes/n1"]).not.toHaveProperty("metadata.labels");
+    expect((await world.ctl(["label", "node", "n1", "zone=a b"])).stderr).toContain("metadata.labels.zone");
+    expect((await world.ctl(["label", "node", "n1"])).status).toBe(2);
+    expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
+  });
+});
+
+describe("pools", () => {
+  test.each([
+    ["10.65.0.0/16", "10.65.128.0/17"],
+    ["10.65.128.0/17", "10.65.0.0/16"],
+    ["fd00::/48", "fd00::/64"],
+  ])("a pool %p forbids %p, whichever is disabled", async (first, second) => {
+    await createPool("first", first, { disabled: true });
+    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("second", second) });
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`${second} overlaps ippool "first" (${first})`)]);
+    expect((await world.ctl(["apply", "-f", "-"], { stdin: poolYaml("second", second) })).status).toBe(1);
+    expect(Object.keys(await world.stored("/netplug/v3/ippools/"))).toEqual(["/netplug/v3/ippools/first"]);
+  });
+
+  test("host bits are refused with the CIDR that was meant", async () => {
+    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("a", "10.65.3.9/16") });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('host bits are set, want "10.65.0.0/16"')]);
+  });
+});
+
+describe("what must not be written", () => {
+  test("nothing while a migration has frozen the datastore, except what unfreezes it", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
+    const writes: [string[], string][] = [
+      [["create", "-f", "-"], poolYaml("red", "10.66.0.0/16")],
+      [["apply", "-f", "-"], poolYaml("blue", "10.65.0.0/16", { disabled: true })],
+      [["delete", "ipp", "blue"], ""],
+      [["label", "ipp", "blue", "a=b"], ""],
+      [["ipam", "configure", "--strict-affinity=true"], ""],
+    ];
+    for (const [argv, stdin] of writes) {
+      const { status, stderr } = await world.ctl(argv, { stdin });
+      expect([argv[0], status, stderr]).toEqual([argv[0], 1, expect.stringContaining("migration has frozen it")]);
+    }
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":null}}']);
+    await world.done(["label", "ipp", "blue", "a=b"]);
+  });
+
+  test("a lock does not stop administration", async () => {
+    await world.done(["init"]);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await createPool("blue", "10.65.0.0/16");
+  });
+
+  test("built-in tiers, the cluster's identity and blocks stay as they are", async () => {
+    await world.done(["init"]);
+    const refused = async (...argv: string[]): Promise<CliRefusal> => {
+      const { status, stderr } = await world.ctl(argv);
+      return [status, stderr.split("\n")[0] ?? ""];
+    };
+    expect(await refused("delete", "tier", "default")).toEqual([1, 'netplugctl: delete tier "default": it is built in']);
+    expect(await refused("patch", "tier", "default", "-p", '{"spec":{"order":1}}')).toEqual([1, expect.stringContaining("is built in")]);
+    expect(await refused("delete", "clusterinfo", "default")).toEqual([1, expect.stringContaining("never initialised")]);
+    expect(await refused("patch", "clusterinfo", "default", "-p", `{"spec":{"guid":"${"0".repeat(32)}"}}`)).toEqual([
+      1,
+      expect.stringContaining("cannot be changed"),
+    ]);
+    expect(await refused("delete", "ipamblock", "10-0-0-0-26")).toEqual([2, "netplugctl: change ipamblocks: only the system writes them"]);
+  });
+
+  test("commands that change what exists want an initialised datastore and say how to get one", async () => {
+    const { status, stderr } = await world.ctl(["ipam", "configure", "--strict-affinity=true"]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining("next: netplugctl init")]);
+  });
+});
+
+type CliRefusal = readonly [status: number, headline: string];
+
+test("delete takes objects by name and by file, and tells what it did not find", async () => {
+  await createPool("a", "10.1.0.0/16");
+  await createPool("b", "10.2.0.0/16");
+  expect(await world.ctl(["delete", "ipp", "a", "nope"])).toEqual({
+    status: 1,
+    stdout: "ippool/a deleted\n",
+    stderr: 'find ippool "nope": there is none\nnetplugctl: 1 of 2 objects were not deleted\n',
+  });
+  expect(
+    await world.done(["delete", "-f", "-", "--ignore-not-found"], {
+      stdin: `${poolYaml("a", "10.1.0.0/16")}\n${poolYaml("b", "10.2.0.0/16")}`,
+    }),
+  ).toBe("ippool/b deleted\n");
+  expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
+  expect((await world.ctl(["delete", "ipp"])).status).toBe(2);
+});

@@ -1,0 +1,108 @@
+/** For tests of netplugctl: the real commands on a real datastore, with streams that are kept. */
+
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DEFAULT_CONFIG_FILE } from "../../src/cli/access.ts";
+import type { CliIo } from "../../src/cli/io.ts";
+import { runCli } from "../../src/cli/main.ts";
+import { openDatastore } from "../../src/datastore/open.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { linuxFiles } from "../../src/linux/files.ts";
+import { type EtcdServer, startEtcd } from "./etcd.ts";
+
+export interface CliResult {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly stdin?: string;
+  /** Besides the endpoint of the server. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Content of the default configuration file, which else does not exist. */
+  readonly defaultConfig?: string;
+  readonly isTerminal?: boolean;
+}
+
+/** A server, and commands on it. */
+export interface CliWorld extends AsyncDisposable {
+  readonly etcd: EtcdServer;
+  /** Removed at the end. */
+  readonly folder: string;
+  /** Runs one command. */
+  ctl(argv: readonly string[], options?: CliOptions): Promise<CliResult>;
+  /** As {@link ctl}, for what must succeed. @returns stdout @throws Error with stderr */
+  done(argv: readonly string[], options?: CliOptions): Promise<string>;
+  /** Writes a file into the folder. @returns its path */
+  file(name: string, content: string): string;
+  /** Forgets everything that was stored. */
+  reset(): Promise<void>;
+  /** The values of all keys that begin so, by key: what `etcdctl` reads, not we. */
+  stored(prefix: string): Promise<Readonly<Record<string, unknown>>>;
+  /** For what a test needs beyond commands. */
+  readonly datastore: Datastore;
+}
+
+/** Starts a server of its own. */
+export async function createCliWorld(): Promise<CliWorld> {
+  const etcd = await startEtcd();
+  const folder = mkdtempSync(join(tmpdir(), "netplug-cli-"));
+  const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
+  const datastore = openDatastore({ type: "etcdv3", etcd: { endpoints: [etcd.endpoint] } }, ports);
+  const world: CliWorld = {
+    etcd,
+    folder,
+    datastore,
+    async ctl(argv, { stdin = "", env = {}, defaultConfig, isTerminal = false } = {}) {
+      const texts = { stdout: "", stderr: "" };
+      const io: CliIo = {
+        ...ports,
+        stdout: { isTerminal, write: (text) => void (texts.stdout += text) },
+        stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
+        env: { ETCD_ENDPOINTS: etcd.endpoint, ...env },
+        files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
+        readStdin: async () => stdin,
+        makeUuid: () => crypto.randomUUID(),
+        openDatastore: (config) => openDatastore(config, ports),
+      };
+      return { status: await runCli(argv, io), ...texts };
+    },
+    async done(argv, options) {
+      const { status, stdout, stderr } = await world.ctl(argv, options);
+      if (status !== 0) throw new Error(`netplugctl ${argv.join(" ")}: status ${status}: ${stderr}`);
+      return stdout;
+    },
+    file(name, content) {
+      const path = join(folder, name);
+      writeFileSync(path, content);
+      return path;
+    },
+    async reset() {
+      await etcd.ctl(["del", "--prefix", "/netplug/"]);
+      for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+    },
+    async stored(prefix) {
+      const answer = JSON.parse(await etcd.ctl(["get", "--prefix", prefix, "-w", "json"])) as { kvs?: { key: string; value: string }[] };
+      return Object.fromEntries((answer.kvs ?? []).map(({ key, value }) => [decode(key), JSON.parse(decode(value))]));
+    },
+    async [Symbol.asyncDispose]() {
+      datastore.close();
+      rmSync(folder, { recursive: true, force: true });
+      await etcd[Symbol.asyncDispose]();
+    },
+  };
+  return world;
+}
+
+/** One pool as YAML. */
+export function poolYaml(name: string, cidr: string, more: Readonly<Record<string, unknown>> = {}): string {
+  return JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr, ...more } });
+}
+
+function decode(base64: string): string {
+  return Buffer.from(base64, "base64").toString();
+}
