@@ -11,6 +11,3 @@ export interface ProfileSpec {
 }
 
 export type Profile = Resource<"Profile", ProfileSpec>;
-
-/** The built-in profile that allows everything; it needs no object. */
-export const ALLOW_ALL_PROFILE = "netplug-default-allow";

@@ -111,8 +111,3 @@ export function kindOf(word: string): KindInfo | undefined {
   const wanted = word.toLowerCase();
   return ALL_KINDS.find((info) => info.kind.toLowerCase() === wanted || info.plural === wanted || info.shortNames.includes(wanted));
 }
-
-/** Whether a resource is of the kind, so that its spec has that kind's type. */
-export function isKind<K extends Kind>(resource: Resource, kind: K): resource is Resource<K, Specs[K]> {
-  return resource.kind === kind;
-}

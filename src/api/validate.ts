@@ -88,7 +88,7 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
   problems.push(...(checked.issues ?? []).map(toProblem));
   if (!checked.success) throw new ValidationError(title, distinct(problems));
 
-  const resource = toResource(info.kind, checked.output as Envelope, options.namespace ?? "default");
+  const resource = toResource(info.kind, checked.output, options.namespace ?? "default");
   problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
   if (problems.length > 0) throw new ValidationError(title, distinct(problems));
   return resource;

@@ -30,7 +30,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i] ?? "";
     if (word === "--") return { options, words: [...words, ...argv.slice(i)] };
-    const [flag = "", attached] = split(word);
+    const [flag, attached] = split(word);
     const option = GLOBAL_FLAGS[flag];
     if (option !== undefined) {
       const value = attached ?? argv[++i];

@@ -2,7 +2,8 @@
 
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
-import { buildCli, type CliContext } from "./app.ts";
+import { buildCli } from "./app.ts";
+import type { CliContext } from "./context.ts";
 import { parseCommandLine } from "./command-line.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";

@@ -14,10 +14,7 @@ const POD_SIDE = 1;
 /** Host side, pod side, addresses as single hosts, and the routes that were installed; then what came before in the chain. */
 export function toAddResult(call: Call, { link }: AttachmentPlan): CniResult {
   const own: CniResult = {
-    interfaces: [
-      { name: link.hostName },
-      { name: link.podName, mac: link.podMac, mtu: link.mtu, sandbox: call.environment.netns ?? "" },
-    ],
+    interfaces: [{ name: link.hostName }, { name: link.podName, mac: link.podMac, mtu: link.mtu, sandbox: call.environment.netns ?? "" }],
     ips: link.addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, POD_SIDE)),
     routes: link.routes.map((route) => ({ dst: toPrefixText(route), gw: nextHopOf(route.family) })),
     dns: undefined,

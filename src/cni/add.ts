@@ -7,6 +7,7 @@ import { type Facts, know } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
+import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import { linkNamesOf, refuseForeignRequests, toAddRequest } from "./attachment.ts";
@@ -96,10 +97,12 @@ async function askDelegate(call: Call, facts: Facts, isRepeated: boolean, undo: 
   if (recorded !== undefined) return recorded;
   return await call.ledger.time("delegate", async () => {
     if (isRepeated) await delegateDel(delegate.call, delegate.ports);
-    undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: () => delegateDel(delegate.call, delegate.ports) });
-    const cidrs = addressesOf(await delegateAdd(delegate.call, delegate.ports));
-    if (cidrs.length === 0) throw new NetplugError("delegateFailed", `ADD by delegate "${delegate.call.type}": its result has no address`);
-    return cidrs.map(({ address }) => address);
+    const result = await delegateAdd(delegate.call, delegate.ports);
+    // Not before: a delegate's ADD that fails is followed by a DEL already. The way back has time of its own.
+    const release = (): Promise<void> =>
+      delegateDel({ ...delegate.call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) }, delegate.ports);
+    undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
+    return addressesOf(result).map(({ address }) => address);
   });
 }
 

@@ -26,7 +26,10 @@ export function labelsOf({ config }: Call): Readonly<Record<string, string>> {
   const namespace = config.args.labels[ENDPOINT_LABELS.namespace];
   const wanted = namespace === undefined ? undefined : findNamespaceFault(namespace);
   if (wanted === undefined) return config.args.labels;
-  throw new NetplugError("malformedRequest", `read label "${ENDPOINT_LABELS.namespace}" of "args.cni.labels": got ${quote(namespace ?? "")}, want ${wanted}`);
+  throw new NetplugError(
+    "malformedRequest",
+    `read label "${ENDPOINT_LABELS.namespace}" of "args.cni.labels": got ${quote(namespace ?? "")}, want ${wanted}`,
+  );
 }
 
 /** @throws NetplugError from files that say what the node's MTU is */
@@ -89,7 +92,8 @@ export function requestedAddresses({ config, args }: Call): readonly Address[] {
   if (first === undefined) return [];
   for (const family of [4, 6] as const) {
     const count = first.addresses.filter((address) => address.family === family).length;
-    if (count > 1) throw new NetplugError("malformedRequest", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
+    if (count > 1)
+      throw new NetplugError("malformedRequest", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
   }
   return first.addresses;
 }
@@ -100,5 +104,8 @@ export function refuseForeignRequests(call: Call): void {
   if (hasOwnIpam(call)) return;
   const key = config.ipam.pools[4] !== undefined ? "ipv4_pools" : config.ipam.pools[6] !== undefined ? "ipv6_pools" : undefined;
   if (key === undefined) return;
-  throw new NetplugError("featureDisabled", `use "ipam.${key}": "ipam.type" is ${quote(config.ipam.type ?? "")}, want "netplug-ipam"; remove the key or change the type`);
+  throw new NetplugError(
+    "featureDisabled",
+    `use "ipam.${key}": "ipam.type" is ${quote(config.ipam.type ?? "")}, want "netplug-ipam"; remove the key or change the type`,
+  );
 }

@@ -2,7 +2,6 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { endpointRef } from "../endpoint/plan-add.ts";
-import type { PodLink } from "../endpoint/pod-link.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
 import { heldBy } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
@@ -11,10 +10,11 @@ import { readFacts } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import { addressAt, type Prefix, toHostPrefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { tryParseMac } from "../lib/mac-address.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
-import { inspectLink } from "./link/inspect.ts";
+import { inspectLink, type WantedLink } from "./link/inspect.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import { openLinkSession } from "./link/session.ts";
 import { addressesOf, type CniResult } from "./protocol/result.ts";
@@ -25,7 +25,10 @@ export async function check(call: Call): Promise<void> {
   const previous: CniResult = call.config.prevResult ?? { interfaces: [], ips: [], routes: [], dns: undefined };
   const facts = await call.ledger.time("datastore", () => readAll(call));
   const addresses = ownAddresses(call, previous, facts);
-  const faults = [...(call.plugin === "netplug" ? inspectKernel(call, previous, addresses) : []), ...inspectStore(call, addresses, facts)];
+  const faults = [
+    ...(call.plugin === "netplug" ? inspectKernel(call, previous, addresses, tryParseMac(recordOf(call, facts)?.spec.mac ?? "")) : []),
+    ...inspectStore(call, addresses, facts),
+  ];
   if (faults.length > 0) throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   const delegate = delegateOf(call);
   if (delegate !== undefined) await delegateCheck(delegate.call, delegate.ports);
@@ -34,7 +37,10 @@ export async function check(call: Call): Promise<void> {
 /** Everything that the inspection asks for, also what it finds out to need only on the way. */
 async function readAll(call: Call): Promise<Facts> {
   const ports = transactPortsOf(call);
-  const endpoint = { type: "get", ref: endpointRef({ node: call.node, workload: workloadOf(call), labels: call.config.args.labels }) } as const;
+  const endpoint = {
+    type: "get",
+    ref: endpointRef({ node: call.node, workload: workloadOf(call), labels: call.config.args.labels }),
+  } as const;
   const queries = [...releaseQueries(call.node), endpoint];
   let facts = await readFacts(ports, queries);
   for (;;) {
@@ -71,13 +77,13 @@ function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undef
   });
 }
 
-function inspectKernel(call: Call, previous: CniResult, addresses: readonly Address[]): readonly string[] {
+function inspectKernel(call: Call, previous: CniResult, addresses: readonly Address[], podMac: WantedLink["podMac"]): readonly string[] {
   const { kernel } = call.host;
   const names = linkNamesOf(call);
   return call.ledger.time("kernel", () => {
     using netns = openPodNetns(kernel, call.environment.netns ?? "");
     using session = openLinkSession(kernel, netns, names);
-    return inspectLink(session, { ...names, addresses, routes: ownRoutes(previous) } satisfies Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes">);
+    return inspectLink(session, { ...names, podMac, addresses, routes: ownRoutes(previous) });
   });
 }
 
@@ -94,7 +100,8 @@ function inspectStore(call: Call, addresses: readonly Address[], facts: Facts): 
     const held = heldAddresses(call, facts);
     if (held.length === 0) faults.push("datastore: the attachment has no address");
     for (const address of addresses) {
-      if (!held.some((other) => equalAddresses(other, address))) faults.push(`datastore: address "${toAddressText(address)}" is not allocated to the attachment`);
+      if (!held.some((other) => equalAddresses(other, address)))
+        faults.push(`datastore: address "${toAddressText(address)}" is not allocated to the attachment`);
     }
   }
   if (call.plugin === "netplug-ipam") return faults;

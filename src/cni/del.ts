@@ -3,12 +3,12 @@
 import { endpointRef } from "../endpoint/plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
 import { isSameAttachment } from "../ipam/block.ts";
-import { type Facts } from "../ipam/facts.ts";
+import type { Facts } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
-import { firstFailure, settle } from "./failures.ts";
+import { settle, throwFirstFailure } from "./failures.ts";
 import { removeLink } from "./link/remove.ts";
 
 /**
@@ -28,8 +28,7 @@ export async function del(call: Call): Promise<void> {
   const delegate = await settle(() => releaseFromDelegate(call));
   // While the link stands, its addresses must not be given to anybody else.
   const store = link.ok ? await settle(async () => withdraw(call, request, await reading)) : link;
-  const failure = firstFailure([link, delegate, store]);
-  if (failure !== undefined) throw failure;
+  throwFirstFailure([link, delegate, store]);
 }
 
 /** The way back of an ADD: its addresses and its record, read afresh. */
@@ -44,7 +43,8 @@ function toDelRequest(call: Call): DelRequest {
   return {
     node,
     isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isEndpointMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
+    isEndpointMeant: ({ spec }) =>
+      spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
     endpoints: call.plugin === "netplug-ipam" ? [] : [endpointRef({ node, workload, labels: config.args.labels })],
   };
 }

@@ -16,14 +16,17 @@ export async function settle(step: () => unknown): Promise<Settled> {
 }
 
 /**
- * One error for all steps that failed: the first is the headline, the others are its details.
- *
- * @returns undefined when none failed
+ * Throws one error for all steps that failed: the first is the headline, the others are its details.
  */
-export function firstFailure(steps: readonly Settled[]): unknown {
+export function throwFirstFailure(steps: readonly Settled[]): void {
   const errors = [...new Set(steps.flatMap((step) => (step.ok ? [] : [step.error])))];
   const [first, ...others] = errors;
-  if (others.length === 0 || !(first instanceof NetplugError)) return first;
+  if (first === undefined) return;
+  if (others.length === 0 || !(first instanceof NetplugError)) throw toError(first);
   const details = [first.details, ...others.map(messageOf)].filter((text) => text !== undefined).join("; ");
-  return new NetplugError(first.kind, first.message, { cause: first.cause, details, retriable: first.retriable });
+  throw new NetplugError(first.kind, first.message, { cause: first.cause, details, retriable: first.retriable });
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
 }

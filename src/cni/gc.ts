@@ -7,7 +7,7 @@ import { deleteEmptyBlocks } from "../ipam/gc.ts";
 import { transact } from "../ipam/transact.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateGc } from "./delegate/mod.ts";
-import { firstFailure, type Settled, settle } from "./failures.ts";
+import { type Settled, settle, throwFirstFailure } from "./failures.ts";
 import { listLinksOf, removeLink } from "./link/remove.ts";
 
 /** Goes on after each failure, then throws the first with the others in its details. */
@@ -22,8 +22,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
   const delegate = delegateOf(call);
   if (delegate !== undefined) steps.push(await settle(() => delegateGc(delegate.call, delegate.ports)));
-  const failure = firstFailure(steps);
-  if (failure !== undefined) throw failure;
+  throwFirstFailure(steps);
 }
 
 async function removeStaleLinks(call: Call, valid: ReadonlySet<string>): Promise<readonly Settled[]> {
@@ -67,7 +66,9 @@ async function withdrawStale(call: Call, valid: ReadonlySet<string>): Promise<vo
 }
 
 async function listRecords({ datastore, deadline }: Call): Promise<readonly WorkloadEndpoint[]> {
-  const [records] = await deadline.wait("the datastore", (signal) => datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }));
+  const [records] = await deadline.wait("the datastore", (signal) =>
+    datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }),
+  );
   // The datastore gives back the kind that was asked for.
   return records.map(({ value }) => value as WorkloadEndpoint);
 }

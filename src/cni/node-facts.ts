@@ -21,7 +21,10 @@ export function resolveNodeName(config: NetworkConfig, files: Files, hostName: (
   const name = config.nodename ?? (fromFile === "" ? undefined : fromFile) ?? config.hostname ?? hostName().toLowerCase();
   if (!/^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(name)) {
     const source = config.nodename !== undefined ? '"nodename"' : fromFile !== undefined ? quote(config.nodenameFile) : "the host name";
-    throw new NetplugError("invalidConfig", `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most 253`);
+    throw new NetplugError(
+      "invalidConfig",
+      `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most 253`,
+    );
   }
   return name;
 }

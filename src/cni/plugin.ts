@@ -61,7 +61,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
   const args = parseCniArgs(environment.args);
   const datastoreConfig = resolveDatastore(config, host.env);
   if (!isRemoval(verb)) refuseUntilKubernetes(config, datastoreConfig);
-  const node = resolveNodeName(config, host.files, host.hostName);
+  const node = resolveNodeName(config, host.files, () => host.hostName());
   const { containerID, ifName } = environment;
   const log = host.openLog(config.log, containerID === "" ? {} : { containerID });
   for (const warning of warnings) log.warning(warning);
@@ -78,7 +78,8 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     log.error(error.msg, { verb, code, details: error.details });
     throw thrown;
   } finally {
-    if (verb === "ADD" || verb === "DEL") ledger.write(log, { verb, containerID, ifName, network: config.name, code, ...datastore.requests });
+    if (verb === "ADD" || verb === "DEL")
+      ledger.write(log, { verb, containerID, ifName, network: config.name, code, ...datastore.requests });
     datastore.close();
   }
 }

@@ -31,6 +31,9 @@ export function requireReady(stored: Stored<Resource> | undefined, intent: Inten
     throw new NetplugError("tryAgainLater", "use datastore: a migration has frozen it; wait until the migration is done");
   }
   if (datastoreReady !== true && intent === "add") {
-    throw new NetplugError("tryAgainLater", 'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" when maintenance is done');
+    throw new NetplugError(
+      "tryAgainLater",
+      'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" when maintenance is done',
+    );
   }
 }

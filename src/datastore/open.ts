@@ -21,6 +21,9 @@ export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): D
       checkEtcdConfig(config.etcd);
       return new EtcdDatastore({ ...config.etcd, endpoints: config.etcd.endpoints.map(normaliseEndpoint) }, ports);
     case "kubernetes":
-      throw new NetplugError("invalidConfig", 'open datastore: got datastore_type "kubernetes", which comes with the Kubernetes datastore; use "etcdv3"');
+      throw new NetplugError(
+        "invalidConfig",
+        'open datastore: got datastore_type "kubernetes", which comes with the Kubernetes datastore; use "etcdv3"',
+      );
   }
 }

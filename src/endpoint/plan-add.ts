@@ -18,8 +18,7 @@ import { toNamespace } from "./record.ts";
 
 /** One ADD: addresses of our own management, or those that a delegate gave. */
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
-  | { readonly ipam: AddressRequest }
-  | { readonly delegated: readonly Address[] }
+  { readonly ipam: AddressRequest } | { readonly delegated: readonly Address[] }
 );
 
 /** How one ADD ended in the plan. */
@@ -75,7 +74,8 @@ export function planAdds(requests: readonly AddRequest[], facts: Facts, options:
     });
     const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
     if (records.length + allocation.writes.length === 0) return { outcomes, writes: [] };
-    const ready: readonly Write[] = allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
+    const ready: readonly Write[] =
+      allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
     return { outcomes, writes: [...ready, ...allocation.writes, ...records] };
   });
   return "wanted" in decision ? decision : decision.decided;

@@ -72,7 +72,8 @@ function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: Attachm
 function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: readonly Address[]): PodLink {
   const { network, workload, mtu, queues, allowIpForwarding } = request;
   const hasFamily = (route: Prefix): boolean => addresses.some((address) => address.family === route.family);
-  const wanted = request.routes === undefined ? DEFAULT_ROUTES : [...request.routes, ...(request.includeDefaultRoutes ? DEFAULT_ROUTES : [])];
+  const wanted =
+    request.routes === undefined ? DEFAULT_ROUTES : [...request.routes, ...(request.includeDefaultRoutes ? DEFAULT_ROUTES : [])];
   return {
     hostName: toHostName(workload),
     podName: workload.ifName,

@@ -3,7 +3,7 @@
 import type { Profile } from "../api/profile.ts";
 import { API_VERSION } from "../api/resource.ts";
 import { ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { type Address, toAddressText } from "../lib/ip/address.ts";
+import type { Address } from "../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./names.ts";
 

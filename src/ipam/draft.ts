@@ -78,9 +78,9 @@ export function borrowedBlocks(facts: Facts, draft: Draft, node: string): readon
   return [...blocks, ...drafted];
 }
 
-/** Every address of an attachment: in its node's own blocks, then borrowed ones. */
+/** Every address of an attachment of a node: in the node's own blocks, then borrowed ones. Other nodes may use the same container IDs. */
 export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly Held[] {
-  const isTheirs = (allocation: Allocation): boolean => isSameAttachment(allocation.owner, id);
+  const isTheirs = (allocation: Allocation): boolean => allocation.owner.node === node && isSameAttachment(allocation.owner, id);
   return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)].flatMap((from) =>
     from.block.allocations.filter(isTheirs).map((allocation): Held => ({ from, allocation })),
   );

@@ -47,8 +47,7 @@ export function planRelease(id: AttachmentId, node: string, facts: Facts, now: n
 const MAX_BLOCKS = 16;
 
 /**
- * As {@link planRelease}, for the allocations in the node's own and borrowed blocks whose owner `isMeant`: those of the first
- * blocks that have any. Whoever means many asks again until nothing is released.
+ * As {@link planRelease}, for all of this node's allocations whose owner `isMeant`: those of the first blocks that have any. Whoever means many asks again until nothing is released.
  */
 export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const decision = collectWanted(() => {
@@ -57,7 +56,7 @@ export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node
     const released: ReleasedAddress[] = [];
     let draft: Draft = new Map();
     for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
-      const result = release(block, (allocation: Allocation) => isMeant(allocation.owner), moment);
+      const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);
       if (result.released.length === 0 || draft.size >= MAX_BLOCKS) continue;
       draft = withBlock(draft, stored, result.block);
       for (const { ordinal, owner } of result.released)

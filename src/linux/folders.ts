@@ -20,7 +20,7 @@ export function listFolder(path: string): readonly string[] | undefined {
   try {
     const names: string[] = [];
     for (let entry = rareLibc().readdir(folder); entry !== null; entry = rareLibc().readdir(folder)) {
-      const name = new CString(entry, NAME_OFFSET).toString();
+      const name = new CString(entry, NAME_OFFSET);
       if (name !== "." && name !== "..") names.push(name);
     }
     return names;

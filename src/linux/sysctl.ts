@@ -1,10 +1,9 @@
 /** Kernel settings under `/proc/sys/net`: always those of the network namespace that the thread is in. */
 
 import { EINTR, ENOENT } from "./errno.ts";
-import { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_RDONLY, O_WRONLY } from "./open-flags.ts";
+import { O_CLOEXEC, O_WRONLY } from "./open-flags.ts";
 
 /** One setting to make. */
 export interface SysctlWrite {
@@ -34,18 +33,4 @@ export function writeSysctl({ path, value, isOptional = false }: SysctlWrite): v
   } finally {
     libc().close(number);
   }
-}
-
-/** Value without its line end. @returns undefined when the kernel has no such setting @throws {KernelError} */
-export function readSysctl(path: string): string | undefined {
-  const number = libc().open(toCString(FOLDER + path), O_RDONLY | O_CLOEXEC, 0);
-  if (number < 0) {
-    const errno = lastErrno();
-    if (errno === ENOENT) return undefined;
-    throw new KernelError({ operation: "open setting", object: path, errno });
-  }
-  using fd = new Fd(number);
-  const bytes = new Uint8Array(4096);
-  const length = check(libc().read(fd.number, bytes, bytes.length), "read setting", path);
-  return new TextDecoder().decode(bytes.subarray(0, length)).trimEnd();
 }

@@ -34,13 +34,13 @@ async function give(containerID: string, node: string, more: { ip?: string; endp
   };
   const addresses = ip === undefined ? [] : [parseAddress(ip)];
   await allocate(ports(), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
-  const [block] = (
+  const block = (
     JSON.parse(await world.done(["get", "ipamblocks", "-o", "json"])) as {
       items: { spec: { allocations: { ip: string; containerID: string }[] } }[];
     }
   ).items
     .flatMap(({ spec }) => spec.allocations)
-    .filter((allocation) => allocation.containerID === containerID);
+    .find((allocation) => allocation.containerID === containerID);
   if (block === undefined) throw new Error("give an address: the block does not have it");
   return block.ip;
 }

@@ -74,7 +74,7 @@ export class CriClient implements Disposable {
 
   /** Removes what a failed test left. */
   async removeAllPods(): Promise<void> {
-    for (const sandboxID of [...this.#pods]) await this.removePod(sandboxID);
+    for (const sandboxID of this.#pods) await this.removePod(sandboxID);
   }
 
   [Symbol.dispose](): void {

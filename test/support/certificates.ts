@@ -12,7 +12,7 @@ export interface KeyPair {
 export interface Authority {
   readonly certFile: string;
   /** For a server on 127.0.0.1 and localhost. */
-  issueServer(name: string, altNames?: string): KeyPair;
+  issueServer(name: string, altNames?: string, usage?: string): KeyPair;
   /** @param commonName who the client is */
   issueClient(commonName: string): KeyPair;
 }
@@ -75,8 +75,8 @@ export function createCertificateFolder(): CertificateFolder {
       };
       return {
         certFile: ca.certFile,
-        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost") =>
-          issue(file, file, `subjectAltName=${altNames}\nextendedKeyUsage=serverAuth,clientAuth\n`),
+        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth") =>
+          issue(file, file, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`),
         issueClient: (commonName) => issue(`${name}-${commonName}`, commonName, "extendedKeyUsage=clientAuth\n"),
       };
     },

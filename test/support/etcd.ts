@@ -35,7 +35,7 @@ export interface EtcdServer extends AsyncDisposable {
   pause(): void;
   resume(): void;
   /** What `etcdctl` prints. @throws when it fails */
-  ctl(args: readonly string[], access?: EtcdctlAccess): Promise<string>;
+  ctl(args: readonly string[], access?: EtcdctlAccess, stdin?: string): Promise<string>;
 }
 
 const START_LIMIT_MS = 30_000;
@@ -74,7 +74,7 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=${cluster}`,
-    `--initial-cluster-token=${folder}`,
+    `--initial-cluster-token=${cluster.replaceAll(/\W+/g, "-")}`,
     "--logger=zap",
     ...tlsFlags(options.tls),
     ...(options.args ?? []),
@@ -96,7 +96,7 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
     },
     pause: () => running?.kill("SIGSTOP"),
     resume: () => running?.kill("SIGCONT"),
-    ctl: (args, access = []) => runEtcdctl([`--endpoints=${endpoint}`, ...access, ...args]),
+    ctl: (args, access = [], stdin = "") => runEtcdctl([`--endpoints=${endpoint}`, ...access, ...args], stdin),
     async [Symbol.asyncDispose]() {
       await server.stop();
       rmSync(folder, { recursive: true, force: true });
@@ -106,10 +106,10 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
 }
 
 /** Runs the distribution's `etcdctl` with the v3 API. */
-export async function runEtcdctl(args: readonly string[]): Promise<string> {
+export async function runEtcdctl(args: readonly string[], stdin = ""): Promise<string> {
   const command = [process.env["ETCDCTL_BINARY"] ?? "etcdctl", ...args];
   const child = Bun.spawn(command, {
-    stdin: "ignore",
+    stdin: new Blob([stdin]),
     stdout: "pipe",
     stderr: "pipe",
     env: { PATH: process.env["PATH"] ?? "", ETCDCTL_API: "3" },

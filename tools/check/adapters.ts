@@ -45,7 +45,7 @@ const WORLD: readonly WorldRule[] = [
   },
   {
     what: "the environment of the process",
-    pattern: /\bprocess\.(?:env|argv|argv0|exit|exitCode|cwd|kill|on|pid|getuid)\b|\bBun\.(?:env|argv)\b/g,
+    pattern: /(?<!\.)\bprocess\.(?:env|argv|argv0|exit|exitCode|cwd|kill|on|pid|getuid)\b|\bBun\.(?:env|argv)\b/g,
     allowed: ["src/linux/", ...ROLE_ENTRIES],
   },
 ];

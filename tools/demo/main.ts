@@ -107,7 +107,9 @@ function deletePod(world: DemoWorld, pod: string): void {
 function proveNothingIsLeft(world: DemoWorld): void {
   step("Nothing is left");
   const links = world.mustOnHost(["ip", "-br", "link", "show", "type", "veth"]).trim();
-  const endpoints = world.mustOnHost(["etcdctl", "get", "--prefix", "--keys-only", "/netplug/v3/workloadendpoints/"], { ETCDCTL_API: "3" }).trim();
+  const endpoints = world
+    .mustOnHost(["etcdctl", "get", "--prefix", "--keys-only", "/netplug/v3/workloadendpoints/"], { ETCDCTL_API: "3" })
+    .trim();
   const inUse = (JSON.parse(world.netplugctl(["ipam", "show", "-o", "json"])) as { pools: { inUse: number }[] }).pools[0]?.inUse;
   for (const [what, found] of [
     ["ip link: veth interfaces on the host", links],

@@ -102,7 +102,7 @@ export function columnsOf(info: KindInfo, options: { readonly wide: boolean; rea
 export function toCellText(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (Array.isArray(value)) return value.map(toCellText).join(",");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function toLabelsText(labels: Readonly<Record<string, string>> | undefined): string {

@@ -15,7 +15,10 @@ import { familiesOf, gatewayRoutesOf, nextHopOf } from "./program.ts";
 import type { LinkSession } from "./session.ts";
 
 /** What an inspection requires. MTU, queues and the pod's MAC are never: others may change them. */
-export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes">;
+export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes"> & {
+  /** That of the record; permanent neighbours are looked for only while the interface has it. */
+  readonly podMac: PodLink["podMac"] | undefined;
+};
 
 /**
  * Looks at both sides. Changes nothing, and reads the host's routes one by one, never all.
@@ -78,7 +81,9 @@ function isRouteVia(route: Route, destination: Prefix, link: Link): boolean {
   return isSame && route.gateway !== undefined && equalAddresses(route.gateway, nextHopOf(destination.family));
 }
 
+/** With the MAC the kernel drops an interface's neighbours, so who changed the one took the others along: no fault either. */
 function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Address[] {
+  if (link.mac !== wanted.podMac) return [];
   const actual = pod.dump(listNeighbours()).map(toNeighbour);
   return familiesOf(wanted)
     .map(nextHopOf)

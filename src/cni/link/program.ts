@@ -21,6 +21,9 @@ import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 /** `fe80::…/64`. */
 const LINK_LOCAL_LENGTH = 64;
 
+/** What the kernel gives a route to which nobody gives a metric. */
+const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
+
 /** `NEXT_HOP_V4` and `NEXT_HOP_V6`, ready to send. */
 const NEXT_HOPS: Readonly<Record<Family, Address>> = {
   4: { family: 4, value: 0xa9fe_0101n },
@@ -86,18 +89,29 @@ export function podSettings(link: Pick<PodLink, "podName" | "addresses" | "allow
   return [...(families.includes(4) ? [{ path: "ipv4/ip_forward", value: forwarding }] : []), ...(families.includes(6) ? v6 : [])];
 }
 
-/** Everything inside the pod, in the only order in which the kernel takes it. */
+/** Everything inside the pod but its routes by our next hop, in the only order in which the kernel takes it. */
 export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(LOOPBACK_IFINDEX, "lo"), setLinkUp(index, link.podName)];
   for (const address of link.addresses) requests.push(addAddress({ index, address }));
   for (const family of familiesOf(link)) {
     const nextHop = nextHopOf(family);
     requests.push(setPermanentNeighbour(index, nextHop, HOST_MAC));
-    // The IPv6 next hop is link-local and reachable without a route.
-    if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index }));
+    // The IPv6 next hop is link-local and reachable without a route. The pod's other interfaces have the same one.
+    if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index, isFurther: true }));
   }
-  for (const destination of gatewayRoutesOf(link)) requests.push(addRoute({ destination, index, gateway: nextHopOf(destination.family) }));
   return requests;
+}
+
+/**
+ * A route of the pod by our next hop.
+ *
+ * @param isFurther another interface of the pod, which came first, has a route to the same destination: that one stays the first choice
+ */
+export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = false): NetlinkRequest {
+  const { family } = destination;
+  const gateway = nextHopOf(family);
+  if (!isFurther) return addRoute({ destination, index, gateway });
+  return addRoute({ destination, index, gateway, metric: DEFAULT_METRICS[family] + index });
 }
 
 /** Takes up the host side, and reads it back at the end. */

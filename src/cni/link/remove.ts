@@ -25,11 +25,6 @@ export interface LinkOnHost extends AliasParts {
  */
 export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
   using netns = netnsPath === undefined ? undefined : openIfThere(kernel, netnsPath);
-  return removeHostSide(kernel, names, netns);
-}
-
-/** As {@link removeLink}, with the namespace open. */
-export function removeHostSide(kernel: Kernel, names: LinkNames, netns: Netns | undefined): boolean {
   using host = kernel.openRouteSocket();
   const link = findOwnHostSide(kernel, host, names, netns);
   if (link === undefined) return false;

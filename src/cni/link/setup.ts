@@ -10,12 +10,13 @@ import { KernelError } from "../../linux/kernel-error.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
+import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink } from "./find.ts";
-import { hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
-import { removeHostSide } from "./remove.ts";
+import { gatewayRoute, gatewayRoutesOf, hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
+import { removeLink } from "./remove.ts";
 import { findExisting, type LinkSession } from "./session.ts";
 
 /**
@@ -28,7 +29,7 @@ import { findExisting, type LinkSession } from "./session.ts";
  */
 export function setUpLink(session: LinkSession, link: PodLink, undo: UndoStack): void {
   const { kernel, netns, host, pod } = session;
-  undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => void removeHostSide(kernel, link, netns) });
+  undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => void removeLink(kernel, link, netns.path) });
   const created = createOrReplacePair(session, link);
   // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
   // name that was there before.
@@ -36,7 +37,7 @@ export function setUpLink(session: LinkSession, link: PodLink, undo: UndoStack):
   kernel.writeSysctls(hostSettings(link));
   kernel.writeSysctls(podSettings(link), netns);
   programHost(host, link, created);
-  execute(pod, podRequests(link, created.peer));
+  programPod(pod, link, created.peer);
 }
 
 /** The host side as created, with the index of the pod side. */
@@ -79,6 +80,21 @@ function programHost(host: RouteSocket, link: PodLink, created: Link): void {
     reply = replies[0];
   }
   verifyMac(host, link, reply === undefined ? undefined : toLink(reply));
+}
+
+function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
+  const requests = [...podRequests(link, index)];
+  const routesFrom = requests.length;
+  const routes = gatewayRoutesOf(link);
+  for (const route of routes) requests.push(gatewayRoute(route, index));
+  const further: NetlinkRequest[] = [];
+  for (const [at, { error }] of pod.transact(requests).entries()) {
+    const route = routes[at - routesFrom];
+    if (error === undefined) continue;
+    if (route === undefined || error.errno !== EEXIST) throw error;
+    further.push(gatewayRoute(route, index, true));
+  }
+  if (further.length > 0) execute(pod, further);
 }
 
 /** systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one. */

@@ -55,7 +55,7 @@ export async function waitForPolicy(
     if (missing === undefined) return true;
     if (remainingMs > 0) continue;
     const message = `wait for policy: not programmed within ${toDurationText(options.timeoutMs)}: ${quote(path)}: ${missing}`;
-    if (options.action === "fail") throw new NetplugError("policyNotReady", `${message}; is the node agent running`);
+    if (options.action === "fail") throw new NetplugError("policyNotReady", `${message}; see whether the node agent runs`);
     ports.log.warning(`${message}; the pod starts without it`);
     return false;
   }

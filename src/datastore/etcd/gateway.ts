@@ -62,7 +62,7 @@ function decode<T>(decoder: (body: string) => T, body: string): T {
  * with users and `--client-cert-auth`, etcd refuses there whoever shows a certificate with a common name.
  */
 export function toRefusal(httpStatus: number, body: string): EtcdFailure {
-  const { code, message = undefined, error = undefined } = parseError(body);
+  const { code, message, error } = parseError(body);
   const text = typeof message === "string" ? message : error;
   if (typeof code !== "number" || typeof text !== "string") {
     const isMissing = httpStatus === 404 || httpStatus === 405 || httpStatus === 415 || body.includes("CommonName");

@@ -2,7 +2,6 @@
 
 import type { ErrorName } from "../../lib/errors.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { toDurationText } from "../../lib/deadline.ts";
 import { OutcomeUnknown } from "../outcome-unknown.ts";
 import type { EtcdFailure, Verdict } from "./failure.ts";
 
@@ -30,11 +29,6 @@ export function lostCommitError({ endpoint, failure }: FailedTry): OutcomeUnknow
 export function abortedError(action: Action, reason: unknown): NetplugError {
   if (reason instanceof NetplugError) return reason;
   return new NetplugError("tryAgainLater", `${action} etcd: interrupted`, { cause: reason });
-}
-
-/** A try took longer than it may. */
-export function timeoutError(limitMs: number): NetplugError {
-  return new NetplugError("tryAgainLater", `no answer within ${toDurationText(limitMs)}`);
 }
 
 function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {

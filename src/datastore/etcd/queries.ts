@@ -46,7 +46,10 @@ export function planQuery(query: Query): QueryPlan {
     case "block-of-address": {
       const host = toHostPrefix(query.address);
       const candidates = [host, ...enclosingBlocks(host)];
-      return { ranges: candidates.map((cidr) => ({ key: indexKey("claims", cidr) })), toAnswer: (replies) => kvsOf(replies).map(toBlockRef)[0] };
+      return {
+        ranges: candidates.map((cidr) => ({ key: indexKey("claims", cidr) })),
+        toAnswer: (replies) => kvsOf(replies).map(toBlockRef)[0],
+      };
     }
     case "count-blocks":
       return {

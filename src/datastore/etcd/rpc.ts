@@ -31,8 +31,7 @@ export interface Compare {
 }
 
 export type Operation =
-  | { readonly type: "put"; readonly key: string; readonly value: string }
-  | { readonly type: "delete"; readonly key: string };
+  { readonly type: "put"; readonly key: string; readonly value: string } | { readonly type: "delete"; readonly key: string };
 
 /** Applies `success` when all comparisons hold, else answers `failure`. No comparison: `success` is empty and `failure` unused. */
 export interface WriteRequest {

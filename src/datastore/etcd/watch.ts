@@ -50,7 +50,7 @@ async function* followUntilCompacted(
 ): AsyncIterable<WatchEvent> {
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
-  for (let failures = 0; !signal.aborted; ) {
+  for (let failures = 0; !signal.aborted;) {
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
         if (reply.compacted) return;
@@ -79,7 +79,10 @@ function toWatchEvent(event: KeyEvent): WatchEvent {
   const block = parseBlockKey(key);
   const ref = block === undefined ? parseResourceKey(key) : undefined;
   try {
-    if (event.type === "put") return block === undefined ? { type: "put", stored: toStoredResource(event.kv) } : { type: "put-block", stored: toStoredBlock(event.kv) };
+    if (event.type === "put")
+      return block === undefined
+        ? { type: "put", stored: toStoredResource(event.kv) }
+        : { type: "put-block", stored: toStoredBlock(event.kv) };
     if (block !== undefined) return { type: "delete-block", ref: block };
     if (ref !== undefined) return { type: "delete", ref };
     throw notOurs(key);

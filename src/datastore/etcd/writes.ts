@@ -30,7 +30,10 @@ export function planWrites(writes: readonly Write[]): WritePlan {
   }
   const most = Math.max(compares.length, operations.length);
   if (most > MAX_TXN_OPS) {
-    throw new NetplugError("internal", `commit ${writes.length} writes: got ${most} operations, etcd takes ${MAX_TXN_OPS} in one transaction`);
+    throw new NetplugError(
+      "internal",
+      `commit ${writes.length} writes: got ${most} operations, etcd takes ${MAX_TXN_OPS} in one transaction`,
+    );
   }
   const keys = new Set(operations.map((operation) => operation.key));
   if (keys.size < operations.length) {
@@ -75,7 +78,10 @@ function planBlock(previous: Block | undefined, revision: string | undefined, ne
   if (next !== undefined && to !== undefined) {
     if (previous === undefined) compares.push({ key: indexKey("claims", next.cidr), modRevision: ABSENT });
     else if (toPrefixText(previous.cidr) !== toPrefixText(next.cidr)) {
-      throw new NetplugError("internal", `update block "${toPrefixText(previous.cidr)}": got "${toPrefixText(next.cidr)}" as its new state`);
+      throw new NetplugError(
+        "internal",
+        `update block "${toPrefixText(previous.cidr)}": got "${toPrefixText(next.cidr)}" as its new state`,
+      );
     }
     operations.push({ type: "put", key: to, value: encodeBlock(next) });
   }

@@ -15,13 +15,13 @@ export const NLMSG_NOOP = 1;
 export const NLMSG_ERROR = 2;
 export const NLMSG_DONE = 3;
 export const NLM_F_REQUEST = 0x01;
-export const NLM_F_MULTI = 0x02;
 export const NLM_F_ACK = 0x04;
 export const NLM_F_DUMP_INTR = 0x10;
 export const NLM_F_DUMP = 0x300;
 export const NLM_F_REPLACE = 0x100;
 export const NLM_F_EXCL = 0x200;
 export const NLM_F_CREATE = 0x400;
+export const NLM_F_APPEND = 0x800;
 /** In an acknowledgement: the request's text is not repeated. */
 export const NLM_F_CAPPED = 0x100;
 /** In an acknowledgement: attributes follow. */
@@ -36,13 +36,11 @@ export const RTM_SETLINK = 19;
 export const RTM_NEWADDR = 20;
 export const RTM_GETADDR = 22;
 export const RTM_NEWROUTE = 24;
-export const RTM_DELROUTE = 25;
 export const RTM_GETROUTE = 26;
 export const RTM_NEWNEIGH = 28;
 export const RTM_GETNEIGH = 30;
 
 // socket.h: families
-export const AF_UNSPEC = 0;
 export const AF_INET = 2;
 export const AF_INET6 = 10;
 
@@ -59,7 +57,6 @@ export const IFLA_NET_NS_FD = 28;
 export const IFLA_EXT_MASK = 29;
 export const IFLA_NUM_TX_QUEUES = 31;
 export const IFLA_NUM_RX_QUEUES = 32;
-export const IFLA_LINK_NETNSID = 37;
 export const IFLA_INFO_KIND = 1;
 export const IFLA_INFO_DATA = 2;
 export const VETH_INFO_PEER = 1;
@@ -81,9 +78,8 @@ export const IFA_F_TENTATIVE = 0x40;
 export const RTA_DST = 1;
 export const RTA_OIF = 4;
 export const RTA_GATEWAY = 5;
+export const RTA_PRIORITY = 6;
 export const RTA_TABLE = 15;
-export const RTA_MULTIPATH = 9;
-export const RT_TABLE_UNSPEC = 0;
 export const RT_TABLE_MAIN = 254;
 export const RTN_UNICAST = 1;
 export const RT_SCOPE_UNIVERSE = 0;

@@ -17,6 +17,7 @@ import {
 import {
   AF_INET,
   AF_INET6,
+  NLM_F_APPEND,
   NLM_F_CREATE,
   NLM_F_EXCL,
   RT_SCOPE_LINK,
@@ -25,6 +26,7 @@ import {
   RTA_DST,
   RTA_GATEWAY,
   RTA_OIF,
+  RTA_PRIORITY,
   RTA_TABLE,
   RTM_F_FIB_MATCH,
   RTM_GETROUTE,
@@ -53,17 +55,23 @@ export interface RouteSpec {
   readonly index: Ifindex;
   /** undefined: the destination is on the link itself. */
   readonly gateway?: Address;
+  /** Of several routes to one destination the lowest counts. @default the kernel's: 0 for IPv4, 1024 for IPv6 */
+  readonly metric?: number;
+  /** Whether a route of another interface to the same destination may be there, and stays the first choice. IPv4 only. */
+  readonly isFurther?: boolean;
 }
 
-/** Adds a route to table main; refused with `EEXIST` when one to the same destination is there. */
-export function addRoute({ destination, index, gateway }: RouteSpec): NetlinkRequest {
+/** Adds a route to table main; refused with `EEXIST` when one to the same destination with the same metric is there. */
+export function addRoute({ destination, index, gateway, metric, isFurther = false }: RouteSpec): NetlinkRequest {
   const { family, length } = destination;
   const scope = family === 4 && gateway === undefined ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
   const words: Words = [toWord(toAf(family), length, 0, 0), toWord(RT_TABLE_MAIN, RTPROT_NETPLUG, scope, RTN_UNICAST), 0];
   if (length > 0) pushAddress(words, RTA_DST, baseOf(destination));
   if (gateway !== undefined) pushAddress(words, RTA_GATEWAY, gateway);
   pushNumber(words, RTA_OIF, index);
-  return { operation: "add route", object: destination, type: RTM_NEWROUTE, flags: NLM_F_CREATE | NLM_F_EXCL, payload: words };
+  if (metric !== undefined) pushNumber(words, RTA_PRIORITY, metric);
+  const flags = NLM_F_CREATE | (isFurther ? NLM_F_APPEND : NLM_F_EXCL);
+  return { operation: "add route", object: destination, type: RTM_NEWROUTE, flags, payload: words };
 }
 
 /** Answered by the one {@link Route} that traffic to `address` takes, as it stands in its table; refused when there is none. */

@@ -22,8 +22,11 @@ export class Connections {
 
   /** Sends one message and waits for the one that answers it. @throws EtcdFailure */
   async unary(method: string, message: Uint8Array, target: Target): Promise<Uint8Array> {
-    for await (const reply of this.stream(method, [message], target, true)) return reply;
-    throw new EtcdFailure("lost", "the reply is empty");
+    let reply: Uint8Array | undefined;
+    // To the end: what makes a reply valid is the status that follows it.
+    for await (const received of this.stream(method, [message], target, true)) reply = received;
+    if (reply === undefined) throw new EtcdFailure("lost", "the reply is empty");
+    return reply;
   }
 
   /**
@@ -38,6 +41,7 @@ export class Connections {
     const headers = { ":method": "POST", ":path": method, "content-type": "application/grpc", te: "trailers" };
     const stream = session.request(target.token === undefined ? headers : { ...headers, token: target.token });
     const onAbort = (): void => void stream.destroy(target.signal.reason);
+    stream.on("error", () => undefined); // Whoever reads hears of it; after that nobody needs to.
     target.signal.addEventListener("abort", onAbort);
     try {
       for (const message of messages) stream.write(toFrame(message));
@@ -45,7 +49,7 @@ export class Connections {
       yield* readStream(stream, this.#failure);
     } finally {
       target.signal.removeEventListener("abort", onAbort);
-      stream.close(http2.constants.NGHTTP2_CANCEL);
+      if (!stream.readableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     }
   }
 

@@ -1,0 +1,84 @@
+/** The commands about addresses, as data. */
+
+import { buildCommand, buildRouteMap } from "@stricli/core";
+import { parseAddress } from "../lib/ip/address.ts";
+import { parsePrefix } from "../lib/ip/prefix.ts";
+import type { CheckFlags } from "./commands/ipam-check.ts";
+import type { ConfigureFlags } from "./commands/ipam-configure.ts";
+import type { ReleaseFlags } from "./commands/ipam-release.ts";
+import type { ShowFlags } from "./commands/ipam-show.ts";
+import type { SplitFlags } from "./commands/ipam-split.ts";
+import { type CliContext, runs } from "./context.ts";
+import * as flags from "./flags.ts";
+
+const ipFlag = { kind: "parsed", parse: parseAddress, brief: "an address", placeholder: "ADDRESS" } as const;
+
+const ipamShow = buildCommand<ShowFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-show.ts")).ipamShow),
+  parameters: {
+    flags: {
+      ip: { ...ipFlag, brief: "who has this address", optional: true },
+      showBlocks: { kind: "boolean", brief: "the blocks of each pool as well", optional: true, withNegated: false },
+      showBorrowed: { kind: "boolean", brief: "addresses that nodes hold in blocks of others", optional: true, withNegated: false },
+      showConfiguration: { kind: "boolean", brief: "settings of address management", optional: true, withNegated: false },
+      output: flags.reportOutput,
+    },
+    aliases: { o: "output" },
+  },
+  docs: { brief: "how full pools are, or who has an address" },
+});
+
+const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-check.ts")).ipamCheck),
+  parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
+  docs: { brief: "find what contradicts itself; fails when there is something" },
+});
+
+const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-release.ts")).ipamRelease),
+  parameters: { flags: { ip: ipFlag } },
+  docs: { brief: "take an address away from whoever has it" },
+});
+
+const booleanFlag = {
+  kind: "parsed",
+  parse: flags.parseBoolean,
+  placeholder: "BOOL",
+  optional: true,
+  proposeCompletions: () => ["true", "false"],
+} as const;
+const countFlag = { kind: "parsed", parse: flags.parseCount, placeholder: "N", optional: true } as const;
+
+const ipamConfigure = buildCommand<ConfigureFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-configure.ts")).ipamConfigure),
+  parameters: {
+    flags: {
+      strictAffinity: { ...booleanFlag, brief: "never take addresses from another node's block" },
+      autoAllocateBlocks: { ...booleanFlag, brief: "nodes claim blocks by themselves" },
+      maxBlocksPerHost: { ...countFlag, brief: "blocks that a node may claim; 0 is the default of 20" },
+      ipCooldownSeconds: { ...countFlag, brief: "how long a released address rests" },
+    },
+  },
+  docs: { brief: "change the settings of address management" },
+});
+
+const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
+  loader: runs(async () => (await import("./commands/ipam-split.ts")).ipamSplit),
+  parameters: {
+    flags: {
+      name: { kind: "parsed", parse: String, brief: "pool by its name", placeholder: "POOL", optional: true },
+      cidr: { kind: "parsed", parse: parsePrefix, brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
+    },
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "how many pools to make: a power of two", placeholder: "N", parse: flags.parseCount }],
+    },
+  },
+  docs: { brief: "make several pools of one; the datastore must be locked" },
+});
+
+/** `ipam` and what stands behind it. */
+export const ipamCommands = buildRouteMap({
+  routes: { show: ipamShow, check: ipamCheck, release: ipamRelease, configure: ipamConfigure, split: ipamSplit },
+  docs: { brief: "addresses: who has them, how full pools are, what is wrong" },
+});

@@ -1,0 +1,109 @@
+/** The commands about objects, as data. */
+
+import { buildCommand } from "@stricli/core";
+import type { CreateFlags } from "./commands/create.ts";
+import type { DeleteFlags } from "./commands/delete.ts";
+import type { GetFlags } from "./commands/get.ts";
+import type { LabelFlags } from "./commands/label.ts";
+import type { PatchFlags } from "./commands/patch.ts";
+import type { ValidateFlags } from "./commands/validate.ts";
+import { type CliContext, runs } from "./context.ts";
+import * as flags from "./flags.ts";
+import { PATCH_TYPES } from "./patch/apply.ts";
+
+/** `KIND NAME…`, with proposals for both. */
+const objects = {
+  kind: "array",
+  parameter: {
+    brief: "kind (singular, plural or short name) and names, or KIND/NAME",
+    placeholder: "KIND [NAME]",
+    parse: String,
+    proposeCompletions(this: CliContext, partial: string) {
+      return this.proposeNames(partial);
+    },
+  },
+} as const;
+
+const inputFlags = { filename: flags.filenames, namespace: flags.namespace };
+const inputAliases = { f: "filename", n: "namespace" } as const;
+
+const create = buildCommand<CreateFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/create.ts")).create),
+  parameters: {
+    flags: { ...inputFlags, skipExists: { kind: "boolean", brief: "leave what exists as it is", optional: true, withNegated: false } },
+    aliases: inputAliases,
+  },
+  docs: { brief: "create objects from a file" },
+});
+
+const apply = buildCommand<ValidateFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/create.ts")).apply),
+  parameters: { flags: inputFlags, aliases: inputAliases },
+  docs: { brief: "create objects, or make existing ones like them" },
+});
+
+const replace = buildCommand<ValidateFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/create.ts")).replace),
+  parameters: { flags: inputFlags, aliases: inputAliases },
+  docs: { brief: "make existing objects like those of a file" },
+});
+
+const validate = buildCommand<ValidateFlags, [], CliContext>({
+  loader: runs(async () => (await import("./commands/validate.ts")).validate),
+  parameters: { flags: inputFlags, aliases: inputAliases },
+  docs: { brief: "check a file without a datastore" },
+});
+
+const remove = buildCommand<DeleteFlags, string[], CliContext>({
+  loader: runs(async () => (await import("./commands/delete.ts")).remove),
+  parameters: {
+    flags: {
+      filename: flags.optionalFilenames,
+      namespace: flags.namespace,
+      ignoreNotFound: { kind: "boolean", brief: "what does not exist is no failure", optional: true, withNegated: false },
+    },
+    aliases: inputAliases,
+    positional: objects,
+  },
+  docs: { brief: "delete objects; workloads keep the addresses of a deleted pool" },
+});
+
+const get = buildCommand<GetFlags, string[], CliContext>({
+  loader: runs(async () => (await import("./commands/get.ts")).get),
+  parameters: {
+    flags: { filename: flags.optionalFilenames, namespace: flags.namespace, allNamespaces: flags.allNamespaces, output: flags.output },
+    aliases: { ...inputAliases, A: "allNamespaces", o: "output" },
+    positional: objects,
+  },
+  docs: { brief: "show objects" },
+});
+
+const patch = buildCommand<PatchFlags, string[], CliContext>({
+  loader: runs(async () => (await import("./commands/patch.ts")).patch),
+  parameters: {
+    flags: {
+      patch: { kind: "parsed", parse: String, brief: "what to change, as JSON", placeholder: "JSON" },
+      type: { kind: "enum", values: PATCH_TYPES, default: "strategic", brief: "arithmetic of the patch" },
+      namespace: flags.namespace,
+    },
+    aliases: { p: "patch", n: "namespace" },
+    positional: objects,
+  },
+  docs: { brief: "change some fields of an object" },
+});
+
+const label = buildCommand<LabelFlags, string[], CliContext>({
+  loader: runs(async () => (await import("./commands/label.ts")).label),
+  parameters: {
+    flags: {
+      namespace: flags.namespace,
+      overwrite: { kind: "boolean", brief: "accepted for scripts written for kubectl; always so", optional: true, withNegated: false },
+    },
+    aliases: { n: "namespace" },
+    positional: { ...objects, parameter: { ...objects.parameter, brief: "kind and name, then KEY=VALUE to set or KEY- to remove" } },
+  },
+  docs: { brief: "set and remove labels of an object" },
+});
+
+/** By the word that calls them. */
+export const resourceCommands = { create, apply, replace, delete: remove, get, patch, label, validate };

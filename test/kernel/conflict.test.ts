@@ -1,0 +1,190 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { linuxKernel } from "../../src/cni/link/kernel.ts";
+import { removeLink } from "../../src/cni/link/remove.ts";
+import { Fd } from "../../src/linux/fd.ts";
+import { addLink, existing, inspect } from "./support/add.ts";
+import { TestNode } from "./support/node.ts";
+import { podLink } from "./support/pod-link.ts";
+
+const openBefore = Fd.openCount();
+afterAll(() => expect(Fd.openCount()).toBe(openBefore));
+
+/** Two containers of one pod: the same name on the host. */
+const NAME = "npg82111e10a96";
+
+describe("an interface that has the host side's name", () => {
+  test.each([
+    [
+      "of the same pod's earlier container",
+      (node: TestNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
+      "netplug:test-net:ctr-old:eth0",
+    ],
+    [
+      "of the same pod in another network",
+      (node: TestNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
+      "netplug:old-net:ctr-old:eth0",
+    ],
+    ["without alias, as an ADD leaves it that was killed", () => {}, ""],
+  ])("%s is replaced, with its route", (_, prepare, alias) => {
+    using node = new TestNode();
+    const old = node.addPlace("old");
+    const pod = node.addPlace("new");
+    node.ip(node.host, `link add name ${NAME} type veth peer name eth0 netns ${old.name}`);
+    node.ip(node.host, `link set ${NAME} up`);
+    node.ip(node.host, `route add 10.65.0.7/32 dev ${NAME}`);
+    prepare(node, alias);
+    const link = podLink("ctr-new", { hostName: NAME });
+    addLink(node, pod, link);
+    expect(inspect(node, pod, link)).toEqual([]);
+    expect(node.links(old)).toEqual([]);
+    expect(node.links(node.host)).toEqual([NAME]);
+  });
+
+  test.each([
+    [
+      "somebody's alias",
+      `link add name ${NAME} type veth peer name other`,
+      "uplink of the rack",
+      'kind "veth", alias "uplink of the rack"',
+    ],
+    [
+      "an alias of another interface of a pod",
+      `link add name ${NAME} type veth peer name other`,
+      "netplug:test-net:ctr-old:net1",
+      'alias "netplug:test-net:ctr-old:net1"',
+    ],
+    ["another kind", `link add name ${NAME} type bridge`, "", 'kind "bridge", no alias'],
+  ])("with %s is refused and left alone", (_, create, alias, shown) => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, create);
+    if (alias !== "") node.run(node.host, "ip", "link", "set", NAME, "alias", alias);
+    const before = node.links(node.host);
+    const message = `create interface "${NAME}": EEXIST (file exists): it is somebody else's: `;
+    expect(() => addLink(node, pod, podLink("ctr", { hostName: NAME }))).toThrow(
+      expect.objectContaining({
+        kind: "kernelRefused",
+        message: expect.stringMatching(new RegExp(`^${escape(message)}.*${escape(shown)}.*; rename or delete it$`)),
+      }),
+    );
+    expect(node.links(node.host)).toEqual(before);
+    expect(node.links(pod)).toEqual([]);
+  });
+});
+
+describe("an interface that has the pod side's name", () => {
+  test.each([
+    ["is of another kind", "link add name eth0 type bridge"],
+    ["is a veth of somebody else", "link add name eth0 type veth peer name other"],
+  ])("and %s is refused and left alone", (_, create) => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    node.ip(pod, create);
+    const before = node.links(pod);
+    expect(() => addLink(node, pod, podLink("ctr"))).toThrow(
+      expect.objectContaining({
+        kind: "kernelRefused",
+        message: `create interface "eth0": EEXIST (file exists): it is in network namespace "${pod.path}" already, and not this attachment's`,
+      }),
+    );
+    expect(node.links(pod)).toEqual(before);
+    expect(node.links(node.host)).toEqual([]);
+  });
+
+  test("and is another attachment's is refused, and that one stays whole", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    const first = podLink("ctr-1");
+    addLink(node, pod, first);
+    expect(() => addLink(node, pod, podLink("ctr-2", { addresses: ["10.65.0.8"] }))).toThrow("not this attachment's");
+    expect(inspect(node, pod, first)).toEqual([]);
+    expect(node.links(node.host)).toEqual([first.hostName]);
+  });
+
+  test("and comes up between the check and the creation is refused too", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    const racing = {
+      ...linuxKernel,
+      openRouteSocket: (netns?: Parameters<typeof linuxKernel.openRouteSocket>[0]) => {
+        const socket = linuxKernel.openRouteSocket(netns);
+        return {
+          transact: (requests: Parameters<typeof socket.transact>[0]) => {
+            if (requests[0]?.operation === "create veth" && node.links(pod).length === 0) node.ip(pod, "link add name eth0 type bridge");
+            return socket.transact(requests);
+          },
+          dump: socket.dump.bind(socket),
+          [Symbol.dispose]: () => socket[Symbol.dispose](),
+        };
+      },
+    };
+    expect(() => addLink(node, pod, podLink("ctr"), racing)).toThrow("not this attachment's");
+    expect([node.links(pod), node.links(node.host)]).toEqual([["eth0"], []]);
+  });
+});
+
+describe("a route to the pod's address", () => {
+  test.each([
+    ["IPv4", "10.65.0.7", "route add 10.65.0.7/32 dev stale"],
+    ["IPv6", "fd00:65::7", "-6 route add fd00:65::7/128 dev stale"],
+  ])("over another interface (%s) is named, and nothing is left of the attempt", (_, address, addRoute) => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, "link add name stale type bridge");
+    node.ip(node.host, "link set stale up");
+    node.ip(node.host, addRoute);
+    expect(() => addLink(node, pod, podLink("ctr", { addresses: [address] }))).toThrow(
+      expect.objectContaining({
+        kind: "kernelRefused",
+        message: expect.stringMatching(/^add route ".*7\/(32|128)": EEXIST \(file exists\): interface "stale" has this route; /),
+      }),
+    );
+    expect([node.links(node.host), node.links(pod)]).toEqual([["stale"], []]);
+  });
+
+  test("that leads nowhere is named as well", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, "route add blackhole 10.65.0.7/32");
+    expect(() => addLink(node, pod, podLink("ctr"))).toThrow("another route to it exists; delete it");
+    expect(node.links(node.host)).toEqual([]);
+  });
+});
+
+describe("a repeated ADD", () => {
+  test("finds its own link, complete, and may keep it", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    const link = podLink("ctr");
+    expect(existing(node, pod, link)).toBeUndefined();
+    addLink(node, pod, link);
+    expect(existing(node, pod, link)).toMatchObject({ isOurs: true, host: { alias: link.alias } });
+    expect(inspect(node, pod, link)).toEqual([]);
+  });
+
+  test("finds what an ADD left that was killed before it set the alias, and builds it anew", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    const link = podLink("ctr");
+    node.ip(node.host, `link add name ${link.hostName} type veth peer name eth0 netns ${pod.name}`);
+    expect(existing(node, pod, link)).toMatchObject({ isOurs: true });
+    expect(inspect(node, pod, link)).not.toEqual([]);
+    addLink(node, pod, link);
+    expect(inspect(node, pod, link)).toEqual([]);
+  });
+});
+
+test("a late DEL of a pod's earlier container keeps the new one's link intact", () => {
+  using node = new TestNode();
+  const [oldPod, newPod] = [node.addPlace("old"), node.addPlace("new")];
+  const [oldLink, newLink] = [podLink("ctr-old", { hostName: NAME }), podLink("ctr-new", { hostName: NAME })];
+  addLink(node, oldPod, oldLink);
+  addLink(node, newPod, newLink);
+  for (const path of [oldPod.path, undefined]) expect(node.onHost(() => removeLink(linuxKernel, oldLink, path))).toBe(false);
+  expect(inspect(node, newPod, newLink)).toEqual([]);
+});
+
+/** Text as a part of a pattern. */
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,110 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { linuxKernel } from "../../src/cni/link/kernel.ts";
+import { listLinksOf, removeLink } from "../../src/cni/link/remove.ts";
+import type { PodLink } from "../../src/endpoint/pod-link.ts";
+import { Fd } from "../../src/linux/fd.ts";
+import { addLink } from "./support/add.ts";
+import { TestNode } from "./support/node.ts";
+import { podLink } from "./support/pod-link.ts";
+
+const openBefore = Fd.openCount();
+afterAll(() => expect(Fd.openCount()).toBe(openBefore));
+
+const LINK = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
+
+function remove(node: TestNode, link: Pick<PodLink, "hostName" | "podName" | "alias">, path?: string): boolean {
+  return node.onHost(() => removeLink(linuxKernel, link, path));
+}
+
+describe("removeLink()", () => {
+  test("takes away both ends and every route, and finds nothing the second time", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    addLink(node, pod, LINK);
+    expect(remove(node, LINK, pod.path)).toBe(true);
+    expect([node.links(node.host), node.links(pod)]).toEqual([[], []]);
+    expect([...node.ipJson(node.host, "-4 route show"), ...node.ipJson(node.host, "-6 route show protocol 110")]).toEqual([]);
+    expect(remove(node, LINK, pod.path)).toBe(false);
+  });
+
+  test("needs no namespace", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    addLink(node, pod, LINK);
+    expect(remove(node, LINK)).toBe(true);
+    expect(node.links(pod)).toEqual([]);
+  });
+
+  test("does its work when the namespace's path leads nowhere or to something else", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    for (const path of ["/nonexistent/netns", "/etc/hostname", "/proc/self/ns/mnt"]) {
+      addLink(node, pod, LINK);
+      expect(remove(node, LINK, path)).toBe(true);
+    }
+  });
+
+  test("succeeds when the namespace is gone, and the link with it", async () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    addLink(node, pod, LINK);
+    node.deletePlace(pod);
+    // The kernel takes the link away in its own time, before or after us.
+    remove(node, LINK, pod.path);
+    expect(node.links(node.host)).toEqual([]);
+    expect(remove(node, LINK, pod.path)).toBe(false);
+  });
+
+  test("finds the link under another name on the host, as a DEL without the pod's name has to", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    const unnamed = { ...LINK, hostName: "npg00000000000" };
+    addLink(node, pod, LINK);
+    expect(remove(node, unnamed, pod.path)).toBe(true);
+    addLink(node, pod, LINK);
+    expect(remove(node, unnamed)).toBe(true);
+    expect(node.links(node.host)).toEqual([]);
+  });
+
+  test("touches neither an interface of somebody else nor one in the pod that is not ours", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    node.ip(node.host, `link add name ${LINK.hostName} type veth peer name x alias nobodys`);
+    node.ip(node.host, `link set ${LINK.hostName} alias somebody`);
+    node.ip(pod, "link add name eth0 type bridge");
+    expect([remove(node, LINK, pod.path), remove(node, LINK)]).toEqual([false, false]);
+    expect([node.links(node.host), node.links(pod)]).toEqual([[LINK.hostName, "x"].toSorted(), ["eth0"]]);
+  });
+
+  test("of an interface without alias takes away the one of this pod only", () => {
+    using node = new TestNode();
+    const [pod, other] = [node.addPlace("a"), node.addPlace("b")];
+    // As an ADD leaves it that was killed at that moment: here of the pod's next container.
+    node.ip(node.host, `link add name ${LINK.hostName} type veth peer name eth0 netns ${other.name}`);
+    expect(remove(node, LINK, pod.path)).toBe(false);
+    expect(remove(node, LINK, other.path)).toBe(true);
+  });
+
+  test("never takes the host's own interface for the pod's, whatever CNI_NETNS says", () => {
+    using node = new TestNode();
+    node.ip(node.host, "link add name eth0 type veth peer name uplink");
+    expect(remove(node, LINK, node.host.path)).toBe(false);
+    expect(node.links(node.host)).toEqual(["eth0", "uplink"]);
+  });
+});
+
+test("listLinksOf() names the links of one network, and no others", () => {
+  using node = new TestNode();
+  const [a, b, c] = [node.addPlace("a"), node.addPlace("b"), node.addPlace("c")];
+  const other = podLink("ctr-c", { alias: "netplug:other-net:ctr-c:eth0", addresses: ["10.65.0.9"] });
+  const second = podLink("ctr-b", { podName: "net1", addresses: ["10.65.0.8"] });
+  addLink(node, a, LINK);
+  addLink(node, b, second);
+  addLink(node, c, other);
+  node.ip(node.host, "link add name stranger type bridge");
+  const listed = node.onHost(() => listLinksOf(linuxKernel, "test-net"));
+  expect(listed.toSorted((x, y) => x.containerID.localeCompare(y.containerID))).toEqual([
+    { network: "test-net", containerID: "ctr", ifName: "eth0", hostName: LINK.hostName, alias: LINK.alias },
+    { network: "test-net", containerID: "ctr-b", ifName: "net1", hostName: second.hostName, alias: second.alias },
+  ]);
+});

@@ -1,0 +1,44 @@
+/** The kernel's part of an ADD, as the plugin strings it together. */
+
+import { inspectLink } from "../../../src/cni/link/inspect.ts";
+import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
+import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
+import { type ExistingLink, findExisting, openLinkSession } from "../../../src/cni/link/session.ts";
+import { setUpLink } from "../../../src/cni/link/setup.ts";
+import type { PodLink } from "../../../src/endpoint/pod-link.ts";
+import type { UndoStep } from "../../../src/lib/undo-stack.ts";
+import type { Place, TestNode } from "./node.ts";
+
+/** Checks, then sets up; on failure runs what was pushed for undo, last first. */
+export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
+  node.onHost(() => {
+    const steps: UndoStep[] = [];
+    try {
+      using netns = openPodNetns(kernel, pod.path);
+      using session = openLinkSession(kernel, netns, link);
+      findExisting(session);
+      setUpLink(session, link, { push: (step) => void steps.push(step) });
+    } catch (thrown) {
+      for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
+      throw thrown;
+    }
+  });
+}
+
+/** What a CHECK finds. */
+export function inspect(node: TestNode, pod: Place, link: PodLink): readonly string[] {
+  return node.onHost(() => {
+    using netns = openPodNetns(linuxKernel, pod.path);
+    using session = openLinkSession(linuxKernel, netns, link);
+    return inspectLink(session, link);
+  });
+}
+
+/** What an ADD finds before it decides. */
+export function existing(node: TestNode, pod: Place, link: PodLink): ExistingLink | undefined {
+  return node.onHost(() => {
+    using netns = openPodNetns(linuxKernel, pod.path);
+    using session = openLinkSession(linuxKernel, netns, link);
+    return findExisting(session);
+  });
+}

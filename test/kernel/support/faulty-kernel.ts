@@ -1,0 +1,66 @@
+/** A kernel of which one step fails. */
+
+import type { Kernel } from "../../../src/cni/link/kernel.ts";
+import { linuxKernel } from "../../../src/cni/link/kernel.ts";
+import { KernelError } from "../../../src/linux/kernel-error.ts";
+import type { RouteSocket } from "../../../src/linux/netlink/socket.ts";
+
+/** Where a fault strikes: before anything is done, after all of it, or after one part of several. */
+export type FaultMoment = "before" | "after" | "between";
+
+/**
+ * Counts the calls that may fail; the one with number `failing` does. The calls of undo, which come after it, succeed.
+ *
+ * @returns the kernel, and whether the fault was reached
+ */
+export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Kernel; hasFailed: () => boolean } {
+  let calls = 0;
+  let hasFailed = false;
+
+  const step = <T>(what: string, whole: () => T, part: () => unknown): T => {
+    if (++calls !== failing) return whole();
+    hasFailed = true;
+    if (moment === "after") whole();
+    if (moment === "between") part();
+    throw new KernelError({ operation: what, object: "fault", errno: 5 });
+  };
+
+  const wrap = (socket: RouteSocket): RouteSocket => ({
+    transact: (requests) =>
+      step(
+        requests.map((request) => request.operation).join(", "),
+        () => socket.transact(requests),
+        () => socket.transact(requests.slice(0, Math.ceil(requests.length / 2))),
+      ),
+    dump: (request) =>
+      step(
+        request.operation,
+        () => socket.dump(request),
+        () => {},
+      ),
+    [Symbol.dispose]: () => socket[Symbol.dispose](),
+  });
+
+  const kernel: Kernel = {
+    openNetns: (path) =>
+      step(
+        "open",
+        () => linuxKernel.openNetns(path),
+        () => {},
+      ),
+    isHostNetns: (netns) =>
+      step(
+        "compare",
+        () => linuxKernel.isHostNetns(netns),
+        () => {},
+      ),
+    openRouteSocket: (netns) => wrap(linuxKernel.openRouteSocket(netns)),
+    writeSysctls: (settings, netns) =>
+      step(
+        "write settings",
+        () => linuxKernel.writeSysctls(settings, netns),
+        () => linuxKernel.writeSysctls(settings.slice(0, Math.ceil(settings.length / 2)), netns),
+      ),
+  };
+  return { kernel, hasFailed: () => hasFailed };
+}

@@ -1,0 +1,334 @@
+/** For tests: random histories of address management, on any datastore, against a simple model of who has what. */
+
+import { expect } from "bun:test";
+import fc from "fast-check";
+import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
+import { addressAt, parsePrefix, sizeOf, subnetAt, subnetCount, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { deleteEmptyBlocks, releaseStale } from "../../src/ipam/gc.ts";
+import { allocate } from "../../src/ipam/store.ts";
+import { checkConsistency } from "../../src/ipam/admin/check.ts";
+
+const POOLS = [
+  { name: "a", cidr: "10.65.0.0/29", blockSize: 31 },
+  { name: "b", cidr: "10.66.0.0/29", blockSize: 30 },
+] as const;
+const ADDRESSES = POOLS.flatMap(({ cidr }) => {
+  const prefix = parsePrefix(cidr);
+  return Array.from({ length: Number(sizeOf(prefix)) }, (_, i) => toAddressText(addressAt(prefix, i)));
+});
+/** Every place of a block. */
+const PLACES = POOLS.flatMap(({ cidr, blockSize }) => {
+  const prefix = parsePrefix(cidr);
+  return Array.from({ length: Number(subnetCount(prefix, blockSize)) }, (_, i) => toPrefixText(subnetAt(prefix, blockSize, i)));
+});
+const NODES = ["n1", "n2", "n3"];
+const CONTAINERS = Array.from({ length: 24 }, (_, i) => `c${i}`);
+
+type Action =
+  | { readonly do: "add" | "del"; readonly container: string; readonly node: string; readonly fault: Fault }
+  | { readonly do: "add explicit"; readonly container: string; readonly node: string; readonly address: string }
+  | { readonly do: "reserve"; readonly cidrs: readonly string[] }
+  | { readonly do: "configure"; readonly strictAffinity: boolean; readonly ipCooldownSeconds: number; readonly maxBlocksPerHost: number }
+  | { readonly do: "wait"; readonly seconds: number }
+  | { readonly do: "collect"; readonly node: string };
+
+/** What happens to the next commit: its reply is lost after or before it is applied, or the caller dies after it. */
+type Fault = "none" | "applied, reply lost" | "not applied, reply lost" | "caller dies";
+
+const node = fc.constantFrom(...NODES);
+const container = fc.constantFrom(...CONTAINERS);
+const fault: fc.Arbitrary<Fault> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Fault>("none") },
+  { weight: 1, arbitrary: fc.constantFrom<Fault>("applied, reply lost", "not applied, reply lost", "caller dies") },
+);
+const action: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant("add"), container, node, fault }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("del"), container, node, fault }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("add explicit"), container, node, address: fc.constantFrom(...ADDRESSES) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("reserve"), cidrs: fc.subarray(["10.65.0.0/31", "10.65.0.3", "10.66.0.4/30", "10.66.0.1"]) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("configure"),
+      strictAffinity: fc.boolean(),
+      ipCooldownSeconds: fc.constantFrom(0, 0, 3, 30),
+      maxBlocksPerHost: fc.constantFrom(0, 1, 3),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("wait"), seconds: fc.constantFrom(1, 20, 400) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("collect"), node }) },
+);
+
+/** Where histories happen. */
+export interface Scene {
+  /** An empty datastore. */
+  readonly start: () => Promise<Datastore>;
+  /** Lets the datastore work while a request is on its way. */
+  readonly pause: () => Promise<void>;
+  readonly seed: number;
+  readonly numRuns: number;
+}
+
+/**
+ * Plays random histories: no address is given twice, none automatically that is reserved or cools down, a released one last, and
+ * error 101 comes only when nothing is left; lost replies and dying callers among them.
+ */
+export async function playHistories({ start, pause, seed, numRuns }: Scene): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 80, size: "max" }), async (actions) => {
+      const history = await History.start(await start(), pause);
+      for (const next of actions) await history.apply(next);
+    }),
+    { seed, numRuns },
+  );
+}
+
+/** The system and its model, side by side. */
+class History {
+  /** Address to `<container> on <node>`. */
+  readonly #held = new Map<string, string>();
+  /** Address to the number of the step that released it. */
+  readonly #released = new Map<string, number>();
+  readonly #releasedAt = new Map<string, number>();
+  #reserved: readonly string[] = [];
+  #strict = false;
+  #cooldown = 0;
+  #maxBlocks = 0;
+  #step = 0;
+  readonly #world: IpamWorld;
+  readonly #faults: FaultyDatastore;
+  readonly #pause: Scene["pause"];
+
+  static async start(datastore: Datastore, pause: Scene["pause"]): Promise<History> {
+    const faults = new FaultyDatastore(datastore);
+    const world = await createIpamWorld(faults.datastore);
+    for (const { name, cidr, blockSize } of POOLS) await world.putPool(name, cidr, { blockSize });
+    return new History(world, faults, pause);
+  }
+
+  private constructor(world: IpamWorld, faults: FaultyDatastore, pause: Scene["pause"]) {
+    this.#world = world;
+    this.#faults = faults;
+    this.#pause = pause;
+  }
+
+  async apply(next: Action): Promise<void> {
+    this.#step++;
+    const { clock } = this.#world;
+    await clock.advance(1000 - (clock.now() % 1000)); // retries take less than a second: all of a step happens in one
+    await this.#act(next);
+    await this.#compare();
+  }
+
+  async #act(next: Action): Promise<void> {
+    const world = this.#world;
+    switch (next.do) {
+      case "add":
+        return await this.#add(next.container, next.node, next.fault);
+      case "add explicit":
+        return await this.#addExplicit(next.container, next.node, next.address);
+      case "del":
+        this.#faults.next = next.fault;
+        await this.#untilDone(() => world.del(next.container, next.node));
+        return this.#forget((owner) => owner === `${next.container} on ${next.node}`);
+      case "reserve":
+        this.#reserved = next.cidrs.flatMap((text) => addressesOf(text));
+        return await world.put("IPReservation", "r", { reservedCIDRs: next.cidrs });
+      case "configure":
+        this.#strict = next.strictAffinity;
+        this.#cooldown = next.ipCooldownSeconds;
+        this.#maxBlocks = next.maxBlocksPerHost;
+        return await world.configure({ ...next });
+      case "wait":
+        return await world.clock.advance(next.seconds * 1000);
+      case "collect": {
+        const kept = new Set(CONTAINERS.filter((_, i) => i % 5 !== this.#step % 5));
+        const valid = [...kept].map((containerID) => ({ containerID, ifName: "eth0" }));
+        await releaseStale(world.ports, { node: next.node, network: idOf("").network, valid });
+        this.#forget((owner) => owner.endsWith(` on ${next.node}`) && !kept.has(owner.split(" ")[0] ?? ""));
+        for (const cidr of await deleteEmptyBlocks(world.ports, next.node)) {
+          for (const address of addressesOf(toPrefixText(cidr))) this.#released.delete(address); // its order of reuse went with it
+        }
+      }
+    }
+  }
+
+  async #add(name: string, on: string, next: Fault): Promise<void> {
+    const owner = `${name} on ${on}`;
+    const before = [...this.#held].filter(([, holder]) => holder === owner).map(([address]) => address);
+    const usable = await this.#usableFor(on);
+    this.#faults.next = next;
+    try {
+      const given = await this.#untilDone(() => this.#world.add(name, on));
+      if (given === undefined) return await this.#adopt(owner); // it died: what it left is found by its owner's name
+      const [address = ""] = given;
+      expect(given).toHaveLength(1);
+      if (before.length > 0) {
+        expect(before).toContain(address);
+        return;
+      }
+      expect(usable.all).toContain(address);
+      if (usable.own.length > 0) expect(address).toBe(usable.own[0] ?? "");
+      this.#held.set(address, owner);
+      this.#released.delete(address);
+    } catch (thrown) {
+      if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
+      expect(before).toEqual([]);
+      expect(usable.all).toEqual([]);
+    }
+  }
+
+  async #addExplicit(name: string, on: string, address: string): Promise<void> {
+    const owner = `${name} on ${on}`;
+    const holder = this.#held.get(address);
+    try {
+      const given = await allocate(this.#world.ports, requestFor(name, on, { addresses: [parseAddress(address)] }));
+      expect(textsOf(given)).toEqual([address]);
+      expect(holder ?? owner).toBe(owner);
+      this.#held.set(address, owner);
+      this.#released.delete(address);
+    } catch (thrown) {
+      if (!(thrown instanceof NetplugError)) throw thrown;
+      if (thrown.kind === "addressInUse") expect(holder).toBeDefined();
+      else expect([thrown.kind, this.#strict]).toEqual(["addressOutsidePools", true]);
+    }
+  }
+
+  /** Addresses that may be given on a node: all of them, and first of all those of its own blocks, in their order. */
+  async #usableFor(on: string): Promise<{ readonly all: readonly string[]; readonly own: readonly string[] }> {
+    const [stored] = await this.#world.datastore.read([{ type: "all-blocks" }]);
+    const claimed = new Map(stored.map(({ value }) => [toPrefixText(value.cidr), value]));
+    const now = Math.floor(this.#world.clock.now() / 1000);
+    const isFree = (address: string): boolean =>
+      !this.#held.has(address) && !this.#reserved.includes(address) && now >= (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown;
+    const own: string[] = [];
+    const others: string[] = [];
+    const mayClaim = [...claimed.values()].filter(({ node: holder }) => holder === on).length < (this.#maxBlocks || 20);
+    for (const cidr of PLACES) {
+      const block = claimed.get(cidr);
+      const free = addressesOf(cidr).filter(isFree);
+      const isEmpty = block === undefined || (block.emptySince !== undefined && block.emptySince <= now);
+      if (block?.node === on) own.push(...free);
+      else if ((isEmpty && mayClaim && free.length > 0 && !this.#isResting(cidr, now)) || (block !== undefined && !this.#strict))
+        others.push(...free);
+    }
+    const pool = (address: string): string => address.slice(0, 6);
+    const order = (address: string): number => this.#released.get(address) ?? -1;
+    const first = own.map(pool).sort(compareTexts)[0];
+    const inOrder = own.filter((address) => pool(address) === first).sort((a, b) => order(a) - order(b) || compareAddresses(a, b));
+    return { all: [...own, ...others], own: inOrder };
+  }
+
+  #isResting(cidr: string, now: number): boolean {
+    return addressesOf(cidr).some((address) => now < (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown);
+  }
+
+  /** Lets an operation and its retries run; undefined when its caller died. */
+  async #untilDone<T>(operation: () => Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#world;
+    const ended: (() => T)[] = [];
+    operation().then(
+      (value) => ended.push(() => value),
+      (thrown: unknown) =>
+        ended.push(() => {
+          throw thrown;
+        }),
+    );
+    for (let turns = 0; ended.length === 0; turns++) {
+      await clock.advance(turns < 100 ? 0 : 1);
+      await this.#pause();
+    }
+    this.#faults.next = "none";
+    try {
+      return ended[0]?.();
+    } catch (thrown) {
+      if (thrown instanceof Death) return undefined;
+      throw thrown;
+    }
+  }
+
+  #forget(isMeant: (owner: string) => boolean): void {
+    for (const [address, owner] of this.#held) {
+      if (!isMeant(owner)) continue;
+      this.#held.delete(address);
+      this.#released.set(address, this.#step);
+      this.#releasedAt.set(address, Math.floor(this.#world.clock.now() / 1000));
+    }
+  }
+
+  /** After the caller died: the model learns whether its commit was applied. */
+  async #adopt(owner: string): Promise<void> {
+    for (const [address, holder] of await this.#stored()) {
+      if (holder !== owner || this.#held.has(address)) continue;
+      this.#held.set(address, owner);
+      this.#released.delete(address);
+    }
+  }
+
+  async #stored(): Promise<ReadonlyMap<string, string>> {
+    const stored = new Map<string, string>();
+    const [blocks] = await this.#world.datastore.read([{ type: "all-blocks" }]);
+    for (const { value } of blocks) {
+      for (const { ordinal, owner } of value.allocations) {
+        const address = toAddressText(addressAt(value.cidr, ordinal));
+        expect(stored.has(address)).toBe(false);
+        stored.set(address, `${owner.containerID} on ${owner.node}`);
+      }
+    }
+    return stored;
+  }
+
+  async #compare(): Promise<void> {
+    expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#held));
+    expect((await checkConsistency(this.#world.datastore)).problems).toEqual([]);
+  }
+}
+
+/** The caller was killed. */
+class Death extends Error {}
+
+/** A datastore whose next commit goes wrong in the way that is asked for. */
+class FaultyDatastore {
+  next: Fault = "none";
+  readonly datastore: Datastore;
+
+  constructor(inner: Datastore) {
+    const commit: Datastore["commit"] = async (writes, options) => {
+      const now = this.next;
+      this.next = "none";
+      if (now === "not applied, reply lost") throw new OutcomeUnknown("commit: the reply never came");
+      const result = await inner.commit(writes, options);
+      if (now === "applied, reply lost") throw new OutcomeUnknown("commit: the reply never came");
+      if (now === "caller dies") throw new Death("killed");
+      return result;
+    };
+    this.datastore = {
+      type: inner.type,
+      requests: inner.requests,
+      read: (queries, options) => inner.read(queries, options),
+      commit,
+      watch: (options) => inner.watch(options),
+      close: () => inner.close(),
+    };
+  }
+}
+
+function addressesOf(text: string): readonly string[] {
+  const prefix = parsePrefix(text);
+  return Array.from({ length: Number(sizeOf(prefix)) }, (_, i) => toAddressText(addressAt(prefix, i)));
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
+
+function compareAddresses(a: string, b: string): number {
+  return Number(parseAddress(a).value - parseAddress(b).value);
+}
