@@ -27,8 +27,8 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
       expect(failure).toMatchObject({ kind: "kernelRefused", object: "fault" });
       expect([node.links(node.host), node.links(pod), Fd.openCount()]).toEqual([[], [], open]);
     }
-    // Opening, comparing, both looks, creation, alias, settings of two sides, programming of two sides.
-    expect(steps).toBe(10);
+    // Opening, comparing, two sockets, both looks, creation, alias, settings of two sides, programming of two sides.
+    expect(steps).toBe(12);
     expect(inspect(node, pod, LINK)).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
       const failure = tryAdd(() => void node.onHost(() => removeLink(kernel, LINK, pod.path)));
       if (!hasFailed()) {
         expect(failure).toBeUndefined();
-        expect(step).toBe(4);
+        expect(step).toBe(5);
         return;
       }
       expect(failure).toMatchObject({ object: "fault" });

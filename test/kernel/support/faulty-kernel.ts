@@ -20,7 +20,8 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
   const step = <T>(what: string, whole: () => T, part: () => unknown): T => {
     if (++calls !== failing) return whole();
     hasFailed = true;
-    if (moment === "after") whole();
+    // Nobody gets what was opened, so nobody else could close it.
+    if (moment === "after") dispose(whole());
     if (moment === "between") part();
     throw new KernelError({ operation: what, object: "fault", errno: 5 });
   };
@@ -54,7 +55,12 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
         () => linuxKernel.isHostNetns(netns),
         () => {},
       ),
-    openRouteSocket: (netns) => wrap(linuxKernel.openRouteSocket(netns)),
+    openRouteSocket: (netns) =>
+      step(
+        "open socket",
+        () => wrap(linuxKernel.openRouteSocket(netns)),
+        () => {},
+      ),
     writeSysctls: (settings, netns) =>
       step(
         "write settings",
@@ -63,4 +69,8 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
       ),
   };
   return { kernel, hasFailed: () => hasFailed };
+}
+
+function dispose(result: unknown): void {
+  if (typeof result === "object" && result !== null && Symbol.dispose in result) (result as Disposable)[Symbol.dispose]();
 }
