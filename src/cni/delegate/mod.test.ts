@@ -53,6 +53,18 @@ describe("finding a delegate", () => {
     expect((await failureOf(delegateAdd(call(type), ports()))).code).toBe(7);
   });
 
+  test.each(["netplug", "netplugctl", "kubectl-netplug"])(
+    "this plugin itself is refused, before it calls itself without end: %p",
+    async (type) => {
+      const executable = { isExecutableFile: () => true };
+      expect(await failureOf(delegateAdd(call(type), ports({ files: executable })))).toMatchObject({
+        code: 7,
+        message: `find delegate: got "ipam.type" "${type}", which is no IPAM plugin; want "netplug-ipam"`,
+      });
+      expect(await failureOf(delegateDel(call(type), ports({ files: executable })))).toMatchObject({ code: 7 });
+    },
+  );
+
   test("a missing CNI_PATH is code 4", async () => {
     expect(await failureOf(delegateDel(call("any", {}, { cniPath: "" }), ports()))).toMatchObject({ code: 4 });
   });
