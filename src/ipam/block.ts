@@ -33,9 +33,16 @@ export function nextOrdinal(block: Block, moment: Moment, isReserved: (ordinal: 
 }
 
 /** Whether an address rests after its release. */
-export function isCoolingDown(block: Block, ordinal: number, { now, cooldown }: Moment): boolean {
-  const releasedAt = block.releasedAt.get(ordinal);
-  return releasedAt !== undefined && cooldown > 0 && now < releasedAt + cooldown;
+export function isCoolingDown(block: Block, ordinal: number, moment: Moment): boolean {
+  return isResting(block.releasedAt.get(ordinal), moment);
+}
+
+/**
+ * Whether what was released at that second rests. Times are cut to whole seconds: only when the second after the last one has
+ * begun has the whole time passed.
+ */
+export function isResting(releasedAt: number | undefined, { now, cooldown }: Moment): boolean {
+  return releasedAt !== undefined && cooldown > 0 && now <= releasedAt + cooldown;
 }
 
 /** Gives a free address to an owner. */
@@ -79,10 +86,10 @@ export function isSameAttachment(owner: AllocationOwner, id: AttachmentId): bool
   return owner.containerID === id.containerID && owner.network === id.network && owner.ifName === id.ifName;
 }
 
-/** When the last address of an empty block has cooled down, or `atLeast`. */
+/** The second in which the last address of an empty block has cooled down, or `atLeast`. */
 function latest(atLeast: number, releasedAt: ReadonlyMap<number, number>, cooldown: number): number {
   if (cooldown <= 0) return atLeast;
   let end = atLeast;
-  for (const at of releasedAt.values()) end = Math.max(end, at + cooldown);
+  for (const at of releasedAt.values()) end = Math.max(end, at + cooldown + 1);
   return end;
 }

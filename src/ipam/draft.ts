@@ -66,7 +66,7 @@ export function lookUpBlock(facts: Facts, draft: Draft, address: Address): Draft
   const ref = know(facts, query);
   if (ref === undefined) return undefined;
   const found = blockAt(facts, draft, ref);
-  if (found === undefined) throw new FactsWanted([query]); // it moved to another node, or went, since it was looked up
+  if (found === undefined) throw new FactsWanted([query, { type: "block", ref }]); // it moved to another node, or went, since it was looked up
   return found;
 }
 

@@ -72,7 +72,7 @@ describe("deleteEmptyBlocks()", () => {
     await world.configure({ ipCooldownSeconds: 600 });
     await world.add("c1", "n1");
     await world.del("c1", "n1");
-    await world.clock.advance((600 + EMPTY_BLOCK_SECONDS - 1) * 1000);
+    await world.clock.advance((600 + EMPTY_BLOCK_SECONDS) * 1000);
     expect(await deleteEmptyBlocks(world.ports, "n1")).toEqual([]);
     await world.clock.advance(1000);
     expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);

@@ -15,6 +15,7 @@ import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
 import type { Deadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock, Random } from "../lib/ports.ts";
 import { type Facts, toFacts } from "./facts.ts";
 
@@ -46,6 +47,9 @@ export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes:
 /** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
 
+/** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
+const REPEATS = 3;
+
 /** Longest wait for a turn: as long as the commits of a hundred others take on a slow disk. */
 const TURN_WAIT_MS = 500;
 
@@ -55,7 +59,8 @@ const TURN_WAIT_MS = 500;
  * @param queries what the decision is certain to need: read in the first round trip, and again with everything else it wants,
  *   so that it always decides on one snapshot of these
  * @param facts what the caller has read of `queries` already
- * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away
+ * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
+ *   what is stored contradicts itself, so that no decision comes about
  */
 export async function transact<T>(
   ports: TransactPorts,
@@ -68,10 +73,14 @@ export async function transact<T>(
   using _turn = turn;
   // What was read before others had their turn is out of date.
   let known = facts === undefined || hasWaited ? await readFacts(ports, queries) : facts;
+  let repeats = 0;
   for (let lost = 0; ;) {
     const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
     const step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
     if ("wanted" in step) {
+      const earlier = known;
+      repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
+      if (repeats > REPEATS) throw contradiction(step.wanted);
       known = await readFacts(ports, [...queries, ...step.wanted], known);
       continue;
     }
@@ -93,6 +102,14 @@ export async function transact<T>(
     await clock.sleep(delayMs);
     known = await readFacts(ports, queries);
   }
+}
+
+function contradiction(wanted: readonly Query[]): NetplugError {
+  const about = wanted.map((query) => (query.type === "block-of-address" ? `the block around "${toAddressText(query.address)}"` : query.type));
+  return new NetplugError(
+    "ioFailure",
+    `read ${about.join(", ")}: what is stored contradicts itself, a claim without its record perhaps; run "netplugctl ipam check"`,
+  );
 }
 
 async function waitForTurn({

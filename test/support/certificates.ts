@@ -13,8 +13,8 @@ export interface Authority {
   readonly certFile: string;
   /** For a server on 127.0.0.1 and localhost. */
   issueServer(name: string, altNames?: string, usage?: string): KeyPair;
-  /** @param commonName who the client is */
-  issueClient(commonName: string): KeyPair;
+  /** @param commonName who the client is @param organizations the groups that Kubernetes takes it to be in */
+  issueClient(commonName: string, organizations?: readonly string[]): KeyPair;
 }
 
 export interface CertificateFolder extends Disposable {
@@ -24,9 +24,9 @@ export interface CertificateFolder extends Disposable {
   bundle(name: string, files: readonly string[]): string;
 }
 
-/** All files lie in a temporary folder that goes away with it. */
-export function createCertificateFolder(): CertificateFolder {
-  const path = mkdtempSync(join(tmpdir(), "netplug-certs-"));
+/** All files lie in a temporary folder, made in `parent`, that goes away with it. */
+export function createCertificateFolder(parent: string = tmpdir()): CertificateFolder {
+  const path = mkdtempSync(join(parent, "netplug-certs-"));
   const at = (name: string): string => join(path, name);
   return {
     path,
@@ -50,7 +50,7 @@ export function createCertificateFolder(): CertificateFolder {
         ca.certFile,
       ]);
       let serial = 1;
-      const issue = (file: string, commonName: string, extensions: string): KeyPair => {
+      const issue = (file: string, subject: string, extensions: string): KeyPair => {
         const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
         const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
         writeFileSync(extensionFile, extensions);
@@ -63,7 +63,7 @@ export function createCertificateFolder(): CertificateFolder {
           "ec_paramgen_curve:P-256",
           "-nodes",
           "-subj",
-          `/CN=${commonName}`,
+          subject,
           "-keyout",
           pair.keyFile,
           "-out",
@@ -76,8 +76,11 @@ export function createCertificateFolder(): CertificateFolder {
       return {
         certFile: ca.certFile,
         issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth") =>
-          issue(file, file, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`),
-        issueClient: (commonName) => issue(`${name}-${commonName}`, commonName, "extendedKeyUsage=clientAuth\n"),
+          issue(file, `/CN=${file}`, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`),
+        issueClient: (commonName, organizations = []) => {
+          const subject = [...organizations.map((organization) => `/O=${organization}`), `/CN=${commonName}`].join("");
+          return issue(`${name}-${commonName}`, subject, "extendedKeyUsage=clientAuth\n");
+        },
       };
     },
     bundle(name, files) {

@@ -207,7 +207,7 @@ class History {
     const claimed = new Map(stored.map(({ value }) => [toPrefixText(value.cidr), value]));
     const now = Math.floor(this.#world.clock.now() / 1000);
     const isFree = (address: string): boolean =>
-      !this.#held.has(address) && !this.#reserved.includes(address) && now >= (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown;
+      !this.#held.has(address) && !this.#reserved.includes(address) && !this.#rests(address, now);
     const own: string[] = [];
     const others: string[] = [];
     const mayClaim = [...claimed.values()].filter(({ node: holder }) => holder === on).length < (this.#maxBlocks || 20);
@@ -227,7 +227,12 @@ class History {
   }
 
   #isResting(cidr: string, now: number): boolean {
-    return addressesOf(cidr).some((address) => now < (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown);
+    return addressesOf(cidr).some((address) => this.#rests(address, now));
+  }
+
+  /** A whole cool-down has surely passed only when one second more is counted: times are cut to seconds. */
+  #rests(address: string, now: number): boolean {
+    return this.#cooldown > 0 && now <= (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown;
   }
 
   /** Lets an operation and its retries run; undefined when its caller died. */
