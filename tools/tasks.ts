@@ -25,6 +25,12 @@ const TASKS: Readonly<Record<string, Task>> = {
     tools: [],
     run: async (args) => (await import("./test/main.ts")).runTests(args),
   },
+  cluster: {
+    summary: "a real Kubernetes cluster to play with",
+    needsRoot: true,
+    tools: ["ip", "nsenter", "openssl"],
+    run: async (args) => (await import("./cluster/main.ts")).runCluster(args),
+  },
   build: {
     summary: "dist/netplug and its other names",
     needsRoot: false,

@@ -4,9 +4,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } 
 import { join } from "node:path";
 import { cacheFolder, repositoryRoot } from "../repository.ts";
 import { say, since, TaskFailure } from "../terminal.ts";
+import { runGoBuild } from "./go-build.ts";
 
 /** Older ones do not read the `toolchain` and `tool` lines of the modules here. */
-const OLDEST_GO = { major: 1, minor: 24 } as const;
+const OLDEST_GO: GoVersion = [1, 24, 0];
+
+type GoVersion = readonly [major: number, minor: number, patch: number];
 
 export interface GoProgram {
   /** File name in the cache folder. */
@@ -17,15 +20,47 @@ export interface GoProgram {
   readonly package: string;
 }
 
+/** Programs of one module that are built together, into one folder: what they share is compiled once. */
+export interface GoProgramSet {
+  /** Begins the name of their folder in the cache. */
+  readonly name: string;
+  readonly folder: string;
+  /** For the linker, besides `-s -w`. */
+  readonly linkerFlags: readonly string[];
+  /** By the name that `go build` gives the file, which is the last part of the package's path. */
+  readonly packages: Readonly<Record<string, string>>;
+}
+
 export const LIBCNI_DRIVER: GoProgram = { name: "libcni-driver", folder: "test/libcni", package: "." };
 export const NEWER_ETCD: GoProgram = { name: "etcd", folder: "test/newer-etcd", package: "go.etcd.io/etcd/server/v3" };
 
-/** Whether there is a Go that is new enough, on `PATH` or where its own installer puts it. */
-export function goIsUsable(): boolean {
-  return findGo() !== undefined;
+/** Whether there is a Go that is new enough for the module in `folder`, on `PATH` or where its own installer puts it. */
+export function goIsUsable(folder?: string): boolean {
+  return findGo(oldestGoFor(folder)) !== undefined;
 }
 
-function findGo(): string | undefined {
+/** What a part of the suite lacks where {@link goIsUsable} says no: `Go 1.26.6 or newer`. */
+export function wantedGo(folder?: string): string {
+  return `Go ${oldestGoFor(folder).join(".")} or newer`;
+}
+
+function oldestGoFor(folder: string | undefined): GoVersion {
+  if (folder === undefined) return OLDEST_GO;
+  const wanted = goVersion(/^go (.*)$/m.exec(readFileSync(join(repositoryRoot, folder, "go.mod"), "utf8"))?.[1] ?? "");
+  return wanted !== undefined && isAtLeast(wanted, OLDEST_GO) ? wanted : OLDEST_GO;
+}
+
+function goVersion(text: string): GoVersion | undefined {
+  const match = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(text);
+  return match === null ? undefined : [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)];
+}
+
+function isAtLeast(version: GoVersion, oldest: GoVersion): boolean {
+  const difference = version.map((part, index) => part - (oldest[index] ?? 0)).find((part) => part !== 0);
+  return difference === undefined || difference > 0;
+}
+
+function findGo(oldest: GoVersion): string | undefined {
   for (const go of [Bun.which("go"), "/usr/local/go/bin/go"]) {
     if (go === null || !existsSync(go)) continue;
     const result = Bun.spawnSync([go, "env", "GOVERSION"], {
@@ -34,10 +69,8 @@ function findGo(): string | undefined {
       stderr: "ignore",
       env: { ...process.env, GOTOOLCHAIN: "local" },
     });
-    const version = /^go(\d+)\.(\d+)/.exec(result.stdout.toString());
-    if (version === null) continue;
-    const [major, minor] = [Number(version[1]), Number(version[2])];
-    if (major > OLDEST_GO.major || (major === OLDEST_GO.major && minor >= OLDEST_GO.minor)) return go;
+    const version = goVersion(result.stdout.toString().replace(/^go/, ""));
+    if (version !== undefined && isAtLeast(version, oldest)) return go;
   }
   return undefined;
 }
@@ -48,36 +81,82 @@ function findGo(): string | undefined {
  * @returns its path, or undefined without a usable Go
  * @throws TaskFailure with the compiler's output
  */
-export function ensureGoProgram(program: GoProgram): string | undefined {
-  const folder = join(repositoryRoot, program.folder);
-  const target = join(cacheFolder(), "go", `${program.name}-${hashOf(folder)}`, program.name);
+export async function ensureGoProgram(program: GoProgram): Promise<string | undefined> {
+  const target = goProgramPath(program);
   if (existsSync(target)) return target;
-  const go = findGo();
+  const go = findGo(oldestGoFor(program.folder));
   if (go === undefined) return undefined;
-  const started = performance.now();
-  say(`building ${program.name} with Go (once per machine) …`);
   const staging = `${target}.${process.pid}`;
   mkdirSync(join(target, ".."), { recursive: true });
-  const result = Bun.spawnSync([go, "build", "-trimpath", "-mod=readonly", "-ldflags", "-s -w", "-o", staging, program.package], {
-    cwd: folder,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOFLAGS: "", GOWORK: "off" },
-  });
-  if (!result.success) {
-    rmSync(staging, { force: true });
-    throw new TaskFailure(`build ${program.name}: go ended with status ${result.exitCode}:\n${result.stderr.toString()}`);
-  }
-  renameSync(staging, target);
-  say(`built ${program.name} (${since(started)})`);
+  await build(go, program.name, { folder: program.folder, output: staging, linkerFlags: [], packages: [program.package] }, () =>
+    renameSync(staging, target),
+  );
   return target;
 }
 
-function hashOf(folder: string): string {
-  const hash = new Bun.CryptoHasher("sha256");
-  for (const file of readdirSync(folder).sort()) {
-    if (/^go\.(?:mod|sum)$|\.go$/.test(file)) hash.update(`\n${file}\n`).update(readFileSync(join(folder, file)));
+/** Where {@link ensureGoProgram} puts a program of the present sources, whether it is there or not. */
+export function goProgramPath(program: GoProgram): string {
+  return join(cacheFolder(), "go", `${program.name}-${hashOf(program.folder, [])}`, program.name);
+}
+
+/**
+ * Builds those of the programs named that the cache folder has not from the same sources.
+ *
+ * @returns the folder that they lie in, or undefined without a usable Go
+ * @throws TaskFailure with the compiler's output
+ */
+export async function ensureGoPrograms(set: GoProgramSet, names: readonly string[]): Promise<string | undefined> {
+  const target = goProgramsFolder(set);
+  const missing = names.filter((name) => !existsSync(join(target, name)));
+  if (missing.length === 0) return target;
+  const go = findGo(oldestGoFor(set.folder));
+  if (go === undefined) return undefined;
+  const staging = join(target, `.${process.pid}`);
+  mkdirSync(staging, { recursive: true });
+  const packages = missing.map((name) => packageOf(set, name));
+  await build(go, missing.join(", "), { folder: set.folder, output: `${staging}/`, linkerFlags: set.linkerFlags, packages }, () => {
+    for (const name of missing) renameSync(join(staging, name), join(target, name));
+    rmSync(staging, { recursive: true });
+  });
+  return target;
+}
+
+/** Where {@link ensureGoPrograms} puts the programs of the present sources, whether they are there or not. */
+export function goProgramsFolder(set: GoProgramSet): string {
+  return join(cacheFolder(), "go", `${set.name}-${hashOf(set.folder, set.linkerFlags)}`);
+}
+
+function packageOf(set: GoProgramSet, name: string): string {
+  const found = set.packages[name];
+  if (found === undefined) throw new Error(`build ${name}: ${set.folder} has no such program`);
+  return found;
+}
+
+interface BuildOrder {
+  readonly folder: string;
+  readonly output: string;
+  readonly linkerFlags: readonly string[];
+  readonly packages: readonly string[];
+}
+
+async function build(go: string, what: string, order: BuildOrder, finish: () => void): Promise<void> {
+  const started = performance.now();
+  say(`building ${what} with Go (once per machine) …`);
+  const { status, complaints } = await runGoBuild({ ...order, go, folder: join(repositoryRoot, order.folder) });
+  if (status !== 0) {
+    rmSync(order.output, { recursive: true, force: true });
+    throw new TaskFailure(`build ${what}: go ended with status ${status}:\n${complaints}`);
+  }
+  finish();
+  say(`built ${what} (${since(started)})`);
+}
+
+/** Of everything that decides what comes out of a build, except for the compiler: any that is new enough will do. */
+function hashOf(folder: string, linkerFlags: readonly string[]): string {
+  const path = join(repositoryRoot, folder);
+  const hash = new Bun.CryptoHasher("sha256").update([process.arch, ...linkerFlags].join("\n"));
+  for (const file of readdirSync(path).sort()) {
+    if (/^go\.(?:mod|sum)$|\.go$/.test(file)) hash.update(`\n${file}\n`).update(readFileSync(join(path, file)));
   }
   return hash.digest("hex").slice(0, 16);
 }

@@ -2,7 +2,8 @@
 
 import { build } from "../build.ts";
 import { runSteps } from "../check/main.ts";
-import { ensureGoProgram } from "../prerequisites/go.ts";
+import { CLUSTER_MODULE, ensureClusterPrograms } from "../prerequisites/cluster-programs.ts";
+import { ensureGoProgram, wantedGo } from "../prerequisites/go.ts";
 import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
 import { maySkip } from "./needs.ts";
@@ -87,12 +88,8 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandbox: 
   const started = performance.now();
   const files = testFilesOf(part, filters);
   say(`${bold(part.name)} ${dim(`${files.length} file(s)`)}`);
-  const variables = variablesOf(part);
-  if (variables === undefined) {
-    say(`  ${dim("skipped: needs Go 1.24 or newer")}`);
-    totals.skipped++;
-    return;
-  }
+  const variables = await prepareGoPrograms(part, totals);
+  if (variables === undefined) return;
   const { cases, troubles } = await runPart(part, files, sandbox, variables);
   const leaks = sandbox.collectLeaks();
   const strict = process.env["CI"] === "true";
@@ -114,9 +111,35 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandbox: 
   totals.skipped += skipped.length - forbidden.length;
 }
 
-/** @returns undefined when the part is about a program that cannot be built on this machine */
-function variablesOf(part: TestPart): Readonly<Record<string, string>> | undefined {
-  if (part.goProgram === undefined) return {};
-  const program = ensureGoProgram(part.goProgram.program);
-  return program === undefined ? undefined : { [part.goProgram.variable]: program };
+/** Builds what the part needs of Go modules. @returns variables for its tests, or undefined, counted and said, when it cannot run */
+async function prepareGoPrograms(part: TestPart, totals: Totals): Promise<Readonly<Record<string, string>> | undefined> {
+  try {
+    const hasCluster = part.clusterPrograms === undefined || (await ensureClusterPrograms(part.clusterPrograms));
+    if (part.isAboutCluster === true && !hasCluster) {
+      skipCluster(totals);
+      return undefined;
+    }
+    if (part.goProgram === undefined) return {};
+    const program = await ensureGoProgram(part.goProgram.program);
+    if (program !== undefined) return { [part.goProgram.variable]: program };
+    say(`  ${dim(`skipped: needs ${wantedGo(part.goProgram.program.folder)}`)}`);
+    totals.skipped++;
+  } catch (thrown) {
+    if (!(thrown instanceof TaskFailure)) throw thrown;
+    say(`  ${red("failed")} ${thrown.message}`);
+    totals.failed++;
+  }
+  return undefined;
+}
+
+/** Without a cluster too little is proved to land a change: with `CI=true` it is a failure. */
+function skipCluster(totals: Totals): void {
+  const reason = `the tests on a real Kubernetes cluster need ${wantedGo(CLUSTER_MODULE)} to build it`;
+  if (process.env["CI"] === "true") {
+    say(`  ${red("failed")} ${reason}`);
+    totals.failed++;
+  } else {
+    say(`  ${dim(`skipped: ${reason}`)}`);
+    totals.skipped++;
+  }
 }

@@ -6,7 +6,9 @@
 import { goIsUsable } from "../prerequisites/go.ts";
 
 const NEEDS: Readonly<Record<string, () => boolean>> = {
-  go: goIsUsable,
+  go: () => goIsUsable(),
+  // a suite without a cluster proves too little to land on: with CI=true such a skip is never forgiven
+  cluster: () => true,
   root: () => process.getuid?.() === 0,
 };
 

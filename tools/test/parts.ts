@@ -1,5 +1,7 @@
 /** The suite's parts: what each runs and needs. */
 
+import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS } from "../prerequisites/cluster-programs.ts";
+import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
 import type { GoProgram } from "../prerequisites/go.ts";
 import type { SystemToolName } from "../prerequisites/system-tools.ts";
@@ -14,6 +16,10 @@ export interface TestPart {
   readonly needsBuild: boolean;
   /** A program built from a Go module that its tests are about, and the variable that tells them where it is; left out without Go. */
   readonly goProgram?: { readonly program: GoProgram; readonly variable: string };
+  /** Programs of a Kubernetes cluster that its tests start; without Go the tests named `… (needs cluster)` skip themselves. */
+  readonly clusterPrograms?: readonly ClusterProgram[];
+  /** Whether no test of it runs without those programs: then it is left out in one line. */
+  readonly isAboutCluster?: boolean;
   /** Of one test, unless the test says otherwise. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -51,6 +57,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsRoot: true,
     tools: DATASTORE,
     needsBuild: false,
+    clusterPrograms: API_SERVER_PROGRAMS,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
   },
@@ -61,6 +68,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: DATASTORE,
     needsBuild: false,
     goProgram: { program: NEWER_ETCD, variable: "ETCD_BINARY" },
+    clusterPrograms: API_SERVER_PROGRAMS,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
   },
@@ -93,6 +101,17 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: true,
     testTimeoutMs: 120_000,
     timeoutMs: 10 * MINUTE,
+  },
+  {
+    name: "cluster",
+    folders: ["test/cluster"],
+    needsRoot: true,
+    tools: [...NODE, "busybox", "runc", "iptables"],
+    needsBuild: true,
+    clusterPrograms: CLUSTER_PROGRAMS,
+    isAboutCluster: true,
+    testTimeoutMs: 120_000,
+    timeoutMs: 20 * MINUTE,
   },
   {
     name: "repository",

@@ -1,0 +1,103 @@
+/** One long-running program of a cluster. */
+
+import { closeSync, openSync, readFileSync } from "node:fs";
+import type { Cleaner } from "./cleaner.ts";
+import { startTimeOf } from "./process-status.ts";
+
+export interface DaemonOptions {
+  /** For messages. */
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Gets what it writes; a restart appends. */
+  readonly logFile: string;
+  readonly cleaner: Cleaner;
+  /** Looked at until it says true; what it throws means "not yet". */
+  readonly isReady: () => boolean | Promise<boolean>;
+  /** @default none besides `PATH` */
+  readonly env?: Readonly<Record<string, string>>;
+  /** @default 60 s */
+  readonly startLimitMs?: number;
+}
+
+const POLL_MS = 25;
+
+/** Can be stopped, paused and started again, for tests of what others do meanwhile. */
+export class Daemon {
+  readonly name: string;
+  readonly logFile: string;
+  readonly #options: DaemonOptions;
+  #running: Bun.Subprocess | undefined;
+
+  constructor(options: DaemonOptions) {
+    this.name = options.name;
+    this.logFile = options.logFile;
+    this.#options = options;
+  }
+
+  /** Of the running process. */
+  get pid(): number | undefined {
+    return this.#running?.pid;
+  }
+
+  /** Starts it and waits until it is ready. @throws Error with its last words */
+  async start(): Promise<void> {
+    await this.launch();
+    await this.untilReady();
+  }
+
+  /** Starts it; it may not serve yet. */
+  async launch(): Promise<void> {
+    const { command, logFile, cleaner, env } = this.#options;
+    const log = openSync(logFile, "a");
+    // a session of its own, so that an interrupt at the terminal leaves it to us; the kernel ends it when this process ends
+    const child = Bun.spawn(["setsid", "setpriv", "--pdeathsig", "KILL", ...command], {
+      stdin: "ignore",
+      stdout: log,
+      stderr: log,
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+    });
+    closeSync(log);
+    this.#running = child;
+    const startTime = startTimeOf(child.pid);
+    if (startTime !== undefined) await cleaner.add({ process: child.pid, startTime });
+  }
+
+  /** Waits until it is ready. @throws Error with its last words when it ends before, or takes too long */
+  async untilReady(): Promise<void> {
+    const { startLimitMs = 60_000 } = this.#options;
+    let reason = "";
+    for (const end = performance.now() + startLimitMs; performance.now() < end; await Bun.sleep(POLL_MS)) {
+      if (this.#running === undefined || this.#running.exitCode !== null || this.#running.signalCode !== null)
+        throw new Error(`start ${this.name}: it ended; its last words:\n${this.log()}`);
+      try {
+        if (await this.#options.isReady()) return;
+        reason = "not ready";
+      } catch (thrown) {
+        reason = String(thrown);
+      }
+    }
+    throw new Error(`start ${this.name}: ${reason} after ${startLimitMs} ms; its last words:\n${this.log()}`);
+  }
+
+  /** Ends it: at once as a power cut does, or with `SIGTERM` as it ends itself. */
+  async stop(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
+    const child = this.#running;
+    this.#running = undefined;
+    child?.kill(signal);
+    await child?.exited;
+  }
+
+  /** Stops its time: connections stay, nothing is answered. */
+  pause(): void {
+    this.#running?.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#running?.kill("SIGCONT");
+  }
+
+  /** The last lines that it wrote. */
+  log(lines = 25): string {
+    return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+  }
+}

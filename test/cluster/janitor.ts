@@ -1,0 +1,74 @@
+/** The process behind `cleaner.ts`: reads steps, one JSON object a line, until its input ends; then takes them, the last first. */
+
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { CleanupStep } from "./cleaner.ts";
+import { startTimeOf } from "./process-status.ts";
+
+const CGROUP_ROOT = "/sys/fs/cgroup";
+const LIMIT_MS = 20_000;
+
+async function take(step: CleanupStep): Promise<void> {
+  if ("process" in step) await endProcess(step.process, step.startTime);
+  else if ("run" in step) Bun.spawnSync([...step.run], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  else if ("cgroup" in step) await removeCgroups(step.cgroup);
+  else rmSync(step.folder, { recursive: true, force: true });
+}
+
+async function endProcess(pid: number, startTime: string): Promise<void> {
+  await until(`process ${pid} runs`, () => {
+    if (startTimeOf(pid) !== startTime) return true;
+    process.kill(pid, "SIGKILL");
+    return false;
+  });
+}
+
+async function removeCgroups(name: string): Promise<void> {
+  const roots = [CGROUP_ROOT, ...readdirSync(CGROUP_ROOT).map((controller) => join(CGROUP_ROOT, controller))];
+  for (const folder of roots.map((root) => join(root, name)).filter((folder) => existsSync(join(folder, "cgroup.procs")))) {
+    await until(`cgroup ${folder} is in use`, () => {
+      removeCgroup(folder);
+      return !existsSync(folder);
+    });
+  }
+}
+
+/** From the inside out: a cgroup with another in it cannot go. */
+function removeCgroup(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeCgroup(join(folder, entry.name));
+  }
+  for (const pid of readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean)) {
+    // what a killed runtime left: nobody else is in a cgroup of ours
+    if (Number(pid) > 1) process.kill(Number(pid), "SIGKILL");
+  }
+  try {
+    rmdirSync(folder);
+  } catch {
+    // its processes are still ending: the caller tries again
+  }
+}
+
+async function until(otherwise: string, isDone: () => boolean): Promise<void> {
+  for (const end = performance.now() + LIMIT_MS; performance.now() < end; await Bun.sleep(10)) {
+    try {
+      if (isDone()) return;
+    } catch {
+      // a process or folder went away between the look and the deed: look again
+    }
+  }
+  throw new Error(`${otherwise} after ${LIMIT_MS / 1000} s`);
+}
+
+const steps = (await Bun.stdin.text())
+  .split("\n")
+  .filter((line) => line !== "")
+  .map((line) => JSON.parse(line) as CleanupStep);
+for (const step of steps.reverse()) {
+  try {
+    await take(step);
+  } catch (thrown) {
+    console.error(thrown instanceof Error ? thrown.message : String(thrown));
+    process.exitCode = 1;
+  }
+}
