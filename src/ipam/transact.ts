@@ -105,10 +105,10 @@ export async function transact<T>(
 }
 
 function contradiction(wanted: readonly Query[]): NetplugError {
-  const about = wanted.map((query) => (query.type === "block-of-address" ? `the block around "${toAddressText(query.address)}"` : query.type));
+  const about = wanted.flatMap((query) => (query.type === "block-of-address" ? [`the block around "${toAddressText(query.address)}"`] : []));
   return new NetplugError(
     "ioFailure",
-    `read ${about.join(", ")}: what is stored contradicts itself, a claim without its record perhaps; run "netplugctl ipam check"`,
+    `read ${about.join(", ") || "blocks"}: its claim stands without its record; see "netplugctl ipam check"`,
   );
 }
 

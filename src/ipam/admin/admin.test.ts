@@ -119,7 +119,10 @@ describe("checkConsistency()", () => {
       const block = newBlock(parsePrefix(cidr), "n1", 1);
       await world.datastore.commit([{ op: "create-block", block: take(block, 3, requestFor(name, "n1").owner, 1) }]);
     }
-    expect(await problemsIn(world)).toEqual([["duplicate-address", "10.65.0.3"]]);
+    expect(await problemsIn(world)).toEqual([
+      ["corrupt-block", "10.65.0.0/27"],
+      ["duplicate-address", "10.65.0.3"],
+    ]);
   });
 });
 

@@ -1,19 +1,21 @@
-/** Reads every block of the cluster, a page at a time. */
+/** Reads every block of the cluster, and every claim. */
 
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { Datastore, Query } from "../../datastore/datastore.ts";
+import type { Datastore, Query, Stored } from "../../datastore/datastore.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 
-/** All there is: each claimed block is in exactly one of the lists. */
+/** All there is. In a sound datastore each claim has one record, and each record one claim. */
 export interface AllBlocks {
-  /** In address order. */
+  /** Records that can be read, in address order; of two nodes that both have one for the same CIDR, both. */
   readonly blocks: readonly Block[];
   /** Claimed, but their record cannot be read. */
   readonly corrupt: readonly UnreadableBlock[];
   /** Claimed, but there is no record. */
   readonly missing: readonly BlockRef[];
+  /** Recorded, but not claimed by that node: another may claim the same addresses. */
+  readonly unclaimed: readonly BlockRef[];
 }
 
 export interface UnreadableBlock {
@@ -21,72 +23,102 @@ export interface UnreadableBlock {
   readonly fault: string;
 }
 
-const EVERYWHERE: readonly Prefix[] = [
+/** All addresses of each family. */
+export const EVERYWHERE: readonly Prefix[] = [
   { family: 4, base: 0n, length: 0 },
   { family: 6, base: 0n, length: 0 },
 ];
 const CLAIMS_PER_PAGE = 512;
-/** 64 full blocks are 512 KB. */
-const BLOCKS_PER_READ = 64;
 
 /** Reads all blocks. While others write, the answer is no snapshot: each block is one of its states in the meantime. */
 export async function readAllBlocks(datastore: Datastore): Promise<AllBlocks> {
-  const blocks: Block[] = [];
-  const corrupt: UnreadableBlock[] = [];
-  const missing: BlockRef[] = [];
-  for await (const refs of pagesOfClaims(datastore)) {
-    for (const result of await readBlocks(datastore, refs)) {
-      if ("block" in result) blocks.push(result.block);
-      else if ("fault" in result) corrupt.push(result);
-      else missing.push(result.ref);
-    }
-  }
-  // A block that moved while we read was seen twice.
-  const unique = new Map(blocks.map((block) => [toPrefixText(block.cidr), block]));
-  return { blocks: [...unique.values()].sort((a, b) => comparePrefixes(a.cidr, b.cidr)), corrupt, missing };
+  const claims = await readClaims(datastore);
+  const { blocks, corrupt } = await readRecords(datastore, claims);
+  const claimed = new Set(claims.map(keyOf));
+  const recorded = new Set([...blocks, ...corrupt.map(({ ref }) => ref)].map(keyOf));
+  const missing = await stillMissing(
+    datastore,
+    claims.filter((ref) => !recorded.has(keyOf(ref))),
+  );
+  return {
+    blocks: [...blocks, ...missing.moved].sort((a, b) => comparePrefixes(a.cidr, b.cidr)),
+    corrupt,
+    missing: missing.refs,
+    unclaimed: blocks.filter((block) => !claimed.has(keyOf(block))).map(({ cidr, node }) => ({ cidr, node })),
+  };
 }
 
-async function* pagesOfClaims(datastore: Datastore): AsyncGenerator<readonly BlockRef[]> {
+async function readClaims(datastore: Datastore): Promise<readonly BlockRef[]> {
+  const claims: BlockRef[] = [];
   for (const within of EVERYWHERE) {
-    let from: bigint = within.base;
+    let from = within.base;
     for (;;) {
       const query = { type: "claimed-blocks", within, from: { family: within.family, value: from }, limit: CLAIMS_PER_PAGE } as const;
-      const [refs] = await datastore.read([query]);
-      for (let i = 0; i < refs.length; i += BLOCKS_PER_READ) yield refs.slice(i, i + BLOCKS_PER_READ);
-      const last = refs.at(-1);
-      if (last === undefined || refs.length < CLAIMS_PER_PAGE || last.cidr.base >= lastAddressOf(within).value) break;
+      const [page] = await datastore.read([query]);
+      claims.push(...page);
+      const last = page.at(-1);
+      if (last === undefined || page.length < CLAIMS_PER_PAGE || last.cidr.base >= lastAddressOf(within).value) break;
       from = last.cidr.base + 1n;
     }
   }
+  return claims;
 }
 
-type ReadBlock = { readonly block: Block } | UnreadableBlock | { readonly ref: BlockRef };
+type Records = Pick<AllBlocks, "blocks" | "corrupt">;
 
-/** Together when all can be read, else one by one to find the one that cannot. */
-async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Promise<readonly ReadBlock[]> {
-  try {
-    const stored = await datastore.read(refs.map((ref): Query & { type: "block" } => ({ type: "block", ref })));
-    const results: ReadBlock[] = [];
-    for (const [i, ref] of refs.entries()) {
-      const value = stored[i]?.value;
-      results.push(value === undefined ? await findMoved(datastore, ref) : { block: value });
+/** All at once; when one of them cannot be read, node by node, and on its node claim by claim. */
+async function readRecords(datastore: Datastore, claims: readonly BlockRef[]): Promise<Records> {
+  const all = await tryRead(datastore, { type: "all-blocks" });
+  if (!("fault" in all)) return { blocks: all.stored.map(({ value }) => value), corrupt: [] };
+  const blocks: Block[] = [];
+  const corrupt: UnreadableBlock[] = [];
+  for (const [node, refs] of Map.groupBy(claims, (ref) => ref.node)) {
+    const ofNode = await tryRead(datastore, { type: "blocks-of-node", node });
+    if (!("fault" in ofNode)) {
+      blocks.push(...ofNode.stored.map(({ value }) => value));
+      continue;
     }
-    return results;
+    for (const ref of refs) {
+      const one = await tryRead(datastore, { type: "block", ref });
+      if ("fault" in one) corrupt.push({ ref, fault: one.fault });
+      else blocks.push(...one.stored.map(({ value }) => value));
+    }
+  }
+  return { blocks, corrupt };
+}
+
+type BlockQuery = Extract<Query, { readonly type: "all-blocks" | "blocks-of-node" | "block" }>;
+
+/** @returns the fault of the first record that cannot be read */
+async function tryRead(
+  datastore: Datastore,
+  query: BlockQuery,
+): Promise<{ readonly stored: readonly Stored<Block>[] } | { readonly fault: string }> {
+  try {
+    const [answer] = await datastore.read([query]);
+    if (answer === undefined) return { stored: [] };
+    return { stored: "value" in answer ? [answer] : answer };
   } catch (thrown) {
     if (!isCorrupt(thrown)) throw thrown;
-    const [only] = refs;
-    if (refs.length === 1 && only !== undefined) return [{ ref: only, fault: faultOf(thrown) }];
-    const half = Math.ceil(refs.length / 2);
-    return [...(await readBlocks(datastore, refs.slice(0, half))), ...(await readBlocks(datastore, refs.slice(half)))];
+    return { fault: faultOf(thrown) };
   }
 }
 
-/** A block that is not where its claim said may just have gone to another node. */
-async function findMoved(datastore: Datastore, ref: BlockRef): Promise<ReadBlock> {
-  const [[current]] = await datastore.read([{ type: "claimed-blocks", within: ref.cidr, limit: 1 }]);
-  if (current === undefined) return { ref };
-  const [stored] = await datastore.read([{ type: "block", ref: current }]);
-  return stored === undefined ? { ref: current } : { block: stored.value };
+/** A block that is not where its claim said may just have gone to another node, or be gone with its claim. */
+async function stillMissing(
+  datastore: Datastore,
+  refs: readonly BlockRef[],
+): Promise<{ readonly refs: readonly BlockRef[]; readonly moved: readonly Block[] }> {
+  const missing: BlockRef[] = [];
+  const moved: Block[] = [];
+  for (const ref of refs) {
+    const [[current]] = await datastore.read([{ type: "claimed-blocks", within: ref.cidr, limit: 1 }]);
+    if (current === undefined) continue;
+    const found = await tryRead(datastore, { type: "block", ref: current });
+    if (!("fault" in found) && found.stored.length === 0) missing.push(current);
+    else if (!("fault" in found) && current.node !== ref.node) moved.push(...found.stored.map(({ value }) => value));
+  }
+  return { refs: missing, moved };
 }
 
 function isCorrupt(thrown: unknown): boolean {
@@ -96,4 +128,8 @@ function isCorrupt(thrown: unknown): boolean {
 function faultOf(thrown: unknown): string {
   if (thrown instanceof CorruptBlock || !(thrown instanceof Error) || thrown.cause === undefined) return messageOf(thrown);
   return faultOf(thrown.cause);
+}
+
+function keyOf({ cidr, node }: BlockRef): string {
+  return `${toPrefixText(cidr)} ${node}`;
 }

@@ -2,8 +2,8 @@
 
 /** In the order in which they are reported. */
 export const PROBLEM_CLASSES = {
-  "corrupt-block": "the record of a block cannot be read",
-  "orphaned-block": "a block lies in no pool, has no record, or belongs to a node that is gone",
+  "corrupt-block": "a block cannot be read, overlaps another, or is not listed as what it is",
+  "orphaned-block": "a block lies in no pool, has no record or no claim, or belongs to a node that is gone",
   "outside-pool": "an address in use lies in no pool",
   "duplicate-address": "an address is used or recorded twice",
   "unallocated-in-use": "an endpoint has an address that is not allocated",
@@ -17,4 +17,8 @@ export interface Problem {
   /** The address or CIDR. */
   readonly object: string;
   readonly detail: string;
+}
+
+export function problem(problemClass: ProblemClass, object: string, detail: string): Problem {
+  return { class: problemClass, object, detail };
 }

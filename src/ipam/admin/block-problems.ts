@@ -1,0 +1,68 @@
+/** What blocks, their claims and their places in the lists say against each other and against the pools. */
+
+import { toAddressText } from "../../lib/ip/address.ts";
+import { baseOf, overlaps, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Block } from "../../api/ipam-block.ts";
+import { describeAllocation } from "../owner-text.ts";
+import { allocationsOf, type Inventory } from "./inventory.ts";
+import { type Problem, problem } from "./problems.ts";
+
+export function* blockProblems(inventory: Inventory): Generator<Problem> {
+  for (const { ref, fault } of inventory.corrupt) yield problem("corrupt-block", toPrefixText(ref.cidr), fault);
+  for (const { cidr, detail } of inventory.indexFaults) yield problem("corrupt-block", toPrefixText(cidr), detail);
+  yield* overlapping(inventory);
+  yield* orphans(inventory);
+  yield* outsiders(inventory);
+}
+
+/** Two blocks with the same addresses give each of them twice, sooner or later. */
+function* overlapping({ blocks }: Inventory): Generator<Problem> {
+  // In address order an overlapping block follows the wider one directly, or after others that it contains too.
+  let widest: Block | undefined;
+  for (const block of blocks) {
+    if (widest === undefined || !overlaps(widest.cidr, block.cidr)) {
+      widest = block;
+      continue;
+    }
+    const other = `block ${toPrefixText(widest.cidr)} of node ${quote(widest.node)}`;
+    yield problem("corrupt-block", toPrefixText(block.cidr), `belongs to node ${quote(block.node)}, and overlaps ${other}`);
+    const outer = new Map(allocationsOf(widest));
+    for (const [text, allocation] of allocationsOf(block)) {
+      const holder = outer.get(text);
+      if (holder !== undefined)
+        yield problem("duplicate-address", text, `allocated to ${describeAllocation(holder)} and to ${describeAllocation(allocation)}`);
+    }
+  }
+}
+
+function* orphans({ missing, unclaimed, blocks, inPools, nodes, endpoints }: Inventory): Generator<Problem> {
+  for (const { cidr, node } of missing)
+    yield problem("orphaned-block", toPrefixText(cidr), `claimed by node ${quote(node)}, but its record is gone`);
+  for (const { cidr, node } of unclaimed)
+    yield problem(
+      "orphaned-block",
+      toPrefixText(cidr),
+      `has a record of node ${quote(node)}, but its claim is gone: another node may claim it`,
+    );
+  const names = new Set(endpoints.map(({ metadata }) => metadata.name));
+  for (const { cidr, node, allocations } of blocks) {
+    if (inPools.countIn(cidr) === 0n)
+      yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, and lies in no pool`);
+    // Without an agent there may be no Node objects at all; and other main plugins have no endpoints.
+    const hasEndpoint = allocations.some(({ owner }) => names.has(owner.endpoint ?? ""));
+    const lostOnes = allocations.filter(({ owner }) => owner.endpoint !== undefined);
+    if (nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
+      const lost = `which does not exist, with ${lostOnes.length} addresses`;
+      yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, ${lost}`);
+    }
+  }
+}
+
+function* outsiders({ inPools, allocations }: Inventory): Generator<Problem> {
+  for (const [text, allocation] of allocations) {
+    const address = tryParsePrefix(text);
+    if (address !== undefined && !inPools.has(baseOf(address)))
+      yield problem("outside-pool", toAddressText(baseOf(address)), `allocated to ${describeAllocation(allocation)}`);
+  }
+}

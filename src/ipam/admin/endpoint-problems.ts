@@ -1,0 +1,58 @@
+/** What endpoints say against allocations and pools. */
+
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { baseOf, containsAddress, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { describeAllocation } from "../owner-text.ts";
+import type { Inventory } from "./inventory.ts";
+import { type Problem, problem } from "./problems.ts";
+
+export function* endpointProblems(inventory: Inventory): Generator<Problem> {
+  yield* unallocated(inventory);
+  yield* duplicates(inventory);
+  yield* leaks(inventory);
+}
+
+/** Addresses in use that nobody allocated: inside a pool another may get them. */
+function* unallocated({ corrupt, pools, inPools, allocations, users }: Inventory): Generator<Problem> {
+  for (const [text, endpoints] of users) {
+    const prefix = tryParsePrefix(text);
+    if (prefix === undefined || allocations.has(text)) continue;
+    const address = baseOf(prefix);
+    const isUnknown = corrupt.some(({ ref }) => containsAddress(ref.cidr, address));
+    if (inPools.has(address)) {
+      if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
+    } else if (pools.some(({ family }) => family === address.family)) {
+      // With other address management there are endpoints outside of pools, and then usually no pools.
+      yield problem("outside-pool", text, `used by ${describeEndpoints(endpoints)}`);
+    }
+  }
+}
+
+function* duplicates({ users }: Inventory): Generator<Problem> {
+  for (const [text, endpoints] of users) {
+    if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
+  }
+}
+
+function* leaks({ allocations, users, endpoints }: Inventory): Generator<Problem> {
+  const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
+  for (const [text, allocation] of allocations) {
+    const { endpoint, namespace } = allocation.owner;
+    if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
+    const isTheirs = ({ metadata }: WorkloadEndpoint): boolean =>
+      metadata.name === endpoint && (namespace === undefined || metadata.namespace === namespace);
+    if (users.get(text)?.some(isTheirs) === true) continue;
+    const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
+    yield problem("leaked-address", text, `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, ${why}`);
+  }
+}
+
+/** Endpoints have names within a namespace. */
+function nameOf({ metadata: { namespace = "", name } }: WorkloadEndpoint): string {
+  return `${namespace}/${name}`;
+}
+
+function describeEndpoints(endpoints: readonly WorkloadEndpoint[]): string {
+  return endpoints.map((endpoint) => `endpoint ${quote(nameOf(endpoint))}`).join(" and ");
+}

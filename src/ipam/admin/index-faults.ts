@@ -1,0 +1,103 @@
+/**
+ * Compares what is written beside the blocks, so that they are found without reading them, with the blocks themselves. A datastore
+ * that keeps no such entries answers from the blocks, and has no faults.
+ */
+
+import type { Block, BlockRef } from "../../api/ipam-block.ts";
+import type { Datastore, Query } from "../../datastore/datastore.ts";
+import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { type AllBlocks, EVERYWHERE } from "./blocks.ts";
+
+/** An entry that is missing, or says something else than the block. */
+export interface IndexFault {
+  readonly cidr: Prefix;
+  readonly detail: string;
+}
+
+const PER_PAGE = 512;
+/** No cluster has so many empty blocks; the query has no place to go on from. */
+const ALL = 1_000_000;
+const NODES_PER_READ = 64;
+
+/** @param nodes of the cluster, besides those that the blocks name */
+export async function findIndexFaults(
+  datastore: Datastore,
+  { blocks: recorded, corrupt, unclaimed }: AllBlocks,
+  nodes: readonly string[],
+): Promise<readonly IndexFault[]> {
+  // What is wrong with a record or its claim is told elsewhere; the lists follow the claim.
+  const isUnclaimed = (block: Block): boolean =>
+    unclaimed.some(({ cidr, node }) => node === block.node && toPrefixText(cidr) === toPrefixText(block.cidr));
+  const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
+  const unread = new Set(corrupt.map(({ ref }) => toPrefixText(ref.cidr)));
+  const isRead = ({ cidr }: BlockRef): boolean => !unread.has(toPrefixText(cidr));
+  const spare = (await readSpare(datastore)).filter(isRead);
+  const empty = (await readEmpty(datastore)).filter(isRead);
+  const borrowers = new Set([
+    ...nodes,
+    ...blocks.flatMap(({ node, allocations }) => [node, ...allocations.map(({ owner }) => owner.node)]),
+  ]);
+  const borrowed = await readBorrowed(datastore, [...borrowers]);
+  const found = [
+    ...compare(
+      "blocks with unallocated addresses",
+      blocks.filter(({ free }) => free.length > 0),
+      spare,
+    ),
+    ...compare(
+      "empty blocks",
+      blocks.filter(({ emptySince }) => emptySince !== undefined),
+      empty,
+    ),
+  ];
+  for (const node of borrowers) {
+    const lends = (block: Block): boolean => block.node !== node && block.allocations.some(({ owner }) => owner.node === node);
+    found.push(...compare(`blocks that node ${quote(node)} borrows of`, blocks.filter(lends), (borrowed.get(node) ?? []).filter(isRead)));
+  }
+  return found.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+}
+
+function* compare(index: string, wanted: readonly BlockRef[], listed: readonly BlockRef[]): Generator<IndexFault> {
+  const byCidr = new Map(listed.map((entry) => [toPrefixText(entry.cidr), entry]));
+  for (const { cidr, node } of wanted) {
+    const entry = byCidr.get(toPrefixText(cidr));
+    byCidr.delete(toPrefixText(cidr));
+    if (entry === undefined) yield { cidr, detail: `the list of ${index} lacks it` };
+    else if (entry.node !== node) yield { cidr, detail: `the list of ${index} names node ${quote(entry.node)}, want ${quote(node)}` };
+  }
+  for (const { cidr, node } of byCidr.values())
+    yield { cidr, detail: `the list of ${index} has it for node ${quote(node)}, which is not so` };
+}
+
+async function readSpare(datastore: Datastore): Promise<readonly BlockRef[]> {
+  const found: BlockRef[] = [];
+  for (const within of EVERYWHERE) {
+    for (let from = within.base; ;) {
+      const query = { type: "spare-blocks", within, from: { family: within.family, value: from }, limit: PER_PAGE } as const;
+      const [page] = await datastore.read([query]);
+      found.push(...page);
+      const last = page.at(-1);
+      if (last === undefined || page.length < PER_PAGE || last.cidr.base >= lastAddressOf(within).value) break;
+      from = last.cidr.base + 1n;
+    }
+  }
+  return found;
+}
+
+async function readEmpty(datastore: Datastore): Promise<readonly BlockRef[]> {
+  const queries = EVERYWHERE.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
+  return (await datastore.read(queries)).flat();
+}
+
+async function readBorrowed(datastore: Datastore, nodes: readonly string[]): Promise<ReadonlyMap<string, readonly BlockRef[]>> {
+  const borrowed = new Map<string, readonly BlockRef[]>();
+  for (let i = 0; i < nodes.length; i += NODES_PER_READ) {
+    const some = nodes.slice(i, i + NODES_PER_READ);
+    const answers = await datastore.read(
+      some.map((node): Query & { type: "blocks-borrowed-by" } => ({ type: "blocks-borrowed-by", node })),
+    );
+    for (const [at, node] of some.entries()) borrowed.set(node, answers[at] ?? []);
+  }
+  return borrowed;
+}

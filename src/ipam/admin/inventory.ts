@@ -1,0 +1,69 @@
+/** All that a consistency check compares. */
+
+import type { Allocation, Block } from "../../api/ipam-block.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import { toAddressText } from "../../lib/ip/address.ts";
+import { addressAt, baseOf, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
+import { IP_POOLS } from "../cluster.ts";
+import { type AllBlocks, readAllBlocks } from "./blocks.ts";
+import { findIndexFaults, type IndexFault } from "./index-faults.ts";
+
+export interface Inventory extends AllBlocks {
+  readonly pools: readonly Prefix[];
+  readonly inPools: PrefixSet;
+  readonly nodes: ReadonlySet<string>;
+  readonly endpoints: readonly WorkloadEndpoint[];
+  /** Allocations by address text. */
+  readonly allocations: ReadonlyMap<string, Allocation>;
+  /** Endpoints by address text. */
+  readonly users: ReadonlyMap<string, readonly WorkloadEndpoint[]>;
+  readonly indexFaults: readonly IndexFault[];
+}
+
+/** Reads everything once. While others write it is no snapshot. */
+export async function takeInventory(datastore: Datastore): Promise<Inventory> {
+  const before = await readAllBlocks(datastore);
+  const [pools, nodes, endpoints] = await datastore.read([
+    IP_POOLS,
+    { type: "list", kind: "Node" },
+    { type: "list", kind: "WorkloadEndpoint" },
+  ]);
+  const prefixes = pools.map(({ value }) => tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr)));
+  const known = prefixes.filter((prefix) => prefix !== undefined);
+  const allocations = new Map<string, Allocation>();
+  for (const block of before.blocks) for (const [address, allocation] of allocationsOf(block)) allocations.set(address, allocation);
+  const records = endpoints.map(({ value }: Stored<Resource>) => value as WorkloadEndpoint);
+  const nodeNames = nodes.map(({ value }) => value.metadata.name);
+  return {
+    ...before,
+    pools: known,
+    inPools: prefixSetOf(known),
+    nodes: new Set(nodeNames),
+    endpoints: records,
+    allocations,
+    users: usersOf(records),
+    indexFaults: await findIndexFaults(datastore, before, nodeNames),
+  };
+}
+
+/** The allocations of a block by address text. */
+export function* allocationsOf(block: Block): Generator<readonly [address: string, allocation: Allocation]> {
+  for (const allocation of block.allocations) yield [toAddressText(addressAt(block.cidr, allocation.ordinal)), allocation];
+}
+
+function usersOf(endpoints: readonly WorkloadEndpoint[]): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
+  const users = new Map<string, WorkloadEndpoint[]>();
+  for (const endpoint of endpoints) {
+    const networks: unknown = (endpoint as Partial<WorkloadEndpoint>).spec?.ipNetworks;
+    for (const network of Array.isArray(networks) ? new Set<unknown>(networks) : []) {
+      const prefix = typeof network === "string" ? tryParsePrefix(network) : undefined;
+      if (prefix === undefined) continue;
+      const text = toAddressText(baseOf(prefix));
+      users.set(text, [...(users.get(text) ?? []), endpoint]);
+    }
+  }
+  return users;
+}
