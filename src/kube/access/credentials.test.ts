@@ -1,0 +1,245 @@
+import { describe, expect, test } from "bun:test";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import type { FakeClock } from "../../../test/support/fake-clock.ts";
+import { failureOf, noProcesses } from "../../../test/kube/support/fake-api-server.ts";
+import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
+import type { ProcessRequest, ProcessResult } from "../../lib/ports.ts";
+import type { KubeSettings } from "./access.ts";
+import { Credentials } from "./credentials.ts";
+
+const MINUTE = 60_000;
+
+interface World {
+  readonly credentials: Credentials;
+  readonly clock: FakeClock;
+  readonly files: Record<string, string | null>;
+  /** What programs were started with. */
+  readonly runs: ProcessRequest[];
+}
+
+function kubeconfig(user: object, cluster: object = {}): string {
+  return JSON.stringify({
+    "current-context": "c",
+    contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+    clusters: [{ name: "k", cluster: { server: "https://api.example", ...cluster } }],
+    users: [{ name: "u", user }],
+  });
+}
+
+function createWorld(
+  files: Record<string, string | null>,
+  {
+    settings = { kubeconfig: "/k" },
+    run,
+  }: { readonly settings?: KubeSettings; readonly run?: (request: ProcessRequest) => ProcessResult } = {},
+): World {
+  const runs: ProcessRequest[] = [];
+  const clock = fakeClock();
+  const processes =
+    run === undefined
+      ? noProcesses
+      : {
+          run: async (request: ProcessRequest) => {
+            runs.push(request);
+            return run(request);
+          },
+        };
+  const env = { PATH: "/usr/bin:/opt/bin", HOME: "/home/me" };
+  return { credentials: new Credentials(settings, { clock, files: memoryFiles(files), processes, env }), clock, files, runs };
+}
+
+async function authorization({ credentials }: World): Promise<string | undefined> {
+  return (await credentials.get()).identity.authorization;
+}
+
+describe("a token file", () => {
+  test("is read again after a minute, and at once when its token is refused", async () => {
+    const world = createWorld({ "/k": kubeconfig({ tokenFile: "/t" }), "/t": "one\n" });
+    expect(await authorization(world)).toBe("Bearer one");
+    world.files["/t"] = "two";
+    expect(await authorization(world)).toBe("Bearer one");
+    await world.clock.advance(MINUTE + 1);
+    expect(await authorization(world)).toBe("Bearer two");
+    world.files["/t"] = "three";
+    expect(await world.credentials.renew(await world.credentials.get())).toBe(true);
+    expect(await authorization(world)).toBe("Bearer three");
+    expect(await world.credentials.renew(await world.credentials.get())).toBe(false);
+  });
+
+  test("that cannot be read for a while leaves the token that was read before", async () => {
+    const world = createWorld({ "/k": kubeconfig({ tokenFile: "/t" }), "/t": "one" });
+    await authorization(world);
+    world.files["/t"] = null;
+    await world.clock.advance(MINUTE + 1);
+    expect(await authorization(world)).toBe("Bearer one");
+  });
+
+  test("beats a token beside it, which serves when there is no such file", async () => {
+    const world = createWorld({ "/k": kubeconfig({ token: "inline", tokenFile: "/t" }) });
+    expect(await authorization(world)).toBe("Bearer inline");
+    world.files["/t"] = "file";
+    await world.clock.advance(MINUTE + 1);
+    expect(await authorization(world)).toBe("Bearer file");
+  });
+
+  test.each([
+    ["missing", {}, "it cannot be read"],
+    ["unreadable", { "/t": null }, "it cannot be read"],
+    ["empty", { "/t": "\n" }, "it is empty"],
+  ])("that is %s is code 108 and says which", async (_name, files, fault) => {
+    const world = createWorld({ "/k": kubeconfig({ tokenFile: "/t" }), ...files });
+    expect(await failureOf(world.credentials.get())).toMatchObject({
+      code: 108,
+      message: `read token file "/t" of user "u" in kubeconfig "/k": ${fault}`,
+    });
+  });
+});
+
+test("a kubeconfig whose token is refused is read again", async () => {
+  const world = createWorld({ "/k": kubeconfig({ token: "old" }) });
+  const login = await world.credentials.get();
+  world.files["/k"] = kubeconfig({ token: "new" });
+  expect(await authorization(world)).toBe("Bearer old");
+  expect(await Promise.all([world.credentials.renew(login), world.credentials.renew(login)])).toEqual([true, true]);
+  expect(await authorization(world)).toBe("Bearer new");
+});
+
+test("renewed certificates are another TLS material, the same ones the same object", async () => {
+  const pem = (name: string): string => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`;
+  const user = { "client-certificate": "/c", "client-key": "/y" };
+  const world = createWorld({ "/k": kubeconfig(user), "/c": pem("one"), "/y": "-----BEGIN PRIVATE KEY-----\n" });
+  const before = (await world.credentials.get()).identity.tls;
+  await world.clock.advance(MINUTE + 1);
+  expect((await world.credentials.get()).identity.tls).toBe(before);
+  world.files["/c"] = pem("two");
+  await world.clock.advance(MINUTE + 1);
+  const after = (await world.credentials.get()).identity.tls;
+  expect(after).not.toBe(before);
+  expect(after?.cert).toBe(pem("two"));
+});
+
+test.each([
+  [
+    "a certificate that is missing",
+    { "client-certificate": "/c", "client-key": "/c" },
+    'read client certificate "/c" of user "u" in kubeconfig "/k": it cannot be read',
+  ],
+  [
+    "a key that is no PEM",
+    { "client-certificate-data": btoa("-----BEGIN X"), "client-key-data": btoa("secret") },
+    'read client key of user "u" in kubeconfig "/k": it is no PEM',
+  ],
+])("%s is code 7", async (_name, user, message) => {
+  expect(await failureOf(createWorld({ "/k": kubeconfig(user) }).credentials.get())).toMatchObject({ code: 7, message });
+});
+
+test("a password is sent as UTF-8", async () => {
+  const world = createWorld({ "/k": kubeconfig({ username: "me", password: "pä:ss" }) });
+  expect(await authorization(world)).toBe(`Basic ${Buffer.from("me:pä:ss").toString("base64")}`);
+});
+
+test("over plain HTTP nothing is shown, no program is run, and whoever is refused hears why", async () => {
+  const user = { token: "t", exec: { command: "x", apiVersion: "client.authentication.k8s.io/v1" } };
+  const { identity } = await createWorld({ "/k": kubeconfig(user, { server: "http://api.example" }) }).credentials.get();
+  expect(identity).toMatchObject({
+    authorization: undefined,
+    tls: undefined,
+    label: 'request without credentials, which user "u" in kubeconfig "/k" has but plain http never shows',
+  });
+});
+
+describe("an exec plugin", () => {
+  const exec = {
+    command: "get-token",
+    args: ["--for", "netplug"],
+    env: [{ name: "CLOUD", value: "here" }],
+    apiVersion: "client.authentication.k8s.io/v1",
+    interactiveMode: "IfAvailable",
+    provideClusterInfo: true,
+    installHint: "get it from the cloud",
+  };
+  const answer = (status: object): ProcessResult => ({
+    status: 0,
+    stdout: JSON.stringify({ kind: "ExecCredential", apiVersion: "client.authentication.k8s.io/v1", status }),
+    stderr: "",
+  });
+  const files = { "/k": kubeconfig({ exec }), "/opt/bin/get-token": "" };
+
+  test("is looked for in PATH, told about the cluster, and asked once as long as its token lasts", async () => {
+    let count = 0;
+    const expirationTimestamp = new Date(fakeClock().now() + 10 * MINUTE).toISOString();
+    const world = createWorld(files, { run: () => answer({ token: `t${++count}`, expirationTimestamp }) });
+    expect(await Promise.all([authorization(world), authorization(world)])).toEqual(["Bearer t1", "Bearer t1"]);
+    await world.clock.advance(5 * MINUTE);
+    expect(await authorization(world)).toBe("Bearer t1");
+    const [run] = world.runs;
+    expect(run).toMatchObject({ command: "/opt/bin/get-token", args: ["--for", "netplug"], env: { CLOUD: "here", HOME: "/home/me" } });
+    expect(JSON.parse(run?.env["KUBERNETES_EXEC_INFO"] ?? "")).toEqual({
+      kind: "ExecCredential",
+      apiVersion: "client.authentication.k8s.io/v1",
+      spec: { interactive: false, cluster: { server: "https://api.example" } },
+    });
+    await world.clock.advance(5 * MINUTE);
+    expect(await authorization(world)).toBe("Bearer t2");
+    expect(world.runs).toHaveLength(2);
+  });
+
+  test("is asked again when its token is refused", async () => {
+    let count = 0;
+    const world = createWorld(files, { run: () => answer({ token: `t${++count}` }) });
+    const login = await world.credentials.get();
+    expect(await world.credentials.renew(login)).toBe(true);
+    expect(await authorization(world)).toBe("Bearer t2");
+  });
+
+  test("may give a certificate", async () => {
+    const status = { clientCertificateData: "-----BEGIN CERTIFICATE-----", clientKeyData: "-----BEGIN PRIVATE KEY-----" };
+    const { identity } = await createWorld(files, { run: () => answer(status) }).credentials.get();
+    expect(identity.tls).toMatchObject({ cert: status.clientCertificateData, key: status.clientKeyData });
+    expect(identity.label).toBe('client certificate of user "u" in kubeconfig "/k"');
+  });
+
+  test("is not asked when the user has a token too", async () => {
+    const world = createWorld({ "/k": kubeconfig({ exec, token: "mine" }) });
+    expect(await authorization(world)).toBe("Bearer mine");
+  });
+
+  test.each([
+    ["is missing", { "/opt/bin/get-token": undefined }, undefined, "there is no such program", "get it from the cloud"],
+    [
+      "fails",
+      {},
+      { status: 3, stdout: "token", stderr: "no login: token=abcdefgh\n" },
+      "it ended with status 3",
+      "no login: token=[redacted]",
+    ],
+    ["prints no JSON", {}, { status: 0, stdout: "secret", stderr: "" }, "what it prints is no JSON", undefined],
+    ["prints something else", {}, { status: 0, stdout: "{}", stderr: "" }, "it prints no ExecCredential", undefined],
+    ["prints nothing of use", {}, answer({}), "it prints neither token nor certificate", undefined],
+    ["prints half of a pair", {}, answer({ clientKeyData: "x" }), "it prints only one of client certificate and key", undefined],
+    ["prints no time", {}, answer({ token: "x", expirationTimestamp: "soon" }), "its expirationTimestamp is no time", undefined],
+    [
+      "answers in another version",
+      {},
+      { status: 0, stdout: '{"kind": "ExecCredential", "apiVersion": "v2"}', stderr: "" },
+      'it does not answer in version "client.authentication.k8s.io/v1"',
+      undefined,
+    ],
+  ])("that %s is code 108 and named", async (_name, changes, result, fault, details) => {
+    const present = Object.fromEntries(Object.entries({ ...files, ...changes }).filter(([, text]) => text !== undefined)) as Record<
+      string,
+      string
+    >;
+    const world = createWorld(present, { run: () => result ?? answer({ token: "x" }) });
+    expect(await failureOf(world.credentials.get())).toMatchObject({
+      code: 108,
+      message: `run exec plugin "get-token" of user "u" in kubeconfig "/k": ${fault}`,
+      details,
+    });
+  });
+
+  test("that wants a terminal is refused", async () => {
+    const world = createWorld({ ...files, "/k": kubeconfig({ exec: { ...exec, interactiveMode: "Always" } }) });
+    expect((await failureOf(world.credentials.get())).message).toContain("wants a terminal");
+  });
+});

@@ -1,0 +1,35 @@
+/** Access that Kubernetes gives to every pod: variables and the service account's files. */
+
+import type { Files } from "../../lib/ports.ts";
+import type { KubeAccess } from "./access.ts";
+import { ANONYMOUS } from "./access.ts";
+import { toServerUrl } from "./server-url.ts";
+
+/** Where kubelet mounts the service account. */
+const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** What a pod's own access is read from. */
+export interface PodPorts {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly files: Files;
+  /** @default the folder that kubelet mounts */
+  readonly serviceAccountFolder?: string | undefined;
+}
+
+/** @returns undefined when this process is in no pod */
+export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: PodPorts): KubeAccess | undefined {
+  const host = env["KUBERNETES_SERVICE_HOST"];
+  const port = env["KUBERNETES_SERVICE_PORT"];
+  if (host === undefined || host === "" || port === undefined || port === "") return undefined;
+  const caFile = `${serviceAccountFolder}/ca.crt`;
+  return {
+    server: toServerUrl(host, port),
+    ca: files.exists(caFile) ? { file: caFile } : undefined,
+    skipsTlsVerify: false,
+    tlsServerName: undefined,
+    proxyUrl: undefined,
+    user: { ...ANONYMOUS, tokenFile: `${serviceAccountFolder}/token` },
+    namespace: files.readText(`${serviceAccountFolder}/namespace`)?.trim(),
+    origin: "service account of this pod",
+  };
+}

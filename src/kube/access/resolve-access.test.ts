@@ -1,0 +1,100 @@
+import { describe, expect, test } from "bun:test";
+import { failureOf } from "../../../test/kube/support/fake-api-server.ts";
+import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
+import type { NetplugError } from "../../lib/errors.ts";
+import type { KubeAccess, KubeSettings } from "./access.ts";
+import { resolveAccess } from "./resolve-access.ts";
+
+const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+const POD_FILES = { [`${FOLDER}/ca.crt`]: "ca", [`${FOLDER}/token`]: "pod-token", [`${FOLDER}/namespace`]: "kube-system\n" };
+const POD_ENV = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
+const KUBECONFIG = JSON.stringify({
+  "current-context": "c",
+  contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+  clusters: [{ name: "k", cluster: { server: "https://file.example", "certificate-authority": "/ca" } }],
+  users: [{ name: "u", user: { token: "file-token" } }],
+});
+
+async function resolve(settings: KubeSettings, files: Record<string, string>, env: Record<string, string> = {}): Promise<KubeAccess> {
+  return await resolveAccess(settings, { files: memoryFiles(files), env });
+}
+
+describe("without any setting", () => {
+  test("a pod's own service account is used", async () => {
+    expect(await resolve({}, POD_FILES, POD_ENV)).toMatchObject({
+      server: "https://10.96.0.1:443",
+      ca: { file: `${FOLDER}/ca.crt` },
+      user: { tokenFile: `${FOLDER}/token` },
+      namespace: "kube-system",
+      origin: "service account of this pod",
+    });
+  });
+
+  test("an IPv6 address of the API gets brackets", async () => {
+    expect((await resolve({}, POD_FILES, { ...POD_ENV, KUBERNETES_SERVICE_HOST: "fd00::1" })).server).toBe("https://[fd00::1]:443");
+  });
+
+  test("outside of a pod the error says what could be set", async () => {
+    const error = await failureOf<NetplugError>(resolve({}, POD_FILES));
+    expect(error).toMatchObject({ kind: "invalidConfig", code: 7 });
+    expect(error.message).toContain("want a kubeconfig or the API server's address");
+  });
+
+  test("the default kubeconfig beats the pod, as long as it is there", async () => {
+    const settings = { defaultKubeconfig: "/home/me/.kube/config" };
+    expect((await resolve(settings, { ...POD_FILES, "/home/me/.kube/config": KUBECONFIG }, POD_ENV)).server).toBe("https://file.example");
+    expect((await resolve(settings, POD_FILES, POD_ENV)).server).toBe("https://10.96.0.1:443");
+  });
+});
+
+describe("k8s_api_root", () => {
+  test("replaces the kubeconfig's server and leaves its credentials", async () => {
+    const settings = { kubeconfig: "/k", apiRoot: "https://other.example:8443/prefix/api/v1/pods" };
+    expect(await resolve(settings, { "/k": KUBECONFIG })).toMatchObject({
+      server: "https://other.example:8443/prefix",
+      ca: { file: "/ca" },
+      user: { token: "file-token" },
+    });
+  });
+
+  test("alone is asked without credentials, in a pod with the pod's", async () => {
+    expect(await resolve({ apiRoot: "http://127.0.0.1:8001/" }, {})).toMatchObject({
+      server: "http://127.0.0.1:8001",
+      user: { token: undefined },
+    });
+    expect(await resolve({ apiRoot: "https://api.example" }, POD_FILES, POD_ENV)).toMatchObject({
+      server: "https://api.example",
+      user: { tokenFile: `${FOLDER}/token` },
+    });
+  });
+
+  test.each(["https://x?y", "gopher://x", "", "https://", "https://x y"])("%p is refused with code 7", async (apiRoot) => {
+    expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
+  });
+});
+
+describe("a token and a CA file among the settings", () => {
+  test("beat what the kubeconfig has", async () => {
+    expect(await resolve({ kubeconfig: "/k", token: "mine", caFile: "/my-ca" }, { "/k": KUBECONFIG })).toMatchObject({
+      server: "https://file.example",
+      ca: { file: "/my-ca" },
+      user: { token: "mine" },
+      origin: "settings",
+    });
+  });
+
+  test("complete an address", async () => {
+    expect(await resolve({ apiRoot: "api.example:6443", token: "mine", caFile: "/my-ca" }, {})).toMatchObject({
+      server: "https://api.example:6443",
+      ca: { file: "/my-ca" },
+      user: { token: "mine" },
+    });
+  });
+});
+
+test("a context without any kubeconfig is a mistake", async () => {
+  expect(await failureOf(resolve({ context: "c" }, POD_FILES, POD_ENV))).toMatchObject({
+    code: 7,
+    message: "choose context: got one, but no kubeconfig to look for it in",
+  });
+});

@@ -1,0 +1,41 @@
+/** The API server's address as people write it. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+
+/**
+ * Brings a server's address into the form `scheme://host[:port][/prefix]`.
+ *
+ * @param usesTls what a missing scheme means
+ * @param where for messages: `k8s_api_root`, `server of cluster "x" in …`
+ * @throws NetplugError invalidConfig, which repeats the text only when it cannot hold a password
+ */
+export function normaliseServer(text: string, usesTls: boolean, where: string): string {
+  const withScheme = text.includes("://") ? text : `${usesTls ? "https" : "http"}://${text}`;
+  if (withScheme.includes("@")) {
+    throw new NetplugError("invalidConfig", `read ${where}: got a URL with user or password, want them in the kubeconfig's user`);
+  }
+  const url = URL.parse(withScheme);
+  if (url === null || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(text)}, want https://host:port`);
+  }
+  return `${url.protocol}//${url.host}${withoutSlashes(url.pathname)}`;
+}
+
+/** As {@link normaliseServer}, without `/api` and what follows: people copy the address of a request. */
+export function normaliseApiRoot(text: string, usesTls: boolean, where: string): string {
+  const at = text.indexOf("/api/");
+  const root = at >= 0 ? text.slice(0, at) : text.endsWith("/api") ? text.slice(0, -"/api".length) : text;
+  return normaliseServer(root, usesTls, where);
+}
+
+/** `https://[fd00::1]:443`. */
+export function toServerUrl(host: string, port: string): string {
+  return `https://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
+}
+
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === "/") end--;
+  return path.slice(0, end);
+}

@@ -1,0 +1,239 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { freePorts } from "../../test/support/etcd.ts";
+import { fakeClock } from "../../test/support/fake-clock.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { KubeClient } from "./client.ts";
+import { NODES, PODS } from "./core-types.ts";
+import type { KubeError } from "./kube-error.ts";
+
+const NODE = { metadata: { name: "n" } };
+const busy = (seconds = "0"): Response => statusAnswer(429, "TooManyRequests", "later", { headers: { "retry-after": seconds } });
+
+/** A server that answers in this order, and with the last for ever. */
+function answering(...answers: readonly (() => Response | Promise<Response>)[]): FakeApiServer {
+  return startFakeApiServer((_request, before) => (answers[before] ?? answers.at(-1) ?? Response.error)());
+}
+
+describe("a request", () => {
+  test("says who asks and what for", async () => {
+    await using server = answering(() => Response.json(NODE));
+    await clientOf(server).patch(
+      PODS,
+      { namespace: "d", name: "web" },
+      { type: "strategic", body: { a: 1 } },
+      { subresource: "status", fieldManager: "netplug-cni" },
+    );
+    expect(server.seen).toEqual([
+      {
+        method: "PATCH",
+        path: "/api/v1/namespaces/d/pods/web/status?fieldManager=netplug-cni",
+        headers: expect.objectContaining({
+          "content-type": "application/strategic-merge-patch+json",
+          accept: "application/json",
+          "user-agent": expect.stringMatching(/^netplug\/v\d/),
+        }),
+        body: '{"a":1}',
+      },
+    ]);
+  });
+
+  test("that is turned away is made again when the server says, a write too", async () => {
+    await using server = answering(
+      () => busy("1"),
+      () => Response.json(NODE),
+    );
+    const clock = fakeClock();
+    const client = clientOf(server, {}, clock);
+    const created = client.create(NODES, NODE);
+    while (clock.sleepers === 0 || server.seen.length === 0 || client.requester.counts.retries === 0) await Bun.sleep(1);
+    await clock.advance(999);
+    expect(server.seen).toHaveLength(1);
+    await clock.advance(200);
+    expect(await created).toEqual(NODE);
+    expect(client.requester.counts).toEqual({ requests: 2, retries: 1 });
+  });
+
+  test("that is turned away until its time is over fails with code 11", async () => {
+    await using server = answering(() => busy());
+    const error = await failureOf<KubeError>(clientOf(server).get(NODES, { name: "n" }, { limitMs: 200 }));
+    expect(error).toMatchObject({ code: 11, reason: "throttled" });
+    expect(server.seen.length).toBeGreaterThan(2);
+  });
+
+  test("is not made again when the server wants more time than there is", async () => {
+    await using server = answering(() => busy("60"));
+    const start = performance.now();
+    const error = await failureOf<KubeError>(clientOf(server).get(NODES, { name: "n" }));
+    expect(error).toMatchObject({ code: 11, retryAfterMs: 60_000 });
+    expect(server.seen).toHaveLength(1);
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+
+  test.each([500, 502, 503, 504])("that reads is made again after %i", async (status) => {
+    await using server = answering(
+      () => statusAnswer(status, "InternalError", "etcdserver: leader changed"),
+      () => Response.json(NODE),
+    );
+    expect(await clientOf(server).get(NODES, { name: "n" })).toEqual(NODE);
+  });
+
+  test.each([
+    ["create", (client: KubeClient) => client.create(NODES, NODE)],
+    ["update", (client: KubeClient) => client.update(NODES, NODE)],
+    ["patch", (client: KubeClient) => client.patch(NODES, { name: "n" }, { type: "merge", body: {} })],
+    ["delete", (client: KubeClient) => client.delete(NODES, { name: "n" })],
+  ])("that writes (%s) is not made again after 500: it may have been carried out", async (_name, write) => {
+    await using server = answering(() => statusAnswer(500, "InternalError", "etcdserver: request timed out"));
+    expect(await failureOf(write(clientOf(server)))).toMatchObject({ code: 11, reason: "serverFault", isOutcomeUnknown: true });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test.each([
+    ["apply", (client: KubeClient) => client.apply(NODES, NODE, { fieldManager: "m" })],
+    ["delete by UID", (client: KubeClient) => client.delete(NODES, { name: "n" }, { uid: "u" })],
+  ])("that may be carried out twice (%s) is made again after 500", async (_name, write) => {
+    await using server = answering(
+      () => statusAnswer(500, "InternalError", "x"),
+      () => Response.json(NODE),
+    );
+    await write(clientOf(server));
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("that writes is made again after 503 with Retry-After: nothing was done", async () => {
+    await using server = answering(
+      () => statusAnswer(503, "ServiceUnavailable", "starting", { headers: { "retry-after": "0" } }),
+      () => Response.json(NODE),
+    );
+    expect(await clientOf(server).create(NODES, NODE)).toEqual(NODE);
+  });
+
+  test("that is not answered ends with its limit, and a write's outcome is unknown", async () => {
+    await using server = answering(() => new Promise(() => undefined));
+    const client = clientOf(server);
+    const start = performance.now();
+    const read = await failureOf<KubeError>(client.get(NODES, { name: "n" }, { limitMs: 100 }));
+    expect(read).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: false });
+    expect(read.message).toBe(`get nodes "n": ${server.url}: no answer within 100 ms`);
+    const write = await failureOf<KubeError>(client.create(NODES, NODE, { limitMs: 100 }));
+    expect(write).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: true });
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+
+  test("whose answer stops in the middle ends with its limit", async () => {
+    await using server = answering(
+      () =>
+        new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(new TextEncoder().encode('{"metadata":')),
+          }),
+        ),
+    );
+    expect(await failureOf(clientOf(server).get(NODES, { name: "n" }, { limitMs: 100 }))).toMatchObject({ reason: "lost" });
+  });
+
+  test("ends when its caller wants, with the caller's reason", async () => {
+    await using server = answering(() => new Promise(() => undefined));
+    const controller = new AbortController();
+    const pending = clientOf(server).get(NODES, { name: "n" }, { signal: controller.signal });
+    const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 20 s");
+    setTimeout(() => controller.abort(reason), 20);
+    expect(await failureOf<NetplugError>(pending)).toBe(reason);
+  });
+
+  test("whose caller has gone already is never sent", async () => {
+    await using server = answering(() => Response.json(NODE));
+    expect(await failureOf(clientOf(server).get(NODES, { name: "n" }, { signal: AbortSignal.abort() }))).toMatchObject({ reason: "lost" });
+    expect(server.seen).toHaveLength(0);
+  });
+
+  test("to a server that is not there is tried three times, then named", async () => {
+    const [port] = freePorts(1);
+    const client = clientOf({ url: `http://127.0.0.1:${port}` });
+    const error = await failureOf<KubeError>(client.create(NODES, NODE));
+    expect(error).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });
+    expect(error.message).toBe(`create nodes: http://127.0.0.1:${port}: connection refused`);
+    expect(client.requester.counts).toEqual({ requests: 3, retries: 2 });
+  });
+
+  test("that is answered by something else than an API server says so", async () => {
+    await using server = answering(() => new Response("<html>welcome</html>", { headers: { "content-type": "text/html" } }));
+    expect((await failureOf(clientOf(server).get(NODES, { name: "n" }))).message).toBe(
+      'get nodes "n": the answer is no JSON; is there an API server?',
+    );
+  });
+
+  test("does not follow a redirection, which would show our credentials to others", async () => {
+    await using server = answering(() => Response.redirect("http://127.0.0.1:1/elsewhere"));
+    expect(await failureOf(clientOf(server).get(NODES, { name: "n" }))).toMatchObject({ reason: "badRequest", status: 302 });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test("waits for its turn when there were too many, and fails when that takes too long", async () => {
+    await using server = answering(() => Response.json(NODE));
+    const client = clientOf(server, { qps: 20, burst: 2 });
+    const start = performance.now();
+    await Promise.all(Array.from({ length: 4 }, () => client.get(NODES, { name: "n" })));
+    expect(performance.now() - start).toBeGreaterThan(90);
+    const slow = clientOf(server, { qps: 0.01, burst: 1 });
+    await slow.get(NODES, { name: "n" });
+    const error = await failureOf<KubeError>(slow.get(NODES, { name: "n" }));
+    expect(error).toMatchObject({ code: 11, reason: "throttled" });
+    expect(error.message).toContain("raise qps and burst");
+  });
+});
+
+describe("a list", () => {
+  const page = (names: readonly string[], next?: string): Response =>
+    Response.json({
+      kind: "NodeList",
+      metadata: { resourceVersion: "7", continue: next },
+      items: names.map((name) => ({ metadata: { name } })),
+    });
+
+  test("is read in pages", async () => {
+    await using server = answering(
+      () => page(["a", "b"], "t1"),
+      () => page(["c"], "t2"),
+      () => page(["d"]),
+    );
+    const { items, resourceVersion } = await clientOf(server).list(NODES, { labelSelector: "x=y", pageSize: 2 });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["a", "b", "c", "d"]);
+    expect(resourceVersion).toBe("7");
+    expect(server.seen.map(({ path }) => path)).toEqual([
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2",
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t1",
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t2",
+    ]);
+  });
+
+  test("whose next page is too old is read again at once, as a whole", async () => {
+    await using server = answering(
+      () => page(["a"], "t1"),
+      () => statusAnswer(410, "Expired", "the provided continue parameter is too old"),
+      () => page(["x", "y"]),
+    );
+    const { items } = await clientOf(server).list(NODES);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["x", "y"]);
+    expect(server.seen.at(-1)?.path).toBe("/api/v1/nodes");
+  });
+
+  test("may have no items at all", async () => {
+    await using server = answering(() => Response.json({ metadata: { resourceVersion: "1" }, items: null }));
+    expect(await clientOf(server).list(NODES)).toEqual({ items: [], resourceVersion: "1", continueToken: undefined });
+  });
+});
+
+describe("an object that is not there", () => {
+  const missing = (): Response => statusAnswer(404, "NotFound", 'nodes "n" not found');
+
+  test("is undefined to whoever gets it, false to whoever deletes it, an error to others", async () => {
+    await using server = answering(missing);
+    const client = clientOf(server);
+    expect(await client.get(NODES, { name: "n" })).toBeUndefined();
+    expect(await client.delete(NODES, { name: "n" })).toBe(false);
+    expect(await failureOf(client.update(NODES, NODE))).toMatchObject({ reason: "notFound" });
+  });
+});

@@ -1,0 +1,241 @@
+/** The Kubernetes API, as far as netplug needs it. */
+
+import type { KubeSettings } from "./access/access.ts";
+import { KubeError, isKubeError } from "./kube-error.ts";
+import type { KubeList, KubeObject, ObjectMeta, ObjectName } from "./kube-object.ts";
+import type { Patch } from "./patch.ts";
+import { APPLY_CONTENT_TYPE, encodePatch } from "./patch.ts";
+import type { CallOptions, KubeRequest, Verb } from "./request.ts";
+import { toActionText } from "./request.ts";
+import type { KubeOptions, KubePorts } from "./requester.ts";
+import { Requester } from "./requester.ts";
+import type { PathTarget, QueryValues } from "./resource-path.ts";
+import { toResourcePath } from "./resource-path.ts";
+import type { ResourceType } from "./resource-type.ts";
+import { apiVersionOf } from "./resource-type.ts";
+
+/** Which objects, for lists and watches. */
+export interface Selection {
+  /** Of namespaced types. @default all */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface ListOptions extends Selection, CallOptions {
+  /** Objects a page; 0: all at once. @default 500 */
+  readonly pageSize?: number | undefined;
+  /** "0": whatever the server has in its cache. @default the newest */
+  readonly resourceVersion?: string | undefined;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** `status`, `token`, `eviction`, …. */
+  readonly subresource?: string | undefined;
+  /** Who changes fields. @default what the user agent begins with: `netplug` */
+  readonly fieldManager?: string | undefined;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  readonly fieldManager: string;
+  /** Whether fields that another manager owns are taken over; without it they fail the request as a conflict. @default false */
+  readonly force?: boolean | undefined;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Deletes only this very object, not a later one of the same name. */
+  readonly uid?: string | undefined;
+  /** Deletes only this very state of the object. */
+  readonly resourceVersion?: string | undefined;
+  /** What becomes of objects that it owns. @default what the type has */
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
+  readonly gracePeriodSeconds?: number | undefined;
+}
+
+const PAGE_SIZE = 500;
+
+/** A client of one API server. Methods throw KubeError, and NetplugError for settings that make no sense. Nothing is connected before the first call. */
+export class KubeClient {
+  /** For what this class has no method for: watches, paths that are no resources. */
+  readonly requester: Requester;
+
+  constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
+    this.requester = new Requester(settings, ports, options);
+  }
+
+  /** @returns undefined when there is no such object */
+  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, options: CallOptions = {}): Promise<T | undefined> {
+    try {
+      return await this.#call<T>(toRequest("get", type, ref, { isRepeatable: true }), options);
+    } catch (thrown) {
+      if (isKubeError(thrown, "notFound")) return undefined;
+      throw thrown;
+    }
+  }
+
+  /** All objects, read in pages that show the same state. When that is too old before the last page, everything is read again at once. */
+  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<KubeList<T>> {
+    try {
+      let page = await this.listPage(type, options);
+      if (page.continueToken === undefined) return page;
+      const items = [...page.items];
+      while (page.continueToken !== undefined) {
+        page = await this.listPage(type, options, page.continueToken);
+        for (const item of page.items) items.push(item);
+      }
+      return { items, resourceVersion: page.resourceVersion, continueToken: undefined };
+    } catch (thrown) {
+      if (!isKubeError(thrown, "expired")) throw thrown;
+      return await this.listPage(type, { ...options, pageSize: 0, resourceVersion: undefined });
+    }
+  }
+
+  /** One page of a list; the first without a token. */
+  async listPage<T extends KubeObject>(type: ResourceType<T>, options: ListOptions, continueToken?: string): Promise<KubeList<T>> {
+    const { namespace, labelSelector, fieldSelector, pageSize = PAGE_SIZE, resourceVersion } = options;
+    const query = { labelSelector, fieldSelector, limit: pageSize === 0 ? undefined : pageSize, continue: continueToken };
+    const isFirst = continueToken === undefined;
+    const request = toRequest(
+      "list",
+      type,
+      { namespace },
+      { query: { ...query, ...(isFirst && { resourceVersion }) }, isRepeatable: true },
+    );
+    const page = await this.#call<{
+      readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+      readonly items?: readonly T[] | null;
+    }>(request, options);
+    const { resourceVersion: revision = "", continue: next = "" } = page.metadata;
+    return { items: page.items ?? [], resourceVersion: revision, continueToken: next === "" ? undefined : next };
+  }
+
+  /**
+   * Creates an object, or a subresource of the one that `object.metadata.name` names.
+   *
+   * @throws KubeError alreadyExists
+   */
+  async create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const { namespace, name } = object.metadata;
+    const { subresource, fieldManager } = options;
+    // An object's name stands in its path only for a subresource of it.
+    const target = subresource === undefined ? { namespace } : { namespace, name, subresource };
+    return await this.#call<T>(
+      toRequest("create", type, target, { query: { fieldManager }, body: encode(type, object, subresource) }),
+      options,
+    );
+  }
+
+  /**
+   * Replaces an object; with `metadata.resourceVersion` only when that is what is stored.
+   *
+   * @throws KubeError conflict, notFound
+   */
+  async update<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const { subresource, fieldManager } = options;
+    const request = toRequest(
+      "update",
+      type,
+      { ...nameOf(object.metadata, type), subresource },
+      { query: { fieldManager }, body: encode(type, object) },
+    );
+    return await this.#call<T>(request, options);
+  }
+
+  /** @throws KubeError notFound; conflict when the patch holds another resourceVersion or UID; invalid when a test does not hold */
+  async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
+    const { subresource, fieldManager } = options;
+    return await this.#call<T>(
+      toRequest("patch", type, { ...ref, subresource }, { query: { fieldManager }, ...encodePatch(patch) }),
+      options,
+    );
+  }
+
+  /**
+   * Server-side apply: creates the object, or gives it the fields that `object` has and takes those away that it had from the same
+   * manager before.
+   *
+   * @throws KubeError conflict when another manager owns a field
+   */
+  async apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions): Promise<T> {
+    const { subresource, fieldManager, force } = options;
+    const target = { ...nameOf(object.metadata, type), subresource };
+    const body = { body: encode(type, object), contentType: APPLY_CONTENT_TYPE, isRepeatable: true };
+    return await this.#call<T>(toRequest("patch", type, target, { query: { fieldManager, force }, ...body }), options);
+  }
+
+  /**
+   * Asks for an object's end.
+   *
+   * @returns whether it was there
+   * @throws KubeError conflict when `uid` or `resourceVersion` is another
+   */
+  async delete(type: ResourceType, ref: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
+    const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+    const body = JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", preconditions, propagationPolicy, gracePeriodSeconds });
+    try {
+      // With the UID a second try cannot hit an object that somebody else has created meanwhile.
+      await this.#call(toRequest("delete", type, ref, { body, isRepeatable: uid !== undefined }), options);
+      return true;
+    } catch (thrown) {
+      if (isKubeError(thrown, "notFound")) return false;
+      throw thrown;
+    }
+  }
+
+  /** What a path that is no resource answers: `/version`, `/readyz`, `/apis`. */
+  async getPath(path: string, options: CallOptions = {}): Promise<string> {
+    return await this.requester.call({ verb: "get", type: undefined, target: {}, path, query: {}, isRepeatable: true }, options);
+  }
+
+  /** Lets go of connections. */
+  close(): void {
+    this.requester.close();
+  }
+
+  async #call<T>(request: KubeRequest, options: CallOptions): Promise<T> {
+    const text = await this.requester.call(request, options);
+    try {
+      return JSON.parse(text) as T;
+    } catch (cause) {
+      throw new KubeError("lost", `${toActionText(request)}: the answer is no JSON; is there an API server?`, {
+        cause,
+        isOutcomeUnknown: true,
+      });
+    }
+  }
+}
+
+interface RequestParts {
+  readonly query?: QueryValues;
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly isRepeatable?: boolean;
+}
+
+/** A request for a resource. */
+export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
+  const { query = {}, body, contentType, isRepeatable = false } = parts;
+  return {
+    verb,
+    type,
+    target,
+    path: toResourcePath(type, target),
+    query,
+    isRepeatable,
+    ...(body !== undefined && { body }),
+    ...(contentType !== undefined && { contentType }),
+  };
+}
+
+/** The API server wants to be told what it is; objects that it gave in a list do not say so. A subresource has a type of its own. */
+function encode(type: ResourceType, object: KubeObject, subresource?: string): string {
+  if (subresource !== undefined && object.kind !== undefined) return JSON.stringify(object);
+  return JSON.stringify({ ...object, apiVersion: apiVersionOf(type), kind: type.kind });
+}
+
+/** @throws RangeError an object without a name: a defect of the caller */
+function nameOf({ name, namespace }: ObjectMeta, { plural }: ResourceType): ObjectName {
+  if (name === undefined) throw new RangeError(`address ${plural}: the object has no name`);
+  return { name, namespace };
+}

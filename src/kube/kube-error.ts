@@ -1,0 +1,98 @@
+/** What a request to the API server can fail with. */
+
+import type { ErrorName } from "../lib/errors.ts";
+import { NetplugError } from "../lib/errors.ts";
+
+/** Every reason, with the error that people see when nobody catches it. */
+const KINDS = {
+  /** 401: credentials are missing, wrong or too old. */
+  unauthorized: "accessDenied",
+  /** 403: see {@link KubeError.denied}. */
+  forbidden: "accessDenied",
+  /** 404: the object is not there, or the namespace in which it should be created. */
+  notFound: "internal",
+  /** 404: the API server does not know the resource; for one of ours its CRD is missing. */
+  notServed: "notInitialised",
+  /** 409 of a create. */
+  alreadyExists: "tryAgainLater",
+  /** 409: another revision or UID than the request expects. */
+  conflict: "tryAgainLater",
+  /** 410: the revision or the page asked for is too old. */
+  expired: "tryAgainLater",
+  /** 422: see {@link KubeError.causes}. */
+  invalid: "internal",
+  /** Any other 4xx. */
+  badRequest: "internal",
+  /** 429: it has too much to do. */
+  throttled: "tryAgainLater",
+  /** 5xx. */
+  serverFault: "tryAgainLater",
+  /** Nothing was sent: no connection. */
+  unreachable: "tryAgainLater",
+  /** Nothing was sent: the TLS handshake failed. */
+  untrusted: "accessDenied",
+  /** The connection broke, or the time was over. */
+  lost: "tryAgainLater",
+} as const satisfies Readonly<Record<string, ErrorName>>;
+
+export type KubeReason = keyof typeof KINDS;
+
+/** One field that the API server does not accept. */
+export interface StatusCause {
+  /** `spec.cidr`; "" when the whole object is meant. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What a role must permit. */
+export interface DeniedAction {
+  readonly verb: string;
+  /** As {@link toResourceText} writes it. */
+  readonly resource: string;
+  readonly namespace: string | undefined;
+}
+
+export interface KubeErrorOptions {
+  /** HTTP status; 0 without an answer. */
+  readonly status?: number;
+  /** Whether the request may have been carried out all the same. */
+  readonly isOutcomeUnknown?: boolean;
+  /** The server's wish, in milliseconds. */
+  readonly retryAfterMs?: number | undefined;
+  readonly causes?: readonly StatusCause[];
+  readonly denied?: DeniedAction;
+  readonly details?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * A request failed. Who can do better than giving up looks at `reason`; `isOutcomeUnknown` says of a write that it may have been
+ * carried out, so that what is stored must be read before anything is decided.
+ */
+export class KubeError extends NetplugError {
+  override readonly name = "KubeError";
+  readonly reason: KubeReason;
+  readonly status: number;
+  readonly isOutcomeUnknown: boolean;
+  readonly retryAfterMs: number | undefined;
+  readonly causes: readonly StatusCause[];
+  readonly denied: DeniedAction | undefined;
+
+  constructor(reason: KubeReason, message: string, options: KubeErrorOptions = {}) {
+    super(KINDS[reason], message, {
+      ...(options.cause !== undefined && { cause: options.cause }),
+      ...(options.details !== undefined && { details: options.details }),
+    });
+    this.reason = reason;
+    this.status = options.status ?? 0;
+    this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
+    this.retryAfterMs = options.retryAfterMs;
+    this.causes = options.causes ?? [];
+    this.denied = options.denied;
+  }
+}
+
+/** Whether something thrown is a failed request for this reason. */
+export function isKubeError(thrown: unknown, reason: KubeReason): thrown is KubeError {
+  return thrown instanceof KubeError && thrown.reason === reason;
+}

@@ -1,0 +1,57 @@
+/** What all objects of the Kubernetes API have in common. */
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  readonly name?: string;
+  readonly generateName?: string;
+  /** Only of namespaced objects. */
+  readonly namespace?: string;
+  readonly uid?: string;
+  /** Opaque: compared for equality only. */
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  /** RFC 3339, whole seconds. */
+  readonly creationTimestamp?: string;
+  /** There once somebody has asked for the object's end. */
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+}
+
+/** Any object; types of resources extend it with `spec`, `status` and what else they have. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** One page of a list, or all of it. */
+export interface KubeList<T> {
+  readonly items: readonly T[];
+  /** The state of the cluster that all pages show; a watch goes on from here. */
+  readonly resourceVersion: string;
+  /** Where the next page begins; undefined after the last. */
+  readonly continueToken: string | undefined;
+}
+
+/** Names one object. */
+export interface ObjectName {
+  readonly name: string;
+  /** Only of namespaced types. */
+  readonly namespace?: string | undefined;
+}
+
+/** `default/web-0`, or the name alone. */
+export function toNameText({ name, namespace }: ObjectName): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}

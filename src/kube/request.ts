@@ -1,0 +1,65 @@
+/** One request, as the layers hand it down. */
+
+import type { PathTarget, QueryValues } from "./resource-path.ts";
+import type { ResourceType } from "./resource-type.ts";
+import { toResourceText } from "./resource-type.ts";
+import { toNameText } from "./kube-object.ts";
+import { quote } from "../lib/quote.ts";
+
+/** As roles name what one may do. */
+export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
+
+/** What is asked of the API server. */
+export interface KubeRequest {
+  readonly verb: Verb;
+  /** Undefined for what is no resource, such as `/version`. */
+  readonly type: ResourceType | undefined;
+  readonly target: PathTarget;
+  /** Below the API server's root, without query. */
+  readonly path: string;
+  readonly query: QueryValues;
+  readonly body?: string;
+  /** Of the body. @default `application/json` */
+  readonly contentType?: string;
+  /** Whether carrying it out twice is the same as once. Reads are; a write is repeated only when it surely was not carried out. */
+  readonly isRepeatable: boolean;
+}
+
+/** Limits of one call. */
+export interface CallOptions {
+  /** Ends the call; what it says is what the caller hears. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for the request with all its tries. @default 5000 */
+  readonly limitMs?: number | undefined;
+}
+
+/** Limit for one request with all its tries, in milliseconds. */
+export const REQUEST_LIMIT_MS = 5_000;
+
+/** `patch pods/status "default/web-0"`: how messages begin. */
+export function toActionText({ verb, type, target, path }: KubeRequest): string {
+  if (type === undefined) return `${verb} ${path}`;
+  const { name, namespace, subresource } = target;
+  const resource = toResourceText(type, subresource);
+  if (name !== undefined) return `${verb} ${resource} ${quote(toNameText({ name, namespace }))}`;
+  return namespace === undefined ? `${verb} ${resource}` : `${verb} ${resource} in namespace ${quote(namespace)}`;
+}
+
+/** Whether nothing changes, however often it is asked. */
+export function isRead({ verb }: KubeRequest): boolean {
+  return verb === "get" || verb === "list" || verb === "watch";
+}
+
+const HTTP_METHODS: Readonly<Record<Verb, string>> = {
+  get: "GET",
+  list: "GET",
+  watch: "GET",
+  create: "POST",
+  update: "PUT",
+  patch: "PATCH",
+  delete: "DELETE",
+};
+
+export function toHttpMethod(verb: Verb): string {
+  return HTTP_METHODS[verb];
+}

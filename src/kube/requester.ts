@@ -1,0 +1,158 @@
+/** Requests with everything that stands around them: credentials, rate limit, deadline, further tries. */
+
+import { toDurationText } from "../lib/deadline.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { Random } from "../lib/ports.ts";
+import type { KubeSettings } from "./access/access.ts";
+import type { AccessPorts, Login } from "./access/credentials.ts";
+import { Credentials } from "./access/credentials.ts";
+import { KubeError } from "./kube-error.ts";
+import type { RateOptions } from "./rate-limit.ts";
+import { RateLimit } from "./rate-limit.ts";
+import type { CallOptions, KubeRequest } from "./request.ts";
+import { isRead, REQUEST_LIMIT_MS, toActionText } from "./request.ts";
+import { retryDelayMs } from "./retry-policy.ts";
+import type { FailureContext } from "./status-failure.ts";
+import { toAnswerFailure } from "./status-failure.ts";
+import { TimeLimit } from "./time-limit.ts";
+import type { TransportOptions } from "./transport.ts";
+import { Transport } from "./transport.ts";
+import { toBrokenFailure } from "./transport-failure.ts";
+
+export interface KubePorts extends AccessPorts {
+  readonly random: Random;
+}
+
+export interface KubeOptions extends RateOptions, TransportOptions {
+  /** ClusterRole that permits what this client does, for the message when it does not. */
+  readonly role?: string | undefined;
+}
+
+/** An answer whose body is still to come. */
+export interface OpenAnswer {
+  readonly response: Response;
+  readonly login: Login;
+}
+
+type Read<T> = (answer: OpenAnswer, limit: TimeLimit) => Promise<T>;
+type Outcome<T> = { readonly value: T } | { readonly failure: KubeError };
+
+/** Makes requests until they succeed, fail for good, or their time is over. Throws KubeError, and NetplugError for settings that make no sense. */
+export class Requester {
+  /** Requests sent so far, and how many of them were further tries. */
+  readonly counts = { requests: 0, retries: 0 };
+  readonly #ports: KubePorts;
+  readonly #role: string | undefined;
+  readonly #credentials: Credentials;
+  readonly #transport: Transport;
+  readonly #rate: RateLimit;
+
+  constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
+    this.#ports = ports;
+    this.#role = options.role;
+    this.#credentials = new Credentials(settings, ports);
+    this.#transport = new Transport(options);
+    this.#rate = new RateLimit(options, ports.clock);
+  }
+
+  /** Where requests go and as whom. */
+  login(): Promise<Login> {
+    return this.#credentials.get();
+  }
+
+  /** Makes a request and reads the whole answer. */
+  async call(request: KubeRequest, options: CallOptions = {}): Promise<string> {
+    return await this.#repeat(request, options, async ({ response }) => await response.text());
+  }
+
+  /** Makes a request whose answer goes on until `signal` ends it; the limit holds for its beginning. */
+  async open(request: KubeRequest, options: CallOptions): Promise<OpenAnswer> {
+    return await this.#repeat(request, options, async (answer, limit) => {
+      limit.release();
+      return answer;
+    });
+  }
+
+  /** For failures that come inside of an answer. */
+  contextOf({ identity }: Login): FailureContext {
+    return { identity: identity.label, role: this.#role };
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
+    const { clock, random } = this.#ports;
+    const { signal, limitMs = REQUEST_LIMIT_MS } = options;
+    let login = await this.#credentials.get();
+    const end = clock.monotonic() + limitMs;
+    let hasRenewed = false;
+    for (let attempt = 1; ; attempt++) {
+      await this.#waitForTurn(request, end, options);
+      using limit = new TimeLimit(clock, end - clock.monotonic(), limitMs, signal);
+      const outcome = await this.#try(request, login, limit, read);
+      if ("value" in outcome) return outcome.value;
+      if (signal?.aborted === true) throw interrupted(request, signal.reason);
+      const { failure } = outcome;
+      if (failure.reason === "unauthorized" && !hasRenewed && (await this.#credentials.renew(login))) {
+        hasRenewed = true;
+        login = await this.#credentials.get();
+        continue;
+      }
+      const delayMs = retryDelayMs(failure, request, attempt, end - clock.monotonic(), random);
+      if (delayMs === undefined) throw failure;
+      this.counts.retries++;
+      await this.#sleep(request, delayMs, signal);
+    }
+  }
+
+  async #try<T>(request: KubeRequest, login: Login, limit: TimeLimit, read: Read<T>): Promise<Outcome<T>> {
+    let isAnswered = false;
+    this.counts.requests++;
+    try {
+      const response = await this.#transport.send(request, login, limit.signal);
+      isAnswered = true;
+      if (response.ok) return { value: await read({ response, login }, limit) };
+      return { failure: await this.#toFailure(request, response, login) };
+    } catch (thrown) {
+      return { failure: toBrokenFailure(thrown, { request, server: login.access.server, isAnswered }) };
+    }
+  }
+
+  async #waitForTurn(request: KubeRequest, end: number, { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions): Promise<void> {
+    const waitMs = this.#rate.take();
+    if (waitMs === 0) return;
+    if (this.#ports.clock.monotonic() + waitMs >= end) {
+      this.#rate.giveBack();
+      throw new KubeError(
+        "throttled",
+        `${toActionText(request)}: not sent within ${toDurationText(limitMs)}, for so many requests are waiting; raise qps and burst`,
+      );
+    }
+    await this.#sleep(request, waitMs, signal);
+  }
+
+  async #sleep(request: KubeRequest, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    await this.#ports.clock.sleep(ms, signal).catch((reason: unknown) => {
+      throw interrupted(request, reason);
+    });
+  }
+
+  async #toFailure(request: KubeRequest, response: Response, login: Login): Promise<KubeError> {
+    const answer = {
+      status: response.status,
+      body: await response.text(),
+      retryAfter: response.headers.get("retry-after") ?? undefined,
+      now: this.#ports.clock.now(),
+    };
+    return toAnswerFailure(request, answer, this.contextOf(login));
+  }
+}
+
+/** The caller's signal ended it; what the signal says is what the caller hears. */
+function interrupted(request: KubeRequest, reason: unknown): NetplugError {
+  return reason instanceof NetplugError
+    ? reason
+    : new KubeError("lost", `${toActionText(request)}: interrupted`, { cause: reason, isOutcomeUnknown: !isRead(request) });
+}

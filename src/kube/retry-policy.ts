@@ -1,0 +1,47 @@
+/** When a failed request is made again. */
+
+import type { Backoff } from "../lib/backoff.ts";
+import { delayAfter } from "../lib/backoff.ts";
+import type { Random } from "../lib/ports.ts";
+import type { KubeError } from "./kube-error.ts";
+import type { KubeRequest } from "./request.ts";
+
+/** A server that restarts is back within seconds; one that says how long to wait is believed. */
+const BETWEEN_TRIES: Backoff = { firstMs: 50, maxMs: 1_000 };
+
+/** After so many tries we believe that a server that is not there stays away. */
+const TRIES_WHEN_UNREACHABLE = 3;
+
+/**
+ * Milliseconds to wait before the next try; undefined when there should be none: it may do harm, it cannot help, or there is no time.
+ *
+ * @param attempt number of the try that failed, from 1
+ * @param leftMs what the request's limit leaves
+ */
+export function retryDelayMs(
+  failure: KubeError,
+  request: KubeRequest,
+  attempt: number,
+  leftMs: number,
+  random: Random,
+): number | undefined {
+  if (!mayRepeat(failure, request, attempt)) return undefined;
+  const ownMs = delayAfter(attempt, BETWEEN_TRIES, random);
+  // Spread out: all who were turned away at once were told the same time.
+  const delayMs = failure.retryAfterMs === undefined ? ownMs : failure.retryAfterMs * (1 + random() / 10);
+  return delayMs < leftMs ? delayMs : undefined;
+}
+
+function mayRepeat(failure: KubeError, { isRepeatable }: KubeRequest, attempt: number): boolean {
+  switch (failure.reason) {
+    case "throttled":
+      return true;
+    case "unreachable":
+      return attempt < TRIES_WHEN_UNREACHABLE;
+    case "serverFault":
+    case "lost":
+      return isRepeatable || !failure.isOutcomeUnknown;
+    default:
+      return false;
+  }
+}

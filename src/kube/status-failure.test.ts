@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { PODS } from "./core-types.ts";
+import { toRequest } from "./client.ts";
+import type { KubeError } from "./kube-error.ts";
+import type { Verb } from "./request.ts";
+import { toAnswerFailure } from "./status-failure.ts";
+
+const POOLS = { group: "netplug.io", version: "v3", plural: "ippools", kind: "IPPool", isNamespaced: false };
+const CONTEXT = { identity: 'token of user "u" in kubeconfig "/k"', role: "netplug-cni" };
+
+function failure(verb: Verb, status: number, body: object | string, retryAfter?: string, type = PODS): KubeError {
+  const target = { ...(type === PODS && { namespace: "d" }), name: "web" };
+  const text = typeof body === "string" ? body : JSON.stringify({ kind: "Status", status: "Failure", code: status, ...body });
+  return toAnswerFailure(toRequest(verb, type, target, {}), { status, body: text, retryAfter, now: Date.UTC(2030, 0, 1) }, CONTEXT);
+}
+
+describe("a refusal", () => {
+  test("for lack of a role names verb, resource and role", () => {
+    const message = 'pods "web" is forbidden: User "u" cannot patch resource "pods/status" in API group "" in the namespace "d"';
+    expect(failure("patch", 403, { reason: "Forbidden", message })).toMatchObject({
+      code: 108,
+      reason: "forbidden",
+      message: "patch pods/status is not permitted; role netplug-cni",
+      details: message,
+      denied: { verb: "patch", resource: "pods/status", namespace: "d" },
+    });
+  });
+
+  test("names the group where there is one", () => {
+    const message =
+      'ippools.netplug.io "web" is forbidden: User "u" cannot get resource "ippools" in API group "netplug.io" at the cluster scope';
+    expect(failure("get", 403, { message }, undefined, POOLS)).toMatchObject({
+      message: "get ippools.netplug.io is not permitted; role netplug-cni",
+      denied: { verb: "get", resource: "ippools.netplug.io", namespace: undefined },
+    });
+  });
+
+  test("for another reason says that reason", () => {
+    expect(failure("create", 403, { message: 'pods "web" is forbidden: exceeded quota: q' })).toMatchObject({
+      code: 108,
+      denied: undefined,
+      message: 'create pods "d/web": refused: pods "web" is forbidden: exceeded quota: q',
+    });
+  });
+
+  test("of the credentials says which they are", () => {
+    expect(failure("get", 401, { reason: "Unauthorized", message: "Unauthorized" })).toMatchObject({
+      code: 108,
+      reason: "unauthorized",
+      message: 'get pods "d/web": the API server does not accept the token of user "u" in kubeconfig "/k"',
+    });
+  });
+});
+
+test("404 is an object that is not there, or a path that nobody serves", () => {
+  expect(failure("patch", 404, { reason: "NotFound", message: 'pods "web" not found' })).toMatchObject({ reason: "notFound", status: 404 });
+  expect(failure("get", 404, "404 page not found\n", undefined, POOLS)).toMatchObject({
+    reason: "notServed",
+    code: 112,
+    message: 'get ippools.netplug.io "web": the API server does not serve ippools.netplug.io in version netplug.io/v3',
+  });
+});
+
+test("409 is a name that is taken, or another revision", () => {
+  expect(failure("create", 409, { reason: "AlreadyExists", message: "x" })).toMatchObject({ reason: "alreadyExists", code: 11 });
+  expect(failure("update", 409, { reason: "Conflict", message: "x" })).toMatchObject({
+    reason: "conflict",
+    code: 11,
+    isOutcomeUnknown: false,
+  });
+});
+
+test("410 is a state that is too old", () => {
+  expect(failure("list", 410, { reason: "Expired", message: "too old" }).reason).toBe("expired");
+});
+
+test("422 lists what is not valid", () => {
+  const causes = [
+    { reason: "FieldValueInvalid", message: "Invalid value: 33: too long", field: "spec.blockSize" },
+    { reason: "FieldValueInvalid", message: "cidr must not change", field: "" },
+  ];
+  expect(failure("update", 422, { reason: "Invalid", message: "all of it", details: { causes } }, undefined, POOLS)).toMatchObject({
+    reason: "invalid",
+    message: 'update ippools.netplug.io "web": not valid: spec.blockSize: Invalid value: 33: too long; cidr must not change',
+    causes: [
+      { field: "spec.blockSize", message: "Invalid value: 33: too long" },
+      { field: "", message: "cidr must not change" },
+    ],
+  });
+});
+
+describe("the time to wait", () => {
+  test.each([
+    ["2", 2000],
+    ["0", 0],
+    ["Tue, 01 Jan 2030 00:00:05 GMT", 5000],
+    ["Mon, 31 Dec 2029 00:00:00 GMT", 0],
+    ["soon", undefined],
+    [undefined, undefined],
+  ])("in a header %p is %p ms", (header, ms) => {
+    expect(failure("get", 429, { message: "x" }, header).retryAfterMs).toBe(ms);
+  });
+
+  test("may stand in the Status", () => {
+    expect(failure("get", 500, { message: "x", details: { retryAfterSeconds: 1 } }).retryAfterMs).toBe(1000);
+  });
+});
+
+test.each([
+  ["get", 500, undefined, false],
+  ["create", 500, undefined, true],
+  ["create", 500, "1", true],
+  ["create", 504, undefined, true],
+  ["create", 503, undefined, true],
+  ["create", 503, "1", false],
+  ["create", 429, undefined, false],
+  ["patch", 422, undefined, false],
+] as const)("after %s that is answered %i (Retry-After: %p) the outcome is unknown: %p", (verb, status, header, unknown) => {
+  expect(failure(verb, status, { message: "x" }, header).isOutcomeUnknown).toBe(unknown);
+});
+
+test("what a proxy answers is shown on one line, without control characters, and cut", () => {
+  const { message } = failure("get", 502, `<html>\r\n\u001b[31m${"x".repeat(5000)}`);
+  expect(message).toStartWith('get pods "d/web": the API server answers 502 : <html> [31mxxx');
+  expect(message.length).toBeLessThan(1200);
+});

@@ -1,0 +1,153 @@
+/** What the API server answers when it does not do what was asked: an HTTP status and, usually, an object of kind Status. */
+
+import { isJsonObject } from "../lib/json.ts";
+import type { KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
+import { KubeError } from "./kube-error.ts";
+import { toPlainText } from "./plain-text.ts";
+import type { KubeRequest } from "./request.ts";
+import { isRead, toActionText } from "./request.ts";
+import { apiVersionOf, toResourceText } from "./resource-type.ts";
+
+/** The parts of a Status that we use. @see k8s.io/apimachinery meta/v1, type Status */
+interface Status {
+  readonly message: string;
+  /** `AlreadyExists`, `Conflict`, `Expired`, …; "" when there is none. */
+  readonly reason: string;
+  readonly causes: readonly StatusCause[];
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** An answer as it came. */
+export interface FailedAnswer {
+  readonly status: number;
+  readonly body: string;
+  /** The header. */
+  readonly retryAfter: string | undefined;
+  /** Milliseconds since 1970, against which a date in that header is held. */
+  readonly now: number;
+}
+
+/** What messages add for whom they are for. */
+export interface FailureContext {
+  /** Whose credentials they are: `token of user "x" in kubeconfig "/y"`. */
+  readonly identity: string;
+  /** The role that permits what this client does. */
+  readonly role: string | undefined;
+}
+
+/** The failure that an answer means. */
+export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, context: FailureContext): KubeError {
+  const status = parseStatus(answer.body);
+  const reason = reasonOf(request, answer.status, status);
+  const options: KubeErrorOptions = {
+    status: answer.status,
+    isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer) && !isRead(request),
+    retryAfterMs: toRetryAfterMs(answer, status),
+    causes: status?.causes ?? [],
+  };
+  return describe(request, reason, status ?? toStatus(answer), context, options);
+}
+
+/** A watch reports a failure as an event whose object is a Status. */
+export function toEventFailure(request: KubeRequest, object: unknown, context: FailureContext): KubeError {
+  const code = isJsonObject(object) && typeof object["code"] === "number" ? object["code"] : 500;
+  return toAnswerFailure(request, { status: code, body: JSON.stringify(object), retryAfter: undefined, now: 0 }, context);
+}
+
+function describe(request: KubeRequest, reason: KubeReason, status: Status, context: FailureContext, options: KubeErrorOptions): KubeError {
+  const action = toActionText(request);
+  const text = toPlainText(status.message);
+  switch (reason) {
+    case "unauthorized":
+      return new KubeError(reason, `${action}: the API server does not accept the ${context.identity}`, { ...options, details: text });
+    case "forbidden":
+      return toForbidden(action, text, context, options);
+    case "notServed": {
+      const served = request.type === undefined ? request.path : `${toResourceText(request.type)} in version ${apiVersionOf(request.type)}`;
+      return new KubeError(reason, `${action}: the API server does not serve ${served}`, options);
+    }
+    case "invalid": {
+      const causes = status.causes.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)).join("; ");
+      return new KubeError(reason, `${action}: not valid: ${causes === "" ? text : toPlainText(causes)}`, options);
+    }
+    default:
+      return new KubeError(reason, `${action}: the API server answers ${options.status} ${status.reason}: ${text}`, options);
+  }
+}
+
+/** Roles are one thing that forbids; quotas, pod security and other admission are another, and only their own words say so. */
+function toForbidden(action: string, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
+  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
+  const [, verb, resource, group, namespace] = match ?? [];
+  if (verb === undefined || resource === undefined) return new KubeError("forbidden", `${action}: refused: ${text}`, options);
+  const denied = { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}`, namespace };
+  const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
+  return new KubeError("forbidden", message, { ...options, denied, details: text });
+}
+
+function reasonOf({ verb }: KubeRequest, code: number, status: Status | undefined): KubeReason {
+  switch (code) {
+    case 401:
+      return "unauthorized";
+    case 403:
+      return "forbidden";
+    case 404:
+      // "404 page not found" and nothing else: no handler for the path.
+      return status === undefined ? "notServed" : "notFound";
+    case 409:
+      return status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create") ? "alreadyExists" : "conflict";
+    case 410:
+      return "expired";
+    case 422:
+      return "invalid";
+    case 429:
+      return "throttled";
+    default:
+      return code >= 500 ? "serverFault" : "badRequest";
+  }
+}
+
+/** 503 with the request to come again is what a server says that is starting, stopping or has no backend: it did nothing. */
+function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
+  return status === 503 && retryAfter !== undefined;
+}
+
+/** @see RFC 9110 §10.2.3: seconds or a date */
+function toRetryAfterMs({ retryAfter, now }: FailedAnswer, status: Status | undefined): number | undefined {
+  if (retryAfter === undefined || retryAfter === "") {
+    return status?.retryAfterSeconds === undefined ? undefined : status.retryAfterSeconds * 1000;
+  }
+  const seconds = Number(retryAfter);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const date = Date.parse(retryAfter);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function parseStatus(body: string): Status | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value) || value["kind"] !== "Status") return undefined;
+  const { message, reason } = value;
+  const details = isJsonObject(value["details"]) ? value["details"] : {};
+  const seconds = details["retryAfterSeconds"];
+  return {
+    message: typeof message === "string" ? message : "no message",
+    reason: typeof reason === "string" ? reason : "",
+    causes: Array.isArray(details["causes"]) ? details["causes"].map(toCause) : [],
+    retryAfterSeconds: typeof seconds === "number" && seconds > 0 ? seconds : undefined,
+  };
+}
+
+function toCause(value: unknown): StatusCause {
+  const { field, message } = isJsonObject(value) ? value : {};
+  return { field: typeof field === "string" ? field : "", message: typeof message === "string" ? message : "no message" };
+}
+
+/** What stands before an API server, and the server while it starts, answers in other forms. */
+function toStatus({ body }: FailedAnswer): Status {
+  return { message: body === "" ? "nothing more" : body, reason: "", causes: [], retryAfterSeconds: undefined };
+}

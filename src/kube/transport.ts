@@ -1,0 +1,90 @@
+/** HTTP requests over connections that are kept, separate for each set of certificates. */
+
+import { VERSION } from "../lib/version.ts";
+import type { KubeAccess } from "./access/access.ts";
+import type { Login } from "./access/credentials.ts";
+import type { Identity, TlsMaterial } from "./access/identity.ts";
+import type { KubeRequest } from "./request.ts";
+import { toHttpMethod } from "./request.ts";
+import { toQuery } from "./resource-path.ts";
+
+export interface TransportOptions {
+  /**
+   * `http2` carries all requests over one connection: one handshake for those that start together. A server that does not speak it is
+   * spoken to in HTTP/1.1.
+   *
+   * @default "http1.1"
+   */
+  readonly protocol?: "http1.1" | "http2" | undefined;
+  /** Whether the variables for proxies (`HTTPS_PROXY`, `NO_PROXY`, …) count. A runtime's are not meant for its plugins. @default false */
+  readonly usesProxyVariables?: boolean | undefined;
+}
+
+/** Sends requests. What `fetch` throws comes out as it is. */
+export class Transport {
+  readonly #usesProxyVariables: boolean;
+  #speaksHttp2: boolean;
+  #session: { readonly tls: TlsMaterial | undefined; readonly session: Bun.FetchSession } | undefined;
+
+  constructor({ protocol = "http1.1", usesProxyVariables = false }: TransportOptions = {}) {
+    this.#speaksHttp2 = protocol === "http2";
+    this.#usesProxyVariables = usesProxyVariables;
+  }
+
+  /** Sends one request; the body of the answer is not read yet. */
+  async send(request: KubeRequest, { access, identity }: Login, signal: AbortSignal): Promise<Response> {
+    const speaksHttp2 = this.#speaksHttp2 && identity.tls !== undefined && access.proxyUrl === undefined;
+    try {
+      return await fetch(access.server + request.path + toQuery(request.query), {
+        method: toHttpMethod(request.verb),
+        headers: toHeaders(request, identity),
+        ...(request.body !== undefined && { body: request.body }),
+        signal,
+        redirect: "manual",
+        session: this.#sessionFor(access, identity.tls),
+        ...(speaksHttp2 && { protocol: "http2" as const }),
+      });
+    } catch (thrown) {
+      if (!speaksHttp2 || (thrown as { code?: unknown }).code !== "HTTP2Unsupported") throw thrown;
+      this.#speaksHttp2 = false;
+      return await this.send(request, { access, identity }, signal);
+    }
+  }
+
+  /** Lets go of idle connections. */
+  close(): void {
+    this.#session?.session.close();
+    this.#session = undefined;
+  }
+
+  #sessionFor(access: KubeAccess, tls: TlsMaterial | undefined): Bun.FetchSession {
+    if (this.#session === undefined || this.#session.tls !== tls) {
+      this.close(); // Renewed certificates: what was opened with the old ones ends.
+      const proxy = access.proxyUrl ?? (this.#usesProxyVariables ? undefined : false);
+      this.#session = { tls, session: new Bun.FetchSession({ proxy, ...(tls !== undefined && { tls: toTlsOptions(tls) }) }) };
+    }
+    return this.#session.session;
+  }
+}
+
+function toHeaders({ body, contentType }: KubeRequest, { authorization, impersonate }: Identity): Record<string, string> {
+  const headers: Record<string, string> = { accept: "application/json", "user-agent": `netplug/${VERSION}` };
+  if (body !== undefined) headers["content-type"] = contentType ?? "application/json";
+  if (authorization !== undefined) headers["authorization"] = authorization;
+  if (impersonate !== undefined) {
+    headers["impersonate-user"] = impersonate.user;
+    if (impersonate.uid !== undefined) headers["impersonate-uid"] = impersonate.uid;
+    if (impersonate.group !== undefined) headers["impersonate-group"] = impersonate.group;
+  }
+  return headers;
+}
+
+function toTlsOptions({ ca, cert, key, serverName, skipsVerify }: TlsMaterial): Bun.TLSOptions {
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(serverName !== undefined && { serverName }),
+    ...(skipsVerify && { rejectUnauthorized: false }),
+  };
+}

@@ -1,0 +1,113 @@
+/** One watch over one connection: what changes from a revision on, until the server or we end it. */
+
+import { isJsonObject } from "../../lib/json.ts";
+import type { Clock } from "../../lib/ports.ts";
+import type { KubeClient, Selection } from "../client.ts";
+import { toRequest } from "../client.ts";
+import { KubeError } from "../kube-error.ts";
+import type { KubeObject } from "../kube-object.ts";
+import type { KubeRequest } from "../request.ts";
+import { toActionText } from "../request.ts";
+import type { OpenAnswer } from "../requester.ts";
+import type { ResourceType } from "../resource-type.ts";
+import { toEventFailure } from "../status-failure.ts";
+import { toBrokenFailure } from "../transport-failure.ts";
+import { readLines } from "./lines.ts";
+
+export type KubeEvent<T> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
+  /** Nothing has changed up to this revision. */
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string | undefined };
+
+export interface WatchOptions extends Selection {
+  /** Changes after this one are told. */
+  readonly resourceVersion: string;
+  /** After how long the server ends the connection, in seconds. */
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** A server answers a watch at once, however little changes: limit for the head of the answer, in milliseconds. */
+const HEAD_LIMIT_MS = 10_000;
+
+/** A server sends a bookmark every minute, roughly. After longer silence the connection may be dead without anybody having told us. */
+const SILENCE_LIMIT_MS = 150_000;
+
+/**
+ * Watches until the server closes the connection or falls silent, which both end the iteration.
+ *
+ * @throws KubeError expired when the revision is too old; any other for a connection that breaks
+ */
+export async function* watchOnce<T extends KubeObject>(
+  client: KubeClient,
+  clock: Clock,
+  type: ResourceType<T>,
+  { namespace, labelSelector, fieldSelector, resourceVersion, timeoutSeconds, signal }: WatchOptions,
+): AsyncIterable<KubeEvent<T>> {
+  const query = { watch: true, allowWatchBookmarks: true, labelSelector, fieldSelector, resourceVersion, timeoutSeconds };
+  const request = toRequest("watch", type, { namespace }, { query, isRepeatable: true });
+  const connection = new AbortController();
+  const answer = await client.requester.open(request, { signal: AbortSignal.any([signal, connection.signal]), limitMs: HEAD_LIMIT_MS });
+  try {
+    yield* readEvents<T>(client, clock, request, answer);
+  } finally {
+    connection.abort();
+  }
+}
+
+async function* readEvents<T>(client: KubeClient, clock: Clock, request: KubeRequest, answer: OpenAnswer): AsyncIterable<KubeEvent<T>> {
+  const { response, login } = answer;
+  if (response.body === null) throw new KubeError("lost", `${toActionText(request)}: the answer has no body`);
+  const lines = readLines(response.body)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const line = await within(SILENCE_LIMIT_MS, clock, lines.next());
+      if (line === undefined || line.done === true) return;
+      const event = parseEvent<T>(request, line.value);
+      if ("failed" in event) throw toEventFailure(request, event.failed, client.requester.contextOf(login));
+      yield event;
+    }
+  } catch (thrown) {
+    throw toBrokenFailure(thrown, { request, server: login.access.server, isAnswered: true });
+  } finally {
+    // Not awaited: it waits for the very line that does not come.
+    void lines.return?.().catch(() => undefined);
+  }
+}
+
+/** @returns undefined when the time is over first */
+async function within<T>(ms: number, clock: Clock, pending: Promise<T>): Promise<T | undefined> {
+  const settled = new AbortController();
+  const timeout = clock.sleep(ms, settled.signal).then(
+    () => undefined,
+    () => undefined,
+  );
+  try {
+    return await Promise.race([pending, timeout]);
+  } finally {
+    settled.abort();
+  }
+}
+
+function parseEvent<T>(request: KubeRequest, line: string): KubeEvent<T> | { readonly failed: unknown } {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch (cause) {
+    throw new KubeError("lost", `${toActionText(request)}: got a line that is no JSON`, { cause });
+  }
+  const { type, object } = isJsonObject(event) ? event : {};
+  if (!isJsonObject(object)) throw new KubeError("lost", `${toActionText(request)}: got an event without object`);
+  switch (type) {
+    case "ADDED":
+    case "MODIFIED":
+    case "DELETED":
+      return { type, object: object as T };
+    case "BOOKMARK":
+      return { type, resourceVersion: (object as unknown as KubeObject).metadata.resourceVersion };
+    case "ERROR":
+      return { failed: object };
+    default:
+      throw new KubeError("lost", `${toActionText(request)}: got an event of an unknown type`);
+  }
+}

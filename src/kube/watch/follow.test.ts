@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeApiServer, SeenRequest } from "../../../test/kube/support/fake-api-server.ts";
+import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../../test/kube/support/fake-api-server.ts";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
+import { systemClock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/ports.ts";
+import type { Node } from "../core-types.ts";
+import { NODES } from "../core-types.ts";
+import type { FollowEvent } from "./follow.ts";
+import { follow } from "./follow.ts";
+
+const node = (name: string, resourceVersion: string): Node => ({ metadata: { name, resourceVersion } });
+const list = (revision: string, ...names: readonly string[]): Response =>
+  Response.json({ metadata: { resourceVersion: revision }, items: names.map((name) => node(name, revision)) });
+const event = (type: string, name: string, revision: string): string => `${JSON.stringify({ type, object: node(name, revision) })}\n`;
+const bookmark = (revision: string): string =>
+  `${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: revision } } })}\n`;
+const gone = statusObject(410, "Expired", "too old resource version: 1 (9)");
+
+function statusObject(code: number, reason: string, message: string): object {
+  return { kind: "Status", status: "Failure", code, reason, message };
+}
+
+/** A watch that tells this and closes, or stays open. */
+function stream(texts: readonly string[], isOpen = false): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const text of texts) controller.enqueue(new TextEncoder().encode(text));
+      if (!isOpen) controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+/** The line end makes the server send the head. */
+const silent = (): Response => stream(["\n"], true);
+
+/** Lists and watches are answered in this order, and then with silence. */
+function serving(lists: readonly (() => Response)[], watches: readonly (() => Response)[]): FakeApiServer {
+  const [nextList, nextWatch] = [lists.values(), watches.values()];
+  return startFakeApiServer(({ path }) => ((path.includes("watch=true") ? nextWatch : nextList).next().value ?? silent)());
+}
+
+/** Time that passes a hundred times as fast. */
+const quickClock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+
+/** The first events as words: `put a 5`. */
+async function firstEvents(server: FakeApiServer, count: number, clock: Clock = quickClock): Promise<readonly string[]> {
+  const controller = new AbortController();
+  const words: string[] = [];
+  const events = follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, { signal: controller.signal });
+  for await (const one of events) {
+    words.push(toWords(one));
+    if (words.length === count) controller.abort();
+  }
+  return words;
+}
+
+function toWords(one: FollowEvent<Node>): string {
+  if (one.type === "trouble") return `trouble ${one.failure.reason}`;
+  return "object" in one ? `${one.type} ${one.object.metadata.name} ${one.object.metadata.resourceVersion}` : one.type;
+}
+
+function revisionsWatched({ seen }: { readonly seen: readonly SeenRequest[] }): readonly (string | null)[] {
+  return seen
+    .filter(({ path }) => path.includes("watch=true"))
+    .map(({ path }) => new URL(path, "http://x").searchParams.get("resourceVersion"));
+}
+
+describe("following", () => {
+  test("tells what is there, then what changes", async () => {
+    await using server = serving(
+      [() => list("5", "a", "b")],
+      [() => stream([event("ADDED", "c", "6") + event("MODIFIED", "a", "7"), event("DELETED", "b", "8")], true)],
+    );
+    expect(await firstEvents(server, 7)).toEqual(["reset", "put a 5", "put b 5", "in-sync", "put c 6", "put a 7", "delete b 8"]);
+    expect(server.seen[1]?.path).toContain("allowWatchBookmarks=true");
+    expect(server.seen[1]?.path).toContain("timeoutSeconds=450");
+  });
+
+  test("goes on where a closed watch was, a partial line at its end dropped", async () => {
+    await using server = serving(
+      [() => list("5")],
+      [() => stream([event("ADDED", "a", "6"), event("ADDED", "b", "7").slice(0, 20)]), () => stream([event("ADDED", "b", "7")], true)],
+    );
+    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "put a 6", "put b 7"]);
+    expect(revisionsWatched(server)).toEqual(["5", "6"]);
+  });
+
+  test("goes on from a bookmark, which is told to nobody", async () => {
+    await using server = serving([() => list("5")], [() => stream([bookmark("90")]), () => stream([event("ADDED", "a", "91")], true)]);
+    expect(await firstEvents(server, 3)).toEqual(["reset", "in-sync", "put a 91"]);
+    expect(revisionsWatched(server)).toEqual(["5", "90"]);
+  });
+
+  test.each([
+    ["as the answer", () => Response.json(gone, { status: 410 })],
+    ["as an event", () => stream([`${JSON.stringify({ type: "ERROR", object: gone })}\n`])],
+  ])("begins anew when history is gone, said %s", async (_name, expired) => {
+    await using server = serving([() => list("5", "a"), () => list("9", "b")], [expired, () => stream([event("ADDED", "c", "10")], true)]);
+    expect(await firstEvents(server, 7)).toEqual(["reset", "put a 5", "in-sync", "reset", "put b 9", "in-sync", "put c 10"]);
+    expect(revisionsWatched(server)).toEqual(["5", "9"]);
+  });
+
+  test("tells of trouble and goes on where it was", async () => {
+    await using server = serving(
+      [() => list("5")],
+      [
+        () => stream([event("ADDED", "a", "6"), `${JSON.stringify({ type: "ERROR", object: statusObject(500, "InternalError", "x") })}\n`]),
+        () => stream(["no json\n"]),
+        () => stream([event("ADDED", "b", "7")], true),
+      ],
+    );
+    expect(await firstEvents(server, 6)).toEqual(["reset", "in-sync", "put a 6", "trouble serverFault", "trouble lost", "put b 7"]);
+    expect(revisionsWatched(server)).toEqual(["5", "6", "6"]);
+  });
+
+  test("waits for a server that cannot list yet", async () => {
+    await using server = serving([() => Response.json(statusObject(401, "Unauthorized", "x"), { status: 401 }), () => list("5")], []);
+    expect(await firstEvents(server, 3)).toEqual(["trouble unauthorized", "reset", "in-sync"]);
+  });
+
+  test("ends with what no waiting mends", async () => {
+    await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
+    expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });
+  });
+
+  test("connects again when a server is silent for so long that the connection may be dead", async () => {
+    await using server = serving([() => list("5")], [silent, () => stream([event("ADDED", "a", "6")], true)]);
+    const clock = fakeClock();
+    const words = firstEvents(server, 3, clock);
+    while (server.seen.length < 2) await Bun.sleep(1);
+    await Bun.sleep(20);
+    await clock.advance(149_000);
+    expect(server.seen).toHaveLength(2);
+    await clock.advance(10_000);
+    expect(await words).toEqual(["reset", "in-sync", "put a 6"]);
+    expect(revisionsWatched(server)).toEqual(["5", "5"]);
+  });
+
+  test("does not hammer a server that closes every watch at once", async () => {
+    await using server = serving(
+      [() => list("5")],
+      Array.from({ length: 50 }, () => () => stream([])),
+    );
+    const clock = fakeClock();
+    const controller = new AbortController();
+    const done = Array.fromAsync(follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, { signal: controller.signal }));
+    for (let second = 0; second < 60; second++) {
+      await Bun.sleep(5);
+      await clock.advance(1_000);
+    }
+    controller.abort();
+    await done;
+    expect(server.seen.length).toBeGreaterThan(5);
+    expect(server.seen.length).toBeLessThan(20);
+  });
+});

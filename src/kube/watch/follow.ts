@@ -1,0 +1,115 @@
+/** A list and all that happens to it afterwards, whatever happens to connections and history. */
+
+import type { Backoff } from "../../lib/backoff.ts";
+import { delayAfter } from "../../lib/backoff.ts";
+import type { Clock, Random } from "../../lib/ports.ts";
+import type { KubeClient, Selection } from "../client.ts";
+import { KubeError, isKubeError } from "../kube-error.ts";
+import type { KubeObject } from "../kube-object.ts";
+import type { ResourceType } from "../resource-type.ts";
+import type { KubeEvent } from "./connection.ts";
+import { watchOnce } from "./connection.ts";
+
+export type FollowEvent<T> =
+  /** What was told so far is void: all objects follow, ended by `in-sync`. */
+  | { readonly type: "reset" }
+  | { readonly type: "put"; readonly object: T }
+  /** With the object's last state. */
+  | { readonly type: "delete"; readonly object: T }
+  | { readonly type: "in-sync" }
+  /** It goes on by itself; for logs and health. */
+  | { readonly type: "trouble"; readonly failure: KubeError };
+
+export interface FollowOptions extends Selection {
+  readonly signal: AbortSignal;
+  readonly pageSize?: number | undefined;
+}
+
+export interface FollowPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Between two connections while none lasts. */
+const BETWEEN_CONNECTIONS: Backoff = { firstMs: 100, maxMs: 10_000 };
+
+/** Shortest life of a watch, in seconds; up to twice that, so that not all are made again at once. */
+const WATCH_SECONDS = 300;
+
+/**
+ * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is made again where it was; when the
+ * history needed for that is gone, everything is listed again. Ends when the signal aborts.
+ *
+ * @throws KubeError or NetplugError for what no waiting mends: no permission, a resource that is not served, settings that make no sense
+ */
+export async function* follow<T extends KubeObject>(
+  client: KubeClient,
+  ports: FollowPorts,
+  type: ResourceType<T>,
+  options: FollowOptions,
+): AsyncIterable<FollowEvent<T>> {
+  const { signal } = options;
+  for (let failures = 0; !signal.aborted;) {
+    try {
+      const { items, resourceVersion } = await client.list(type, options);
+      yield { type: "reset" };
+      for (const object of items) yield { type: "put", object };
+      yield { type: "in-sync" };
+      const startedAt = ports.clock.monotonic();
+      yield* followFrom(client, ports, type, options, resourceVersion);
+      failures = isShort(ports, startedAt) ? failures + 1 : 0;
+      if (failures > 0) await pause(ports, failures, signal);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      yield { type: "trouble", failure: curable(thrown) };
+      await pause(ports, ++failures, signal);
+    }
+  }
+}
+
+/** Changes after a revision; returns when the history that it needs is gone. */
+async function* followFrom<T extends KubeObject>(
+  client: KubeClient,
+  ports: FollowPorts,
+  type: ResourceType<T>,
+  options: FollowOptions,
+  from: string,
+): AsyncIterable<FollowEvent<T>> {
+  const { signal } = options;
+  let resourceVersion = from;
+  for (let failures = 0; !signal.aborted;) {
+    const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + ports.random()));
+    const startedAt = ports.clock.monotonic();
+    try {
+      for await (const event of watchOnce(client, ports.clock, type, { ...options, resourceVersion, timeoutSeconds })) {
+        failures = 0;
+        resourceVersion = revisionOf(event) ?? resourceVersion;
+        if (event.type !== "BOOKMARK") yield { type: event.type === "DELETED" ? "delete" : "put", object: event.object };
+      }
+      if (isShort(ports, startedAt)) await pause(ports, ++failures, signal);
+    } catch (thrown) {
+      if (signal.aborted || isKubeError(thrown, "expired")) return;
+      yield { type: "trouble", failure: curable(thrown) };
+      await pause(ports, ++failures, signal);
+    }
+  }
+}
+
+function revisionOf<T extends KubeObject>(event: KubeEvent<T>): string | undefined {
+  return event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
+}
+
+/** A server that ends watches as soon as they begin is not asked without a pause. */
+function isShort({ clock }: FollowPorts, startedAt: number): boolean {
+  return clock.monotonic() - startedAt < BETWEEN_CONNECTIONS.maxMs;
+}
+
+/** @throws what no waiting mends */
+function curable(thrown: unknown): KubeError {
+  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || thrown.reason === "unauthorized")) return thrown;
+  throw thrown;
+}
+
+async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal): Promise<void> {
+  await clock.sleep(delayAfter(failures, BETWEEN_CONNECTIONS, random), signal).catch(() => undefined);
+}
