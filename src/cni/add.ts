@@ -17,7 +17,7 @@ import { delegateAdd, delegateDel } from "./delegate/mod.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
-import { setUpLink } from "./link/setup.ts";
+import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { addressesOf, type CniResult } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
@@ -46,8 +46,16 @@ export async function add(call: Call): Promise<CniResult> {
   const [facts] = await Promise.all([reading, passGates(call)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (undo) => {
-    const plan = await record(call, facts, existing?.isOurs === true, undo);
-    ledger.time("kernel", () => setUpOrKeep(session, plan, existing?.isOurs === true, undo));
+    const isRepeated = existing?.isOurs === true;
+    let created: CreatedLink | undefined;
+    // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
+    const create = ({ link }: Planned): void => {
+      if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo));
+    };
+    const plan = await record(call, facts, isRepeated, undo, create);
+    if (!isRepeated || !isComplete(call, session, plan)) {
+      ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo)));
+    }
     await holdBack(call, plan);
     return toAddResult(call, plan);
   });
@@ -60,7 +68,13 @@ async function passGates({ config, host, deadline, log, ledger }: Call): Promise
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
-async function record(call: Call, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<Planned> {
+async function record(
+  call: Call,
+  facts: Facts,
+  isRepeated: boolean,
+  undo: UndoStack,
+  whileCommitting: (plan: Planned) => void,
+): Promise<Planned> {
   const delegated = hasOwnIpam(call) ? undefined : await askDelegate(call, facts, isRepeated, undo);
   const request = toAddRequest(call, delegated);
   const queries = addQueries([request]);
@@ -82,7 +96,7 @@ async function record(call: Call, facts: Facts, isRepeated: boolean, undo: UndoS
         }
         return { writes: plan.writes, result: outcome };
       },
-      facts,
+      { facts, whileCommitting },
     ),
   );
 }
@@ -115,10 +129,9 @@ function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undef
   return spec.ipNetworks.map((text) => baseOf(parsePrefix(text)));
 }
 
-/** A link of ours that is complete stays as it is, with the traffic on it. */
-function setUpOrKeep(session: LinkSession, { link }: Planned, isOurs: boolean, undo: UndoStack): void {
-  if (isOurs && inspectLink(session, link).length === 0) return;
-  setUpLink(session, link, undo);
+/** Whether a link of ours is as planned: then it stays, with the traffic on it. */
+function isComplete({ ledger }: Call, session: LinkSession, { link }: Planned): boolean {
+  return ledger.time("kernel", () => inspectLink(session, link).length === 0);
 }
 
 async function holdBack(call: Call, { link, addresses }: Planned): Promise<void> {

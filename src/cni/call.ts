@@ -35,8 +35,9 @@ export interface Call {
 }
 
 /** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
-export function transactPortsOf({ datastore, host, deadline }: Call): TransactPorts {
-  return { datastore, clock: host.clock, random: host.random, deadline };
+export function transactPortsOf({ datastore, host, deadline, config }: Call): TransactPorts {
+  const takeTurn = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
+  return { datastore, clock: host.clock, random: host.random, deadline, takeTurn };
 }
 
 /** Whose attachment the call is about. */

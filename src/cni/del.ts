@@ -58,7 +58,7 @@ async function withdraw(call: Call, request: DelRequest, facts?: Facts): Promise
         const plan = planDel(request, known, now);
         return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
       },
-      facts,
+      { facts },
     ),
   );
 }

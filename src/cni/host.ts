@@ -19,10 +19,12 @@ export interface Host {
   readonly fetch: GateFetch;
   readonly watchDirectory: PolicyWatch;
   /** The whole of stdin. */
-  readStdin(): Promise<string>;
+  readStdin(): string | Promise<string>;
   hostName(): string;
   /** When this process began, in milliseconds of `clock.monotonic()`. */
   processStart(): number;
+  /** Takes the advisory lock on a file, waiting at most `waitMs`; undefined when somebody else has it all the time. */
+  takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   openDatastore(config: DatastoreConfig): Datastore;
   openLog(config: LogConfig, fields: Readonly<Record<string, string>>): Log;
 }

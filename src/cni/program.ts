@@ -7,15 +7,13 @@ export type PluginName = "netplug" | "netplug-ipam";
 /**
  * Plays one CNI verb with the real environment, stdin and stdout of the process.
  *
- * @returns the exit status
+ * @returns the exit status of VERSION; the other verbs end the process
  */
 export async function runAsProgram(plugin: PluginName, command: string): Promise<number> {
   if (command === "VERSION") {
     console.log(JSON.stringify(toVersionInfo()));
     return 0;
   }
-  const [{ runPlugin }, { realHost }] = await Promise.all([import("./plugin.ts"), import("./real-host.ts")]);
-  const { status, stdout } = await runPlugin(plugin, realHost());
-  if (stdout !== "") console.log(stdout);
-  return status;
+  const { playWithRealHost } = await import("./real-host.ts");
+  return await playWithRealHost(plugin);
 }

@@ -7,15 +7,26 @@ import { textSink } from "../lib/log-format.ts";
 import { createLog, type LogSink } from "../lib/log.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
+import { takeLock } from "../linux/flock.ts";
 import { readHostName } from "../linux/hostname.ts";
 import { probeHttp } from "../linux/http-probe.ts";
 import { watchDirectory } from "../linux/inotify.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStart } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
+import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
 import type { LogConfig } from "./network-config.ts";
+import { runPlugin } from "./plugin.ts";
+import type { PluginName } from "./program.ts";
+
+/** Plays the call and ends the process with its answer. */
+export async function playWithRealHost(plugin: PluginName): Promise<never> {
+  const { status, stdout } = await runPlugin(plugin, realHost());
+  if (stdout !== "") writeStdout(`${stdout}\n`);
+  return endProcess(status);
+}
 
 /** Everything real: environment, stdin, clock, files, processes, kernel, datastore. */
 export function realHost(): Host {
@@ -28,9 +39,10 @@ export function realHost(): Host {
     kernel: linuxKernel,
     fetch: probeHttp,
     watchDirectory,
-    readStdin: () => Bun.stdin.text(),
+    readStdin,
     hostName: readHostName,
     processStart: () => readProcessStart(systemClock),
+    takeLock: (path, waitMs) => takeLock(path, { waitMs, clock: systemClock }),
     openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles }),
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };

@@ -44,6 +44,15 @@ export interface Try {
 /** What a decision says. */
 export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes: readonly Write[]; readonly result: T };
 
+export interface TransactOptions<T> {
+  readonly facts?: Facts | undefined;
+  /**
+   * Work that takes the processor while the datastore takes its disk; called for every try, with the result that the commit will have if
+   * it succeeds. What it throws is thrown once the commit's outcome is there.
+   */
+  readonly whileCommitting?: (result: T) => void;
+}
+
 /** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
 
@@ -58,7 +67,7 @@ const TURN_WAIT_MS = 500;
  *
  * @param queries what the decision is certain to need: read in the first round trip, and again with everything else it wants,
  *   so that it always decides on one snapshot of these
- * @param facts what the caller has read of `queries` already
+ * @param options what the caller has read of `queries` already, and what it does while a commit is on its way
  * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
  *   what is stored contradicts itself, so that no decision comes about
  */
@@ -66,7 +75,7 @@ export async function transact<T>(
   ports: TransactPorts,
   queries: readonly Query[],
   decide: (facts: Facts, attempt: Try) => Step<T>,
-  facts?: Facts,
+  { facts, whileCommitting }: TransactOptions<T> = {},
 ): Promise<T> {
   const { clock, random, deadline } = ports;
   const { turn, hasWaited } = await waitForTurn(ports);
@@ -85,8 +94,9 @@ export async function transact<T>(
       continue;
     }
     if (step.writes.length === 0) return step.result;
-    const commit = await tryCommit(ports, step.writes, queries);
-    if (commit?.committed === true) return step.result;
+    const { writes, result } = step;
+    const commit = await tryCommit(ports, writes, queries, () => whileCommitting?.(result));
+    if (commit?.committed === true) return result;
     lost++;
     if (commit !== undefined && lost <= IMMEDIATE_TRIES) {
       known = toFacts(queries, commit.current);
@@ -105,7 +115,9 @@ export async function transact<T>(
 }
 
 function contradiction(wanted: readonly Query[]): NetplugError {
-  const about = wanted.flatMap((query) => (query.type === "block-of-address" ? [`the block around "${toAddressText(query.address)}"`] : []));
+  const about = wanted.flatMap((query) =>
+    query.type === "block-of-address" ? [`the block around "${toAddressText(query.address)}"`] : [],
+  );
   return new NetplugError(
     "ioFailure",
     `read ${about.join(", ") || "blocks"}: its claim stands without its record; see "netplugctl ipam check"`,
@@ -137,11 +149,14 @@ async function tryCommit(
   { datastore, deadline }: TransactPorts,
   writes: readonly Write[],
   readOnConflict: readonly Query[],
+  meanwhile: () => void,
 ): Promise<CommitResult<readonly Query[]> | undefined> {
-  try {
-    return await deadline.wait("the datastore", (signal) => datastore.commit(writes, { signal, readOnConflict }));
-  } catch (thrown) {
-    if (thrown instanceof OutcomeUnknown) return undefined;
-    throw thrown;
-  }
+  const [commit, work] = await Promise.allSettled([
+    deadline.wait("the datastore", (signal) => datastore.commit(writes, { signal, readOnConflict })),
+    (async () => meanwhile())(),
+  ]);
+  if (work.status === "rejected") throw work.reason;
+  if (commit.status === "fulfilled") return commit.value;
+  if (commit.reason instanceof OutcomeUnknown) return undefined;
+  throw commit.reason;
 }

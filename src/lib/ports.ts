@@ -1,5 +1,7 @@
 /** What the outside world looks like to code that must also run under test and in simulation. */
 
+import type { Address } from "./ip/address.ts";
+
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;
@@ -25,6 +27,17 @@ export interface Files {
   /** Names in a folder, unsorted; undefined when there is no such folder. */
   list(path: string): readonly string[] | undefined;
 }
+
+/** A connection that is waited for in slices: between them the caller can do something else. */
+export interface ByteStream extends Disposable {
+  /** @returns how many bytes were taken, waiting at most `waitMs` for the first @throws NetplugError ioFailure when it is broken */
+  write(bytes: Uint8Array, waitMs: number): number;
+  /** @returns what came, waiting at most `waitMs`; undefined: nothing yet; empty: the other side ended it @throws NetplugError ioFailure when it is broken */
+  read(waitMs: number): Uint8Array | undefined;
+}
+
+/** Begins a connection to an address; failures show when it is used. @throws NetplugError ioFailure */
+export type Connect = (address: Address, port: number) => ByteStream;
 
 export interface ProcessResult {
   /** Exit status, or 128 + signal number. */

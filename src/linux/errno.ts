@@ -146,6 +146,7 @@ export const EEXIST = 17;
 export const ENODEV = 19;
 export const ENOTDIR = 20;
 export const ENOBUFS = 105;
+export const EINPROGRESS = 115;
 
 /** `ENOENT`; a number that is not in the table is shown as such. */
 export function toErrnoName(errno: number): string {

@@ -3,7 +3,7 @@
 import { NetplugError } from "../lib/errors.ts";
 import type { Files } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
-import { EEXIST, EINTR, ENOENT, ENOTDIR } from "./errno.ts";
+import { EAGAIN, EEXIST, EINTR, ENOENT, ENOTDIR } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { listFolder, makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
@@ -53,15 +53,26 @@ export function writeAll(fd: Fd, bytes: Uint8Array, path: string): void {
 function readText(path: string): string | undefined {
   // Not to hang when the path names a FIFO.
   using fd = openFile(path, O_RDONLY | O_NONBLOCK);
-  return fd === undefined ? undefined : new TextDecoder().decode(readAll(fd, path));
+  return fd === undefined ? undefined : new TextDecoder().decode(readToEnd(fd.number, path));
 }
 
-function readAll(fd: Fd, path: string): Uint8Array {
+/**
+ * Everything from the current position on.
+ *
+ * @param onEmpty waits until there is more; without it a descriptor that has nothing yet is an error
+ * @throws {KernelError} ioFailure
+ */
+export function readToEnd(fd: number, path: string, onEmpty?: () => void): Uint8Array {
   let bytes = new Uint8Array(FIRST_READ_BYTES);
   for (let length = 0; ;) {
-    const count = libc().read(fd.number, bytes.subarray(length), bytes.length - length);
-    if (count < 0 && lastErrno() === EINTR) continue;
-    length += check(count, "read", path, "ioFailure");
+    const count = libc().read(fd, bytes.subarray(length), bytes.length - length);
+    if (count < 0) {
+      const errno = lastErrno();
+      if (errno === EAGAIN && onEmpty !== undefined) onEmpty();
+      if (errno === EINTR || (errno === EAGAIN && onEmpty !== undefined)) continue;
+      throw new KernelError({ operation: "read", object: path, errno, kind: "ioFailure" });
+    }
+    length += count;
     if (count === 0) return bytes.subarray(0, length);
     if (length < bytes.length) continue;
     if (length >= MAX_BYTES) throw new NetplugError("ioFailure", `read ${quote(path)}: it is larger than ${MAX_BYTES} bytes`);

@@ -8,13 +8,16 @@ const LIBRARY = "libc.so.6";
 /** `ssize_t` is declared as 32 bits: no buffer of ours is larger, and a plain number comes back. */
 const SYMBOLS = {
   __errno_location: { args: [], returns: "ptr" },
+  _exit: { args: ["i32"], returns: "void" },
   access: { args: ["ptr", "i32"], returns: "i32" },
   clock_gettime: { args: ["i32", "ptr"], returns: "i32" },
   close: { args: ["i32"], returns: "i32" },
+  connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
   flock: { args: ["i32", "i32"], returns: "i32" },
   fstatfs: { args: ["i32", "ptr"], returns: "i32" },
   ioctl: { args: ["i32", "u64"], returns: "i32" },
   open: { args: ["ptr", "i32", "u32"], returns: "i32" },
+  poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
   read: { args: ["i32", "ptr", "u64"], returns: "i32" },
   recv: { args: ["i32", "ptr", "u64", "i32"], returns: "i32" },
   send: { args: ["i32", "ptr", "u64", "i32"], returns: "i32" },

@@ -123,7 +123,7 @@ describe.each(FAMILIES)("two pods with %s", (_, addresses, otherAddresses) => {
   });
 });
 
-describe("setUpLink()", () => {
+describe("createLink() and programLink()", () => {
   test.each([
     [true, "1"],
     [false, "0"],

@@ -28,7 +28,7 @@ export interface ExistingLink {
   readonly isOurs: boolean;
 }
 
-/** Opens what {@link findExisting}, `setUpLink` and `inspectLink` work with. Changes nothing. @throws {NetplugError} */
+/** Opens what {@link findExisting}, `createLink` and `inspectLink` work with. Changes nothing. @throws {NetplugError} */
 export function openLinkSession(kernel: Kernel, netns: Netns, names: LinkNames): LinkSession {
   const aliasBytes = Buffer.byteLength(names.alias);
   if (aliasBytes > IFALIAS_MAX) {

@@ -19,16 +19,20 @@ import { gatewayRoute, gatewayRoutesOf, hostRequests, hostSettings, podRequests,
 import { removeLink } from "./remove.ts";
 import { findExisting, type LinkSession } from "./session.ts";
 
+/** The host side of a pair that was created, with the index of the pod side. */
+export type CreatedLink = Link & { readonly peer: Ifindex };
+
 /**
- * Creates the pair and programs both sides; what bears its names already is replaced, unless that is somebody else's. Synchronous.
+ * Creates the pair, which carries nothing yet: no address and no route is in use before {@link programLink}. What bears its names
+ * already is replaced, unless that is somebody else's. Synchronous.
  *
- * All of it hangs on the pair: the kernel drops addresses, routes, neighbours and settings with it, so deleting the pair is the
+ * All of a link hangs on the pair: the kernel drops addresses, routes, neighbours and settings with it, so deleting the pair is the
  * whole way back. What stays is the pod's own: `lo` up, and its namespace's forwarding.
  *
  * @throws {KernelError} what `undo` was given then has to run
  */
-export function setUpLink(session: LinkSession, link: PodLink, undo: UndoStack): void {
-  const { kernel, netns, host, pod } = session;
+export function createLink(session: LinkSession, link: PodLink, undo: UndoStack): CreatedLink {
+  const { kernel, netns, host } = session;
   undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => void removeLink(kernel, link, netns.path) });
   const created = createOrReplacePair(session, link);
   // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
@@ -36,12 +40,14 @@ export function setUpLink(session: LinkSession, link: PodLink, undo: UndoStack):
   execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
   kernel.writeSysctls(hostSettings(link));
   kernel.writeSysctls(podSettings(link), netns);
+  return created;
+}
+
+/** Gives both sides their addresses and routes, and takes them up. Synchronous. @throws {KernelError} */
+export function programLink({ host, pod }: LinkSession, link: PodLink, created: CreatedLink): void {
   programHost(host, link, created);
   programPod(pod, link, created.peer);
 }
-
-/** The host side as created, with the index of the pod side. */
-type CreatedLink = Link & { readonly peer: Ifindex };
 
 /** Tries first and looks afterwards: the names are nearly always free. */
 function createOrReplacePair(session: LinkSession, link: PodLink): CreatedLink {

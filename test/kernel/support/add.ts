@@ -4,7 +4,7 @@ import { inspectLink } from "../../../src/cni/link/inspect.ts";
 import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
 import { type ExistingLink, findExisting, openLinkSession } from "../../../src/cni/link/session.ts";
-import { setUpLink } from "../../../src/cni/link/setup.ts";
+import { createLink, programLink } from "../../../src/cni/link/setup.ts";
 import type { PodLink } from "../../../src/endpoint/pod-link.ts";
 import type { UndoStep } from "../../../src/lib/undo-stack.ts";
 import type { Place, TestNode } from "./node.ts";
@@ -17,7 +17,7 @@ export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kerne
       using netns = openPodNetns(kernel, pod.path);
       using session = openLinkSession(kernel, netns, link);
       findExisting(session);
-      setUpLink(session, link, { push: (step) => void steps.push(step) });
+      programLink(session, link, createLink(session, link, { push: (step) => void steps.push(step) }));
     } catch (thrown) {
       for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
       throw thrown;

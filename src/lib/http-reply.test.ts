@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../test/support/seed.ts";
+import { HttpReplyReader } from "./http-reply.ts";
+
+interface Sample {
+  readonly body: string;
+  readonly status: number;
+  readonly chunkSize: number | null;
+  readonly cuts: readonly number[];
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Hands over a reply in pieces of the given sizes. */
+function readInPieces(reply: Uint8Array, sizes: readonly number[], ends = false): ReturnType<HttpReplyReader["push"]> {
+  const reader = new HttpReplyReader();
+  let at = 0;
+  for (const size of [...sizes, reply.length]) {
+    const piece = reply.subarray(at, at + size);
+    at += piece.length;
+    if (piece.length === 0) continue;
+    const result = reader.push(piece);
+    if (result !== undefined) return result;
+  }
+  return ends ? reader.push(new Uint8Array()) : undefined;
+}
+
+test("replies are read as fetch reads them, however they are cut", async () => {
+  const replies = fc.record({
+    body: fc.string({ unit: "grapheme", maxLength: 5000 }),
+    status: fc.integer({ min: 200, max: 599 }).filter((status) => ![204, 205, 304].includes(status)),
+    chunkSize: fc.option(fc.integer({ min: 1, max: 2000 })),
+    cuts: fc.array(fc.integer({ min: 1, max: 700 }), { maxLength: 20 }),
+  });
+  const check = async ({ body, status, chunkSize, cuts }: Sample): Promise<void> => {
+    const reply = toReply(status, body, chunkSize);
+    expect(readInPieces(reply, cuts)).toEqual({ ...(await askWithFetch(reply)), isKept: true });
+  };
+  await fc.assert(fc.asyncProperty(replies, check), { numRuns: 60, seed: testSeed() });
+});
+
+/** With a length, or in chunks that end anywhere, inside characters too. */
+function toReply(status: number, body: string, chunkSize: number | null): Uint8Array {
+  const bytes = bytesOf(body);
+  const head = `HTTP/1.1 ${status} Whatever\r\nContent-Type: application/json\r\n`;
+  if (chunkSize === null) return Buffer.concat([bytesOf(`${head}Content-Length: ${bytes.length}\r\n\r\n`), bytes]);
+  const parts = [bytesOf(`${head}Transfer-Encoding: chunked\r\n\r\n`)];
+  for (let at = 0; at < bytes.length; at += chunkSize) {
+    const piece = bytes.subarray(at, at + chunkSize);
+    parts.push(bytesOf(`${piece.length.toString(16)}\r\n`), piece, bytesOf("\r\n"));
+  }
+  return Buffer.concat([...parts, bytesOf("0\r\n\r\n")]);
+}
+
+async function askWithFetch(reply: Uint8Array): Promise<{ readonly status: number; readonly body: string }> {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.end(reply) } });
+  try {
+    const response = await fetch(`http://127.0.0.1:${server.port}/`);
+    return { status: response.status, body: await response.text() };
+  } finally {
+    server.stop(true);
+  }
+}
+
+test("an announcement comes before the reply", () => {
+  const text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  expect(readInPieces(bytesOf(text), [30])).toEqual({ status: 200, body: "ok", isKept: true });
+});
+
+test.each([
+  ["HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
+  ["HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+  ["HTTP/1.1 200 OK\r\n\r\nok"],
+])("a connection that the server ends is not used again: %j", (text) => {
+  expect(readInPieces(bytesOf(text), [10], true)).toEqual({ status: 200, body: "ok", isKept: false });
+});
+
+test.each([
+  ["", "ended before it"],
+  ["HTTP/1.1 200 OK\r\nContent-Le", "ended before it"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", "ended inside its body"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok", "ended inside its body"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n", "ended inside its body"],
+])("a reply that was cut off is an error: %j", (text, reason) => {
+  expect(() => readInPieces(bytesOf(text), [], true)).toThrow(reason);
+});
+
+test.each([
+  ["SSH-2.0-OpenSSH_9.2\r\n\r\n", "want HTTP/1.1"],
+  ["HTTP/1.1 0 no\r\n\r\n", "want HTTP/1.1"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "content-length"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "size of a chunk"],
+  ["x".repeat(70_000), "longer than"],
+])("what is not HTTP is refused: %#", (text, reason) => {
+  expect(() => readInPieces(bytesOf(text), [])).toThrow(reason);
+});

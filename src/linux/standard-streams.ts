@@ -1,0 +1,47 @@
+/**
+ * stdin, stdout and the end of a process that lives for one call: Bun's own streams start threads, and its orderly end takes down a
+ * runtime that nobody needs any more.
+ */
+
+import { EAGAIN, EINTR } from "./errno.ts";
+import { readToEnd } from "./files.ts";
+import { check } from "./kernel-error.ts";
+import { lastErrno, libc } from "./libc.ts";
+
+const STDIN = 0;
+const STDOUT = 1;
+const POLLIN = 1;
+const POLLOUT = 4;
+const FOR_EVER = -1;
+
+/** Everything on stdin, as UTF-8. Blocks until the other side ends it. @throws {KernelError} ioFailure */
+export function readStdin(): string {
+  return new TextDecoder().decode(readToEnd(STDIN, "stdin", () => waitFor(STDIN, POLLIN)));
+}
+
+/** Returns when all of the text is written, also to a pipe that is full. @throws {KernelError} ioFailure */
+export function writeStdout(text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length;) {
+    const written = libc().write(STDOUT, bytes.subarray(at), bytes.length - at);
+    if (written < 0) {
+      const errno = lastErrno();
+      if (errno === EINTR) continue;
+      if (errno === EAGAIN) {
+        waitFor(STDOUT, POLLOUT);
+        continue;
+      }
+    }
+    at += check(written, "write", "stdout", "ioFailure");
+  }
+}
+
+/** Ends the process at once: nothing that is open, buffered or awaited has its turn. */
+export function endProcess(status: number): never {
+  libc()._exit(status);
+  throw new Error("end process: it goes on");
+}
+
+function waitFor(fd: number, events: number): void {
+  libc().poll(new Int32Array([fd, events]), 1n, FOR_EVER);
+}
