@@ -154,7 +154,7 @@ describe("a request", () => {
     const client = clientOf({ url: `http://127.0.0.1:${port}` });
     const error = await failureOf<KubeError>(client.create(NODES, NODE));
     expect(error).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });
-    expect(error.message).toBe(`create nodes: http://127.0.0.1:${port}: connection refused`);
+    expect(error.message).toBe(`create nodes "n": http://127.0.0.1:${port}: connection refused`);
     expect(client.requester.counts).toEqual({ requests: 3, retries: 2 });
   });
 

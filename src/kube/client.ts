@@ -119,16 +119,14 @@ export class KubeClient {
     const { subresource, fieldManager } = options;
     // An object's name stands in its path only for a subresource of it.
     const target = subresource === undefined ? { namespace } : { namespace, name, subresource };
-    return await this.#call<T>(
-      toRequest("create", type, target, { query: { fieldManager }, body: encode(type, object, subresource) }),
-      options,
-    );
+    const request = toRequest("create", type, target, { query: { fieldManager }, newName: name, body: encode(type, object, subresource) });
+    return await this.#call<T>(request, options);
   }
 
   /**
    * Replaces an object; with `metadata.resourceVersion` only when that is what is stored.
    *
-   * @throws KubeError conflict, notFound
+   * @throws KubeError conflict, notFound; otherObject when `metadata.uid` is there and another
    */
   async update<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const { subresource, fieldManager } = options;
@@ -141,7 +139,7 @@ export class KubeClient {
     return await this.#call<T>(request, options);
   }
 
-  /** @throws KubeError notFound; conflict when the patch holds another resourceVersion or UID; invalid when a test does not hold */
+  /** @throws KubeError notFound; conflict or otherObject when the patch holds another resourceVersion or UID; invalid when a test does not hold */
   async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
     const { subresource, fieldManager } = options;
     return await this.#call<T>(
@@ -167,7 +165,7 @@ export class KubeClient {
    * Asks for an object's end.
    *
    * @returns whether it was there
-   * @throws KubeError conflict when `uid` or `resourceVersion` is another
+   * @throws KubeError otherObject when `uid` is another, conflict when `resourceVersion` is
    */
   async delete(type: ResourceType, ref: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
     const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
@@ -208,6 +206,7 @@ export class KubeClient {
 
 interface RequestParts {
   readonly query?: QueryValues;
+  readonly newName?: string | undefined;
   readonly body?: string;
   readonly contentType?: string;
   readonly isRepeatable?: boolean;
@@ -215,11 +214,12 @@ interface RequestParts {
 
 /** A request for a resource. */
 export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
-  const { query = {}, body, contentType, isRepeatable = false } = parts;
+  const { query = {}, newName, body, contentType, isRepeatable = false } = parts;
   return {
     verb,
     type,
     target,
+    newName,
     path: toResourcePath(type, target),
     query,
     isRepeatable,

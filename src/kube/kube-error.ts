@@ -15,11 +15,13 @@ const KINDS = {
   notServed: "notInitialised",
   /** 409 of a create. */
   alreadyExists: "tryAgainLater",
-  /** 409: another revision or UID than the request expects. */
+  /** 409: another revision than the request expects, or a field that another manager owns. */
   conflict: "tryAgainLater",
+  /** 409 or 422: another UID than the request expects; the object was deleted, and made again under its name. */
+  otherObject: "tryAgainLater",
   /** 410: the revision or the page asked for is too old. */
   expired: "tryAgainLater",
-  /** 422: see {@link KubeError.causes}. */
+  /** 422: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
   invalid: "internal",
   /** Any other 4xx. */
   badRequest: "internal",

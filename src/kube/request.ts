@@ -15,6 +15,8 @@ export interface KubeRequest {
   /** Undefined for what is no resource, such as `/version`. */
   readonly type: ResourceType | undefined;
   readonly target: PathTarget;
+  /** Of the object that a create is to make, for messages: it stands in no path. */
+  readonly newName?: string | undefined;
   /** Below the API server's root, without query. */
   readonly path: string;
   readonly query: QueryValues;
@@ -37,9 +39,9 @@ export interface CallOptions {
 export const REQUEST_LIMIT_MS = 5_000;
 
 /** `patch pods/status "default/web-0"`: how messages begin. */
-export function toActionText({ verb, type, target, path }: KubeRequest): string {
+export function toActionText({ verb, type, target, newName, path }: KubeRequest): string {
   if (type === undefined) return `${verb} ${path}`;
-  const { name, namespace, subresource } = target;
+  const { name = newName, namespace, subresource } = target;
   const resource = toResourceText(type, subresource);
   if (name !== undefined) return `${verb} ${resource} ${quote(toNameText({ name, namespace }))}`;
   return namespace === undefined ? `${verb} ${resource}` : `${verb} ${resource} in namespace ${quote(namespace)}`;

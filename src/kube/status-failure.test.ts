@@ -70,6 +70,20 @@ test("409 is a name that is taken, or another revision", () => {
   });
 });
 
+test("another UID is another object, however the API server says so", () => {
+  const causes = [{ reason: "FieldValueInvalid", message: "field is immutable", field: "metadata.uid" }];
+  expect(failure("patch", 422, { reason: "Invalid", message: "x", details: { causes } })).toMatchObject({
+    reason: "otherObject",
+    code: 11,
+  });
+  for (const message of [
+    'Operation cannot be fulfilled on Pod "web": the UID in the precondition (a) does not match the UID in record (b).',
+    'Operation cannot be fulfilled on pods "web": StorageError: invalid object, Code: 4, AdditionalErrorMsg: Precondition failed: UID in precondition: a, UID in object meta: b',
+  ]) {
+    expect(failure("delete", 409, { reason: "Conflict", message }).reason).toBe("otherObject");
+  }
+});
+
 test("410 is a state that is too old", () => {
   expect(failure("list", 410, { reason: "Expired", message: "too old" }).reason).toBe("expired");
 });

@@ -67,8 +67,9 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
       return new KubeError(reason, `${action}: the API server does not serve ${served}`, options);
     }
     case "invalid": {
-      const causes = status.causes.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)).join("; ");
-      return new KubeError(reason, `${action}: not valid: ${causes === "" ? text : toPlainText(causes)}`, options);
+      // The API server may say the same twice.
+      const causes = new Set(status.causes.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)));
+      return new KubeError(reason, `${action}: not valid: ${causes.size === 0 ? text : toPlainText([...causes].join("; "))}`, options);
     }
     default:
       return new KubeError(reason, `${action}: the API server answers ${options.status} ${status.reason}: ${text}`, options);
@@ -95,11 +96,12 @@ function reasonOf({ verb }: KubeRequest, code: number, status: Status | undefine
       // "404 page not found" and nothing else: no handler for the path.
       return status === undefined ? "notServed" : "notFound";
     case 409:
-      return status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create") ? "alreadyExists" : "conflict";
+      if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";
+      return status !== undefined && / UID in (?:the )?precondition/.test(status.message) ? "otherObject" : "conflict";
     case 410:
       return "expired";
     case 422:
-      return "invalid";
+      return verb === "patch" && status?.causes.some(({ field }) => field === "metadata.uid") === true ? "otherObject" : "invalid";
     case 429:
       return "throttled";
     default:

@@ -79,7 +79,7 @@ describe("a token and a CA file among the settings", () => {
       server: "https://file.example",
       ca: { file: "/my-ca" },
       user: { token: "mine" },
-      origin: "settings",
+      origin: "the settings",
     });
   });
 

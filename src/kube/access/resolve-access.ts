@@ -48,7 +48,7 @@ function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: Po
         proxyUrl: undefined,
         user: ANONYMOUS,
         namespace: undefined,
-        origin: "settings",
+        origin: "the settings",
       }
     : { ...own, server };
 }
@@ -59,7 +59,7 @@ function replace(access: KubeAccess, { token, caFile }: KubeSettings): KubeAcces
     ...(caFile !== undefined && { ca: { file: caFile }, skipsTlsVerify: false }),
     ...(token !== undefined && {
       user: { ...ANONYMOUS, token, impersonate: access.user.impersonate },
-      origin: "settings",
+      origin: "the settings",
     }),
   };
 }

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import type { FakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/fake-clock.ts";
+import { seededRandom } from "../lib/random.ts";
+import type { EventReport } from "./events.ts";
+import { EventRecorder } from "./events.ts";
+
+const report: EventReport = {
+  regarding: { apiVersion: "v1", kind: "Pod", name: "web-0", namespace: "team", uid: "u1" },
+  type: "Warning",
+  reason: "AddressExhausted",
+  action: "AllocateAddress",
+  note: "no address left in pool blue",
+};
+
+function createRecorder(server: FakeApiServer, clock: FakeClock): { readonly recorder: EventRecorder; readonly trouble: string[] } {
+  const trouble: string[] = [];
+  const recorder = new EventRecorder({
+    client: clientOf(server, { qps: 0 }, clock),
+    clock,
+    random: seededRandom(1),
+    controller: "netplug.io/controllers",
+    instance: "node-1",
+    onTrouble: (message) => trouble.push(message),
+  });
+  return { recorder, trouble };
+}
+
+const echo = (): FakeApiServer => startFakeApiServer(({ body }) => new Response(body));
+
+describe("an event", () => {
+  test("is written beside the object that it is about", async () => {
+    await using server = echo();
+    await createRecorder(server, fakeClock(Date.UTC(2030, 0, 1))).recorder.record(report);
+    expect(server.seen[0]?.path).toBe("/apis/events.k8s.io/v1/namespaces/team/events");
+    expect(JSON.parse(server.seen[0]?.body ?? "")).toEqual({
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: expect.stringMatching(/^web-0\.[0-9a-f]{16,}$/), namespace: "team" },
+      eventTime: "2030-01-01T00:00:00.000000Z",
+      reportingController: "netplug.io/controllers",
+      reportingInstance: "node-1",
+      ...report,
+    });
+  });
+
+  test("about an object without namespace is written in default", async () => {
+    await using server = echo();
+    const regarding = { apiVersion: "v1", kind: "Node", name: "n" };
+    await createRecorder(server, fakeClock()).recorder.record({ ...report, regarding });
+    expect(server.seen[0]?.path).toContain("/namespaces/default/");
+  });
+
+  test("that happens again is counted, until it has not happened for six minutes", async () => {
+    await using server = echo();
+    const clock = fakeClock();
+    const { recorder } = createRecorder(server, clock);
+    await Promise.all([recorder.record(report), recorder.record(report), recorder.record(report)]);
+    await clock.advance(5 * 60_000);
+    await recorder.record(report);
+    expect(server.seen.map(({ method }) => method)).toEqual(["POST", "PATCH", "PATCH", "PATCH"]);
+    expect(JSON.parse(server.seen[3]?.body ?? "")).toMatchObject({ series: { count: 4 } });
+    await clock.advance(6 * 60_000);
+    await recorder.record(report);
+    expect(server.seen.at(-1)?.method).toBe("POST");
+  });
+
+  test("that the API server has forgotten is written anew", async () => {
+    await using server = startFakeApiServer(({ method, body }) =>
+      method === "PATCH" ? statusAnswer(404, "NotFound", "gone") : new Response(body),
+    );
+    const { recorder, trouble } = createRecorder(server, fakeClock());
+    await recorder.record(report);
+    await recorder.record(report);
+    expect(server.seen.map(({ method }) => method)).toEqual(["POST", "PATCH", "POST"]);
+    expect(trouble).toEqual([]);
+  });
+
+  test("with a note that is too long is cut", async () => {
+    await using server = echo();
+    await createRecorder(server, fakeClock()).recorder.record({ ...report, note: "x".repeat(5000) });
+    expect((JSON.parse(server.seen[0]?.body ?? "") as EventReport).note.length).toBeLessThanOrEqual(1024);
+  });
+
+  test("that cannot be written is said, and throws nothing", async () => {
+    await using server = startFakeApiServer(() =>
+      statusAnswer(403, "Forbidden", 'cannot create resource "events" in API group "events.k8s.io"'),
+    );
+    const { recorder, trouble } = createRecorder(server, fakeClock());
+    await recorder.record(report);
+    expect(trouble).toEqual(["create events.events.k8s.io is not permitted"]);
+  });
+});
+
+test("one object gets 25 different events at once, then one in five minutes", async () => {
+  await using server = echo();
+  const clock = fakeClock();
+  const { recorder } = createRecorder(server, clock);
+  for (let i = 0; i < 40; i++) await recorder.record({ ...report, note: `note ${i}` });
+  expect(server.seen).toHaveLength(25);
+  await recorder.record({ ...report, regarding: { ...report.regarding, name: "web-1", uid: "u2" } });
+  expect(server.seen).toHaveLength(26);
+  await clock.advance(5 * 60_000);
+  for (let i = 0; i < 3; i++) await recorder.record({ ...report, note: `later ${i}` });
+  expect(server.seen).toHaveLength(27);
+});

@@ -1,0 +1,165 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import type { FakeClock } from "../../test/support/fake-clock.ts";
+import { fakeClock } from "../../test/support/fake-clock.ts";
+import type { Lease, LeaseOptions } from "./lease.ts";
+import { withLease } from "./lease.ts";
+
+interface LeaseState {
+  lease: Lease | undefined;
+  /** When set, nothing is answered but this. */
+  fault: (() => Response) | undefined;
+}
+
+/** One lease, with compare-and-swap. */
+function startLeaseServer(): FakeApiServer & { readonly state: LeaseState } {
+  const state: LeaseState = { lease: undefined, fault: undefined };
+  let revision = 0;
+  const server = startFakeApiServer(({ method, body }) => {
+    if (state.fault !== undefined) return state.fault();
+    if (method === "GET") return state.lease === undefined ? statusAnswer(404, "NotFound", "x") : Response.json(state.lease);
+    const wanted = JSON.parse(body) as Lease;
+    if (method === "POST" && state.lease !== undefined) return statusAnswer(409, "AlreadyExists", "x");
+    if (method === "PUT" && wanted.metadata.resourceVersion !== state.lease?.metadata.resourceVersion)
+      return statusAnswer(409, "Conflict", "x");
+    state.lease = { ...wanted, metadata: { ...wanted.metadata, resourceVersion: String(++revision) } };
+    return Response.json(state.lease);
+  });
+  return { ...server, state };
+}
+
+function optionsOf(server: FakeApiServer, identity: string, clock: FakeClock, signal = new AbortController().signal): LeaseOptions {
+  return {
+    client: clientOf(server, { qps: 0 }, clock),
+    clock,
+    random: () => 0.5,
+    lease: { namespace: "kube-system", name: "netplug" },
+    identity,
+    signal,
+  };
+}
+
+/** Lets time pass in small steps, with a moment for the server in each. */
+async function pass(clock: FakeClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 500) {
+    await clock.advance(500);
+    await Bun.sleep(3);
+  }
+}
+
+const forever = (signal: AbortSignal): Promise<string> =>
+  new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve("ended"), { once: true });
+  });
+
+describe("a lease", () => {
+  test("is made when there is none, renewed while work goes on, and given up afterwards", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const working = withLease(optionsOf(server, "a", clock), () => promise);
+    await pass(clock, 1_000);
+    expect(server.state.lease?.spec).toMatchObject({ holderIdentity: "a", leaseDurationSeconds: 15, leaseTransitions: 0 });
+    const acquiredAt = server.state.lease?.spec?.acquireTime;
+    const renewedAt = server.state.lease?.spec?.renewTime ?? "";
+    await pass(clock, 10_000);
+    expect(server.state.lease?.spec?.acquireTime).toBe(acquiredAt ?? "");
+    expect((server.state.lease?.spec?.renewTime ?? "") > renewedAt).toBe(true);
+    resolve("done");
+    expect(await working).toBe("done");
+    expect(server.state.lease?.spec?.holderIdentity).toBe("");
+  });
+
+  test("that another holds is waited for, and taken at once when it is given up", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const order: string[] = [];
+    const first = Promise.withResolvers<void>();
+    const a = withLease(optionsOf(server, "a", clock), async () => {
+      order.push("a begins");
+      await first.promise;
+      order.push("a ends");
+    });
+    await pass(clock, 1_000);
+    const b = withLease(optionsOf(server, "b", clock), async () => void order.push("b begins"));
+    await pass(clock, 60_000);
+    expect(order).toEqual(["a begins"]);
+    first.resolve();
+    await a;
+    await pass(clock, 4_000);
+    await b;
+    expect(order).toEqual(["a begins", "a ends", "b begins"]);
+    expect(server.state.lease?.spec?.leaseTransitions).toBe(1);
+  });
+
+  test("of a holder that died is taken when it has not been renewed for its whole duration, by our own clock", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const spec = { holderIdentity: "dead", leaseDurationSeconds: 15, renewTime: "1999-01-01T00:00:00.000000Z", leaseTransitions: 4 };
+    server.state.lease = { metadata: { name: "netplug", namespace: "kube-system", resourceVersion: "x" }, spec };
+    let hasBegun = false;
+    const working = withLease(optionsOf(server, "b", clock), async () => {
+      hasBegun = true;
+    });
+    await pass(clock, 14_000);
+    expect(hasBegun).toBe(false);
+    await pass(clock, 6_000);
+    expect(hasBegun).toBe(true);
+    await working;
+  });
+
+  test("that cannot be renewed in time ends the work, and the caller hears why", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    let endedAt = 0;
+    const working = failureOf(
+      withLease(optionsOf(server, "a", clock), async (signal) => {
+        await forever(signal);
+        endedAt = clock.monotonic();
+      }),
+    );
+    await pass(clock, 5_000);
+    server.state.fault = () => statusAnswer(500, "InternalError", "etcd is away");
+    await pass(clock, 20_000);
+    expect(await working).toMatchObject({ code: 11, message: 'hold lease "kube-system/netplug": not renewed in time' });
+    // It ends before another may begin.
+    expect(endedAt).toBeLessThan(5_000 + 15_000);
+  });
+
+  test("that somebody else has taken all the same ends the work at once", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const working = failureOf(withLease(optionsOf(server, "a", clock), forever));
+    await pass(clock, 3_000);
+    const { lease } = server.state;
+    server.state.lease = { metadata: { ...lease?.metadata, resourceVersion: "stolen" }, spec: { ...lease?.spec, holderIdentity: "thief" } };
+    await pass(clock, 3_000);
+    expect(await working).toMatchObject({ message: 'hold lease "kube-system/netplug": another has it' });
+    expect(server.state.lease?.spec?.holderIdentity).toBe("thief");
+  });
+
+  test("is not waited for any more, and given up, when the caller's signal aborts", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const holder = new AbortController();
+    const waiter = new AbortController();
+    const a = withLease(optionsOf(server, "a", clock, holder.signal), forever);
+    await pass(clock, 1_000);
+    const b = withLease(optionsOf(server, "b", clock, waiter.signal), forever);
+    await pass(clock, 5_000);
+    waiter.abort();
+    expect(await b).toBeUndefined();
+    holder.abort();
+    expect(await a).toBe("ended");
+    expect(server.state.lease?.spec?.holderIdentity).toBe("");
+  });
+
+  test("of work that fails is given up, and the failure is the work's", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const working = failureOf(withLease(optionsOf(server, "a", clock), () => Promise.reject(new Error("no"))));
+    expect((await working).message).toBe("no");
+    expect(server.state.lease?.spec?.holderIdentity).toBe("");
+  });
+});

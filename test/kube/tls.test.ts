@@ -1,0 +1,215 @@
+/** Certificates, names, proxies and the two HTTP versions, over real connections. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { KubeClient } from "../../src/kube/client.ts";
+import { NODES } from "../../src/kube/core-types.ts";
+import type { KubeError } from "../../src/kube/kube-error.ts";
+import type { KubeOptions } from "../../src/kube/requester.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { linuxFiles } from "../../src/linux/files.ts";
+import type { Authority, CertificateFolder, KeyPair } from "../support/certificates.ts";
+import { createCertificateFolder } from "../support/certificates.ts";
+import { failureOf, noProcesses } from "./support/fake-api-server.ts";
+
+let folder: CertificateFolder;
+let authority: Authority;
+let other: Authority;
+let byAddress: KeyPair;
+let byName: KeyPair;
+beforeAll(() => {
+  folder = createCertificateFolder();
+  authority = folder.createAuthority("one");
+  other = folder.createAuthority("other");
+  byAddress = authority.issueServer("by-address");
+  byName = authority.issueServer("by-name", "DNS:api.internal");
+});
+afterAll(() => folder[Symbol.dispose]());
+
+const text = (path: string): string => readFileSync(path, "utf8");
+const base64 = (path: string): string => Buffer.from(text(path)).toString("base64");
+
+interface TlsServer extends AsyncDisposable {
+  readonly url: string;
+  /** HTTP version and user of each request. */
+  readonly seen: string[];
+}
+
+/** Says who asks; `http2: false` is a server that knows HTTP/1.1 only. */
+function serve(pair: KeyPair, { http2 = true, clientCa }: { readonly http2?: boolean; readonly clientCa?: string } = {}): TlsServer {
+  const seen: string[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    http2,
+    tls: {
+      cert: text(pair.certFile),
+      key: text(pair.keyFile),
+      ...(clientCa !== undefined && { ca: text(clientCa), requestCert: true, rejectUnauthorized: true }),
+    },
+    fetch(request) {
+      // HTTP/2 has no such header.
+      seen.push(`${request.headers.get("connection") === null ? "h2" : "h1"} ${request.headers.get("authorization") ?? "nobody"}`);
+      return Response.json({ metadata: { name: "n" } });
+    },
+  });
+  return {
+    url: `https://127.0.0.1:${server.port}`,
+    seen,
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+    },
+  };
+}
+
+function clientFor(cluster: object, user: object = {}, options: KubeOptions = {}): KubeClient {
+  const config = {
+    "current-context": "c",
+    contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+    clusters: [{ name: "k", cluster }],
+    users: [{ name: "u", user }],
+  };
+  const path = `${folder.path}/config-${crypto.randomUUID()}`;
+  linuxFiles.writeAtomically(path, JSON.stringify(config), 0o600);
+  return new KubeClient(
+    { kubeconfig: path },
+    { clock: systemClock, random: Math.random, files: linuxFiles, processes: noProcesses, env: {} },
+    options,
+  );
+}
+
+const ask = (client: KubeClient): Promise<unknown> => client.get(NODES, { name: "n" });
+
+describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
+  test("a server whose certificate the CA has signed is trusted, inline and by file, also among other CAs", async () => {
+    await using server = serve(byAddress);
+    const bundle = folder.bundle(`bundle-${protocol}`, [other.certFile, authority.certFile]);
+    for (const ca of [
+      { "certificate-authority": authority.certFile },
+      { "certificate-authority-data": base64(authority.certFile) },
+      { "certificate-authority": bundle },
+    ]) {
+      await ask(clientFor({ server: server.url, ...ca }, {}, { protocol }));
+    }
+    expect(server.seen).toEqual(Array.from({ length: 3 }, () => `${protocol === "http2" ? "h2" : "h1"} nobody`));
+  });
+
+  test("a server that another CA has signed is not, and nothing is sent", async () => {
+    await using server = serve(byAddress);
+    const client = clientFor({ server: server.url, "certificate-authority": other.certFile }, { token: "t" }, { protocol });
+    const error = await failureOf<KubeError>(ask(client));
+    expect(error).toMatchObject({ code: 108, reason: "untrusted" });
+    expect(error.message).toStartWith(`get nodes "n": ${server.url}: TLS handshake: `);
+    expect(server.seen).toEqual([]);
+  });
+
+  test("a server with another name is not, unless tls-server-name says that name", async () => {
+    await using server = serve(byName);
+    const cluster = { server: server.url, "certificate-authority": authority.certFile };
+    expect(await failureOf(ask(clientFor(cluster, {}, { protocol })))).toMatchObject({ reason: "untrusted" });
+    expect(await failureOf(ask(clientFor({ ...cluster, "tls-server-name": "api.external" }, {}, { protocol })))).toMatchObject({
+      reason: "untrusted",
+    });
+    await ask(clientFor({ ...cluster, "tls-server-name": "api.internal" }, {}, { protocol }));
+  });
+
+  test("insecure-skip-tls-verify trusts anybody", async () => {
+    await using server = serve(byName);
+    await ask(clientFor({ server: server.url, "insecure-skip-tls-verify": true }, { token: "t" }, { protocol }));
+    expect(server.seen).toEqual([`${protocol === "http2" ? "h2" : "h1"} Bearer t`]);
+  });
+
+  test("a client certificate opens what only it opens, inline and by file", async () => {
+    await using server = serve(byAddress, { clientCa: authority.certFile });
+    const cluster = { server: server.url, "certificate-authority": authority.certFile };
+    const pair = authority.issueClient("me");
+    await ask(clientFor(cluster, { "client-certificate": pair.certFile, "client-key": pair.keyFile }, { protocol }));
+    const inline = { "client-certificate-data": base64(pair.certFile), "client-key-data": base64(pair.keyFile) };
+    await ask(clientFor(cluster, inline, { protocol }));
+    const stranger = other.issueClient("me");
+    const wrong = { "client-certificate": stranger.certFile, "client-key": stranger.keyFile };
+    expect(await failureOf(clientFor(cluster, wrong, { protocol }).get(NODES, { name: "n" }, { limitMs: 500 }))).toMatchObject({
+      name: "KubeError",
+    });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("requests that start together share what they can", async () => {
+    await using server = serve(byAddress);
+    const client = clientFor({ server: server.url, "certificate-authority": authority.certFile }, {}, { protocol, qps: 0 });
+    await Promise.all(Array.from({ length: 30 }, () => ask(client)));
+    expect(server.seen).toHaveLength(30);
+  });
+});
+
+test("a server that does not know HTTP/2 is spoken to in HTTP/1.1", async () => {
+  await using server = serve(byAddress, { http2: false });
+  const client = clientFor({ server: server.url, "certificate-authority": authority.certFile }, {}, { protocol: "http2" });
+  await ask(client);
+  await ask(client);
+  expect(server.seen).toEqual(["h1 nobody", "h1 nobody"]);
+});
+
+test("a renewed client certificate is used without a new client", async () => {
+  await using server = serve(byAddress, { clientCa: authority.certFile });
+  const pair = authority.issueClient("renewed");
+  const expired = other.issueClient("old");
+  const [certFile, keyFile] = [`${folder.path}/current.crt`, `${folder.path}/current.key`];
+  const write = (from: KeyPair): void => {
+    linuxFiles.writeAtomically(certFile, text(from.certFile), 0o600);
+    linuxFiles.writeAtomically(keyFile, text(from.keyFile), 0o600);
+  };
+  write(pair);
+  let elapsedMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + elapsedMs };
+  const cluster = { server: server.url, "certificate-authority": authority.certFile };
+  const path = `${folder.path}/renewed-config`;
+  const config = {
+    "current-context": "c",
+    contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+    clusters: [{ name: "k", cluster }],
+    users: [{ name: "u", user: { "client-certificate": certFile, "client-key": keyFile } }],
+  };
+  linuxFiles.writeAtomically(path, JSON.stringify(config), 0o600);
+  const client = new KubeClient({ kubeconfig: path }, { clock, random: Math.random, files: linuxFiles, processes: noProcesses, env: {} });
+  await ask(client);
+  write(expired);
+  await ask(client);
+  elapsedMs = 61_000;
+  expect(await failureOf(client.get(NODES, { name: "n" }, { limitMs: 500 }))).toMatchObject({ name: "KubeError" });
+  write(pair);
+  elapsedMs = 122_000;
+  await ask(client);
+  expect(server.seen).toHaveLength(3);
+});
+
+test("a proxy is asked for the connection when the cluster names one, never because of the environment", async () => {
+  await using server = serve(byAddress);
+  const asked: string[] = [];
+  const proxy = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, data) {
+        asked.push(new TextDecoder().decode(data).split("\r\n")[0] ?? "");
+        socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+      },
+    },
+  });
+  const variables = { HTTPS_PROXY: process.env["HTTPS_PROXY"], https_proxy: process.env["https_proxy"] };
+  try {
+    process.env["HTTPS_PROXY"] = process.env["https_proxy"] = `http://127.0.0.1:${proxy.port}`;
+    const cluster = { server: server.url, "certificate-authority": authority.certFile };
+    await ask(clientFor(cluster));
+    expect(asked).toEqual([]);
+    const viaProxy = clientFor({ ...cluster, "proxy-url": `http://127.0.0.1:${proxy.port}` });
+    await failureOf(viaProxy.get(NODES, { name: "n" }, { limitMs: 200 }));
+    expect(asked[0]).toBe(`CONNECT ${server.url.slice("https://".length)} HTTP/1.1`);
+  } finally {
+    for (const [name, value] of Object.entries(variables)) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+    proxy.stop(true);
+  }
+});
