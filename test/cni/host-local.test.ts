@@ -58,8 +58,10 @@ test("is called in the highest version that both know when it does not know the 
   await delegateCheck({ ...attachment, config: { ...attachment.config, prevResult } }, ports());
   await delegateDel(attachment, ports());
   expect(reserved(dataDir)).toEqual([]);
-  await delegateStatus(attachment, ports());
-  await delegateGc(attachment, ports());
+  // A runtime names no container then, of which an older host-local complains before it looks at the verb.
+  const { CNI_CONTAINERID: _id, CNI_IFNAME: _name, CNI_NETNS: _netns, ...environment } = attachment.environment;
+  await delegateStatus({ ...attachment, environment }, ports());
+  await delegateGc({ ...attachment, environment }, ports());
 });
 
 test("refuses with its own code and message, and keeps nothing of an ADD that it could do only in half", async () => {

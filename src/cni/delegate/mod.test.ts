@@ -152,6 +152,16 @@ describe("a delegate that does not know a verb", () => {
     await delegateStatus(call(type), ports());
   });
 
+  test("is none either when it complains of something else first, and its versions are older than the verb", async () => {
+    const { type, calls } = script(
+      "older",
+      `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.4.0","1.0.0"]}';; *) echo '{"code":3,"msg":"missing containerID"}'; exit 1;; esac`,
+    );
+    await delegateGc(call(type), ports());
+    await delegateStatus(call(type), ports());
+    expect(calls()).toEqual(["GC", "VERSION", "STATUS", "VERSION"]);
+  });
+
   test.each([
     [50, 50],
     [51, 51],

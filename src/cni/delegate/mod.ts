@@ -60,10 +60,10 @@ export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): 
   let answer: DelegateAnswer;
   try {
     answer = await run("STATUS", call, ports);
+    if (answer.ok || (await isVerbUnknown("STATUS", answer.error, call, ports))) return;
   } catch (thrown) {
     throw new NetplugError("notAvailable", messageOf(thrown), { cause: thrown });
   }
-  if (answer.ok || VERB_UNKNOWN_CODES.includes(answer.error.code)) return;
   const { message, details } = toFailure("STATUS", call.type, answer.error);
   throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, details === undefined ? {} : { details });
 }
@@ -71,12 +71,22 @@ export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): 
 /** Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`. A delegate without GC has nothing to do. @throws as {@link delegateAdd} */
 export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<void> {
   const answer = await run("GC", call, ports);
-  if (answer.ok || VERB_UNKNOWN_CODES.includes(answer.error.code)) return;
+  if (answer.ok || (await isVerbUnknown("GC", answer.error, call, ports))) return;
   throw toFailure("GC", call.type, answer.error);
 }
 
 function run(verb: DelegateVerb, call: DelegateCall, ports: DelegatePorts): Promise<DelegateAnswer> {
   return invoke(verb, call, toDelegateConfig(verb, call.type, call.config), ports);
+}
+
+/**
+ * Whether a delegate refused because it is older than the verb. Plugins made with an older library look at the rest of the call
+ * before the verb, and miss the container ID that GC and STATUS do not have: its versions tell then.
+ */
+async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
+  if (VERB_UNKNOWN_CODES.includes(code)) return true;
+  const newest = await negotiateVersion(call, ports);
+  return newest !== undefined && !hasVerb(newest, verb);
 }
 
 /** Calls in the config's version; when the delegate does not know that one, in the highest that both know. */
