@@ -1,24 +1,42 @@
 /** What the parser of commands says, in our words. */
 
-import { ArgumentScannerError, formatMessageForArgumentScannerError } from "@stricli/core";
+import {
+  AliasNotFoundError,
+  ArgumentParseError,
+  EnumValidationError,
+  FlagNotFoundError,
+  InvalidNegatedFlagSyntaxError,
+  UnexpectedFlagError,
+  UnexpectedPositionalError,
+  UnsatisfiedFlagError,
+  UnsatisfiedPositionalError,
+} from "@stricli/core";
 import { messageOf } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 
-/** Why the command line was not understood, in one line. */
+/** Why the command line was not understood, in one line. Classes are told apart by themselves: bundling changes their names. */
 export function toArgumentFault(thrown: unknown): string {
-  if (!(thrown instanceof ArgumentScannerError)) return messageOf(thrown);
-  return formatMessageForArgumentScannerError(thrown, {
-    ArgumentParseError: (error) => `read ${toArgumentName(error.externalFlagNameOrPlaceholder)}: ${messageOf(error.exception)}`,
-    FlagNotFoundError: ({ input, corrections }) =>
-      `read option "--${input}": there is none${corrections.length === 0 ? "" : `, did you mean ${corrections.map((one) => `--${one}`).join(" or ")}?`}`,
-    AliasNotFoundError: ({ input }) => `read option "-${input}": there is none`,
-    EnumValidationError: ({ externalFlagName, input, values }) =>
-      `read option "--${externalFlagName}": got ${JSON.stringify(input)}, want ${values.join(", ")}`,
-    UnsatisfiedFlagError: ({ externalFlagName }) => `read option "--${externalFlagName}": it is missing, or its value is`,
-    UnexpectedPositionalError: ({ input, expectedCount }) => `read arguments: got ${JSON.stringify(input)} too many, want ${expectedCount}`,
-    UnsatisfiedPositionalError: ({ placeholder }) => `read arguments: ${placeholder} is missing`,
-    UnexpectedFlagError: ({ externalFlagName }) => `read option "--${externalFlagName}": got it twice, want it once`,
-    InvalidNegatedFlagSyntaxError: ({ externalFlagName }) => `read option "--${externalFlagName}": want no value`,
-  });
+  if (thrown instanceof ArgumentParseError)
+    return `read ${toArgumentName(thrown.externalFlagNameOrPlaceholder)}: ${messageOf(thrown.exception)}`;
+  if (thrown instanceof FlagNotFoundError) {
+    const meant = thrown.corrections.map((one) => `--${toKebab(one)}`).join(" or ");
+    return `read option ${quote(`--${thrown.input}`)}: there is none${meant === "" ? "" : `, did you mean ${meant}?`}`;
+  }
+  if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
+  if (thrown instanceof EnumValidationError)
+    return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
+  if (thrown instanceof UnsatisfiedFlagError) return `read option "--${thrown.externalFlagName}": it is missing, or its value is`;
+  if (thrown instanceof UnexpectedPositionalError)
+    return `read arguments: got ${quote(thrown.input)} too many, want ${thrown.expectedCount}`;
+  if (thrown instanceof UnsatisfiedPositionalError) return `read arguments: ${thrown.placeholder} is missing`;
+  if (thrown instanceof UnexpectedFlagError) return `read option "--${thrown.externalFlagName}": got it twice, want it once`;
+  if (thrown instanceof InvalidNegatedFlagSyntaxError) return `read option "--${thrown.externalFlagName}": want no value`;
+  return messageOf(thrown);
+}
+
+/** Options are kept in camel case and written in kebab case. */
+function toKebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function toArgumentName(name: string): string {

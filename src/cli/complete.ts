@@ -11,6 +11,13 @@ import { parseCommandLine } from "./command-line.ts";
 import { proposeKinds } from "./flags.ts";
 import { DEFAULT_NAMESPACE } from "./resources/names.ts";
 
+/** Taken out of the command line before the parser of commands sees it. */
+const GLOBAL_OPTIONS: readonly Proposal[] = [
+  { completion: "--config", brief: "datastore access" },
+  { completion: "--kubeconfig", brief: "access to Kubernetes" },
+  { completion: "--context", brief: "context of the kubeconfig" },
+];
+
 /** A person waits at the prompt: rather nothing than late. */
 const NAMES_LIMIT_MS = 1_000;
 
@@ -20,6 +27,12 @@ const NAMING: ReadonlySet<string> = new Set(["get", "delete", "patch", "label"])
 /** The commands whose one object is all they take. */
 const SINGLE: ReadonlySet<string> = new Set(["patch", "label"]);
 
+/** A word of a command line, and what is said about it. */
+interface Proposal {
+  readonly completion: string;
+  readonly brief: string;
+}
+
 /**
  * Proposals, one a line: the word, a tab, what it is. Whatever goes wrong gives none.
  *
@@ -27,27 +40,54 @@ const SINGLE: ReadonlySet<string> = new Set(["patch", "label"]);
  */
 export async function complete(argv: readonly string[], io: Cli["io"], context: Omit<CliContext, "cli" | "proposeNames">): Promise<string> {
   try {
-    const partial = argv.at(-1) ?? "";
-    const { options, words } = parseCommandLine(argv.slice(0, -1));
+    const { before, partial, attached } = splitPartial(argv);
+    const { options, words } = parseCommandLine(before);
     const cli: Cli = { io, options };
     const proposeNames = (typed: string): Promise<readonly string[]> => proposeObjects(cli, words, typed);
-    const proposals = await proposeCompletions(buildCli("netplugctl"), [...words, partial], { ...context, cli, proposeNames });
-    return proposals.map(({ completion, brief }) => `${completion}\t${brief}\n`).join("");
+    const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl"), [...words, partial], {
+      ...context,
+      cli,
+      proposeNames,
+    });
+    const isFlag = partial.startsWith("-");
+    const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.filter(({ completion }) => completion.startsWith(partial)) : [];
+    return [...proposals, ...globals]
+      .filter(({ completion }) => completion.startsWith("-") === isFlag)
+      .map(({ completion, brief }) => `${attached}${completion}\t${brief}\n`)
+      .join("");
   } catch {
     return "";
   }
 }
 
+/** The last word apart from the flag that it is attached to: `--output=j` and `-oj` ask for a value `j`. */
+function splitPartial(argv: readonly string[]): {
+  readonly before: readonly string[];
+  readonly partial: string;
+  readonly attached: string;
+} {
+  const word = argv.at(-1) ?? "";
+  const before = argv.slice(0, -1);
+  const found = /^(--[a-z-]+=)(.*)$/s.exec(word) ?? /^(-[cfnop])(.+)$/s.exec(word);
+  if (found === null) return { before, partial: word, attached: "" };
+  const [, attached = "", partial = ""] = found;
+  return { before: [...before, attached.replace("=", "")], partial, attached };
+}
+
 async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
   const [command = "", ...rest] = words;
+  if (command === "ipam") return await listNames(cli, "IPPool", undefined); // `ipam split --name`
   if (!NAMING.has(command)) return [];
   const { positional, namespace } = splitFlags(rest);
-  const [kindWord] = positional;
+  const [first] = positional;
+  const slash = typed.indexOf("/");
+  const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
   if (kindWord === undefined) return proposeKinds();
   const info = kindOf(kindWord);
   if (info === undefined || !info.writable || (SINGLE.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? DEFAULT_NAMESPACE) : undefined);
-  return names.filter((name) => name.startsWith(typed) && !positional.includes(name));
+  const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
+  return proposals.filter((name) => name.startsWith(typed) && !positional.includes(name));
 }
 
 async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly string[]> {

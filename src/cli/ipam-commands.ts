@@ -66,7 +66,16 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-split.ts")).ipamSplit),
   parameters: {
     flags: {
-      name: { kind: "parsed", parse: String, brief: "pool by its name", placeholder: "POOL", optional: true },
+      name: {
+        kind: "parsed",
+        parse: String,
+        brief: "pool by its name",
+        placeholder: "POOL",
+        optional: true,
+        proposeCompletions(this: CliContext, partial: string) {
+          return this.proposeNames(partial);
+        },
+      },
       cidr: { kind: "parsed", parse: parsePrefix, brief: "pool by its CIDR", placeholder: "CIDR", optional: true },
     },
     positional: {

@@ -2,8 +2,10 @@
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
+import { EXIT } from "./failure.ts";
 import type { CliIo, Output } from "./io.ts";
 import { runCli } from "./main.ts";
 
@@ -28,29 +30,47 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     openDatastore: (config) => openDatastore(config, ports),
   };
   const status = await runCli(argv, io, { program });
-  await stdout.flush();
+  const fault = await stdout.flush();
+  if (fault !== undefined) stderr.write(`${program}: write output: ${fault}\n`);
   await stderr.flush();
-  return status;
+  return fault === undefined ? status : EXIT.failed;
 }
 
-/** Nothing is lost when the other end is a pipe that is read slowly; one that is closed wants no more. */
-function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolean): Output & { flush(): Promise<void> } {
+interface BufferedOutput extends Output {
+  /** Waits until all is written. @returns why it cannot be; a pipe that is closed just wants no more */
+  flush(): Promise<string | undefined>;
+}
+
+/** Nothing is lost when the other end is a pipe that is read slowly. */
+function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolean): BufferedOutput {
+  let fault: string | undefined;
+  const note = (thrown: unknown): void => {
+    if ((thrown as { readonly code?: unknown }).code !== "EPIPE") fault ??= messageOf(thrown);
+  };
   return {
     isTerminal,
-    write: (text) => void sink.write(text),
-    flush: async () => {
+    write(text) {
+      try {
+        const written = sink.write(text);
+        if (typeof written !== "number") Promise.resolve(written).catch(note);
+      } catch (thrown) {
+        note(thrown);
+      }
+    },
+    async flush() {
       try {
         await sink.flush();
-      } catch (error) {
-        if ((error as { readonly code?: unknown }).code !== "EPIPE") throw error;
+      } catch (thrown) {
+        note(thrown);
       }
+      return fault;
     },
   };
 }
 
-/** Whether a file descriptor is a terminal that wants colour. The module behind it costs 9 ms, which a script need not pay. */
+/** Whether a file descriptor is a terminal that can show colour, to somebody who wants it (`NO_COLOR`). The module behind it costs 9 ms, which a script need not pay. */
 async function findTerminals(): Promise<(fd: number) => boolean> {
-  if (!Bun.enableANSIColors) return () => false;
+  if (!Bun.enableANSIColors || process.env["TERM"] === "dumb") return () => false;
   const { isatty } = await import("node:tty");
   return isatty;
 }

@@ -282,55 +282,6 @@ describe("pools", () => {
   });
 });
 
-describe("what must not be written", () => {
-  test("nothing while a migration has frozen the datastore, except what unfreezes it", async () => {
-    await createPool("blue", "10.65.0.0/16");
-    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
-    const writes: [string[], string][] = [
-      [["create", "-f", "-"], poolYaml("red", "10.66.0.0/16")],
-      [["apply", "-f", "-"], poolYaml("blue", "10.65.0.0/16", { disabled: true })],
-      [["delete", "ipp", "blue"], ""],
-      [["label", "ipp", "blue", "a=b"], ""],
-      [["ipam", "configure", "--strict-affinity=true"], ""],
-    ];
-    for (const [argv, stdin] of writes) {
-      const { status, stderr } = await world.ctl(argv, { stdin });
-      expect([argv[0], status, stderr]).toEqual([argv[0], 1, expect.stringContaining("migration has frozen it")]);
-    }
-    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":null}}']);
-    await world.done(["label", "ipp", "blue", "a=b"]);
-  });
-
-  test("a lock does not stop administration", async () => {
-    await world.done(["init"]);
-    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
-    await createPool("blue", "10.65.0.0/16");
-  });
-
-  test("built-in tiers, the cluster's identity and blocks stay as they are", async () => {
-    await world.done(["init"]);
-    const refused = async (...argv: string[]): Promise<CliRefusal> => {
-      const { status, stderr } = await world.ctl(argv);
-      return [status, stderr.split("\n")[0] ?? ""];
-    };
-    expect(await refused("delete", "tier", "default")).toEqual([1, 'netplugctl: delete tier "default": it is built in']);
-    expect(await refused("patch", "tier", "default", "-p", '{"spec":{"order":1}}')).toEqual([1, expect.stringContaining("is built in")]);
-    expect(await refused("delete", "clusterinfo", "default")).toEqual([1, expect.stringContaining("never initialised")]);
-    expect(await refused("patch", "clusterinfo", "default", "-p", `{"spec":{"guid":"${"0".repeat(32)}"}}`)).toEqual([
-      1,
-      expect.stringContaining("cannot be changed"),
-    ]);
-    expect(await refused("delete", "ipamblock", "10-0-0-0-26")).toEqual([2, "netplugctl: change ipamblocks: only the system writes them"]);
-  });
-
-  test("commands that change what exists want an initialised datastore and say how to get one", async () => {
-    const { status, stderr } = await world.ctl(["ipam", "configure", "--strict-affinity=true"]);
-    expect([status, stderr]).toEqual([1, expect.stringContaining("next: netplugctl init")]);
-  });
-});
-
-type CliRefusal = readonly [status: number, headline: string];
-
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
   await createPool("a", "10.1.0.0/16");
   await createPool("b", "10.2.0.0/16");

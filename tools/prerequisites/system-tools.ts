@@ -24,6 +24,8 @@ export const SYSTEM_TOOLS = {
   containerd: { commands: ["containerd"], package: "containerd" },
   ctr: { commands: ["ctr"], package: "containerd" },
   runc: { commands: ["runc"], package: "runc" },
+  zsh: { commands: ["zsh"], package: "zsh" },
+  fish: { commands: ["fish"], package: "fish" },
   busybox: { commands: ["busybox"], package: "busybox-static" },
   "cni-plugins": { commands: ["ptp"], folders: ["/usr/lib/cni", "/opt/cni/bin"], package: "containernetworking-plugins" },
 } as const satisfies Readonly<Record<string, SystemTool>>;

@@ -88,7 +88,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     name: "cli",
     folders: ["test/cli"],
     needsRoot: true,
-    tools: DATASTORE,
+    tools: [...DATASTORE, "zsh", "fish"],
     needsBuild: true,
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,

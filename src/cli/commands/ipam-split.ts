@@ -9,7 +9,7 @@ import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { withRetries } from "../resources/target.ts";
+import { guardsFor, withRetries } from "../resources/target.ts";
 
 export interface SplitFlags {
   readonly name?: string;
@@ -29,6 +29,7 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
       });
       if (pool === undefined)
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });
+      guardsFor("IPPool", information);
       const plan = planOrFail(() => planSplit(pool, parts, information));
       const taken = plan.parts.find(({ metadata }) => pools.some(({ value }) => value.metadata.name === metadata.name));
       if (taken !== undefined)

@@ -7,6 +7,7 @@ import { withDatastore } from "../access.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
+import { whyTooOld } from "../resources/target.ts";
 
 export interface VersionFlags {
   /** Only the program's own, without asking the datastore. */
@@ -45,6 +46,8 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
     cli,
     `Datastore Ready:  ${information.datastoreReady === true}${information.datastoreFrozen === true ? " (frozen by a migration)" : ""}`,
   );
+  const fault = whyTooOld(information);
+  if (fault !== undefined) note(cli, `warning: ${fault}`);
   return EXIT.done;
 }
 

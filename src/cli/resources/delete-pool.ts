@@ -1,10 +1,13 @@
 /** Deletes a pool whose addresses may be in use. */
 
+import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Stored } from "../../datastore/datastore.ts";
+import { isEmpty } from "../../ipam/block.ts";
+import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { claimedBlocks } from "./pool-rules.ts";
 import { guardsFor, NotFound, type Target, withRetries } from "./target.ts";
@@ -55,17 +58,22 @@ async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<numbe
   for (;;) {
     const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
     const rested = empty.filter(({ since }) => since <= now);
-    const done = await Promise.all(rested.map((ref) => deleteBlock(target, ref)));
+    const done = await Promise.all(rested.map((ref) => deleteBlock(target, ref, now)));
     const count = done.filter(Boolean).length;
     released += count;
     if (count === 0 || empty.length < PAGE) return released;
   }
 }
 
-async function deleteBlock({ datastore }: Target, { cidr, node }: BlockRef): Promise<boolean> {
-  const [previous] = await datastore.read([{ type: "block", ref: { cidr, node } }]);
-  if (previous === undefined || previous.value.allocations.length > 0) return false;
-  return (await datastore.commit([{ op: "delete-block", previous }])).committed;
+async function deleteBlock({ datastore }: Target, { cidr, node }: BlockRef, now: number): Promise<boolean> {
+  const [information, configuration, previous] = await datastore.read([
+    CLUSTER_INFORMATION_QUERY,
+    IPAM_CONFIGURATION,
+    { type: "block", ref: { cidr, node } },
+  ]);
+  const { ipCooldownSeconds } = withIPAMConfigurationDefaults(configuration?.value.spec as object | undefined);
+  if (previous === undefined || !isEmpty(previous.value, { now, cooldown: ipCooldownSeconds })) return false;
+  return (await datastore.commit([{ op: "delete-block", previous }, ...guardsFor("IPPool", information)])).committed;
 }
 
 async function countKept({ datastore }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {

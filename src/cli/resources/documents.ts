@@ -1,10 +1,10 @@
 /** Reads objects from files, folders and stdin: YAML or JSON, several documents, lists. */
 
 import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
-import { messageOf } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
+import { describeYamlFault } from "./yaml-fault.ts";
 
 /** One object as it was written. */
 export interface InputDocument {
@@ -66,13 +66,22 @@ function parseAll(text: string, name: string): readonly unknown[] {
     const objects = splitJsonObjects(text);
     if (objects !== undefined) return objects.map((object) => parseJsonDocument(object, name));
   }
+  refuseTagAsSelector(text, name);
   try {
     const parsed: unknown = Bun.YAML.parse(text);
     // Several documents come as a list; a single document that is a list is no object either way.
     return Array.isArray(parsed) ? parsed : [parsed];
   } catch (error) {
-    throw new CommandFailed(`read ${name}: ${messageOf(error)}; want YAML or JSON`);
+    throw new CommandFailed(`read ${name}: ${describeYamlFault(text, error)}; want YAML or JSON`);
   }
+}
+
+/** `nodeSelector: !has(gpu)` is a tag without a value in YAML, so nothing at all: the pool would serve every node. */
+function refuseTagAsSelector(text: string, name: string): void {
+  const found = /^[ \t]*(?:-[ \t]+)?["']?\w*[sS]elector["']?:[ \t]+!(?!!)/m.exec(text);
+  if (found === null) return;
+  const line = text.slice(0, found.index).split("\n").length;
+  throw new CommandFailed(`read ${name}: line ${line}: a selector that begins with "!" needs quotes in YAML`);
 }
 
 function parseJsonDocument(text: string, name: string): unknown {

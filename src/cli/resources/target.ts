@@ -1,5 +1,6 @@
 /** Where and as what a command writes. */
 
+import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import { KINDS } from "../../api/registry.ts";
 import { requireReady } from "../../datastore/cluster-state.ts";
@@ -7,6 +8,7 @@ import type { Datastore, ResourceRef, Stored, Write } from "../../datastore/data
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
+import { VERSION } from "../../lib/version.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
 
@@ -47,14 +49,27 @@ export async function withRetries<T>(what: string, attempt: () => Promise<T | un
 }
 
 /**
- * What every commit carries: nothing may be written to a datastore that a migration has frozen, except what unfreezes it.
+ * What every commit carries: nothing may be written to a datastore that a migration has frozen, or by a program older than the
+ * cluster, except to ClusterInformation itself.
  *
- * @throws NetplugError notInitialised, or tryAgainLater when it is frozen
+ * @throws NetplugError notInitialised, or tryAgainLater when it is frozen; {@link CommandFailed} when the cluster is newer
  */
 export function guardsFor(kind: Kind, information: Stored<Resource> | undefined): readonly Write[] {
   if (kind === "ClusterInformation") return [];
   requireReady(information, "release");
+  const fault = whyTooOld(information?.value.spec as ClusterInformationSpec | undefined);
+  if (fault !== undefined) throw new CommandFailed(`write ${KINDS[kind].plural}: ${fault}`, { next: "version" });
   return [{ op: "expect", ref: CLUSTER_INFORMATION, revision: information?.revision }];
+}
+
+/** Whether this program may be too old for a cluster: later minor versions store what it does not know. */
+export function whyTooOld(information: ClusterInformationSpec | undefined, own = VERSION): string | undefined {
+  const minorOf = (version: string | undefined): number => {
+    const [, major, minor] = /^v(\d{1,5})\.(\d{1,5})\./.exec(version ?? "") ?? [];
+    return major === undefined ? 0 : Number(major) * 100_000 + Number(minor);
+  };
+  if (minorOf(information?.version) <= minorOf(own)) return undefined;
+  return `the cluster is of version ${information?.version ?? ""}, this program of ${own}; use a program of the cluster's version`;
 }
 
 /** What was named does not exist. */

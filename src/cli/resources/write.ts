@@ -15,6 +15,9 @@ import { CommandFailed } from "../failure.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { guardsFor, NotFound, refOf, type Target, toTitle, withRetries } from "./target.ts";
 
+/** Most bytes of one object: etcd's own limit of a request is half as large again. */
+const MAX_OBJECT_BYTES = 1_048_576;
+
 /** What a write did. */
 export type WriteOutcome = "created" | "configured" | "unchanged";
 
@@ -41,6 +44,7 @@ export async function createResource(target: Target, resource: AnyResource): Pro
       ...resource,
       metadata: { ...metadata, uid: io.makeUuid(), creationTimestamp: new Date(io.clock.now()).toISOString() },
     };
+    requireSmall(created);
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
     return result.committed ? { created } : undefined;
   }).then(({ created }) => created);
@@ -68,6 +72,7 @@ export async function updateResource(
     const next = keepIdentity(stored.value, wanted);
     if (Bun.deepEquals(withoutVersion(stored.value), withoutVersion(next)))
       return { outcome: "unchanged", resource: stored.value } as const;
+    requireSmall(next);
     const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
     return result.committed ? ({ outcome: "configured", resource: next } as const) : undefined;
   });
@@ -99,6 +104,12 @@ export async function deleteResource({ datastore }: Target, ref: ResourceRef): P
     const result = await datastore.commit([{ op: "delete", ref, revision: stored.revision }, ...guards]);
     return result.committed ? true : undefined;
   });
+}
+
+function requireSmall(resource: Resource): void {
+  const bytes = new TextEncoder().encode(JSON.stringify(resource)).length;
+  if (bytes > MAX_OBJECT_BYTES)
+    throw new CommandFailed(`write ${toTitle(refOf(resource))}: got ${bytes} bytes, want at most ${MAX_OBJECT_BYTES}`);
 }
 
 function requireSameVersion(ref: ResourceRef, stored: Stored<Resource>, wanted: AnyResource): void {

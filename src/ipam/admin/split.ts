@@ -3,6 +3,7 @@
 import type { IPPool } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import { requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
@@ -58,6 +59,7 @@ function expectLocked(name: string, stored: Stored<Resource> | undefined): Write
   if (stored === undefined) {
     throw new NetplugError("notInitialised", `split pool ${quote(name)}: the datastore was never initialised; run "netplugctl init"`);
   }
+  requireReady(stored, "release");
   if ((stored.value.spec as ClusterInformationSpec).datastoreReady === true) {
     const how = `netplugctl patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`;
     throw new NetplugError("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first: ${how}`, {

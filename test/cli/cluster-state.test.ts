@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+beforeEach(() => world.reset());
+
+async function createPool(name: string, cidr: string): Promise<void> {
+  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr) });
+}
+
+describe("what must not be written", () => {
+  test("nothing while a migration has frozen the datastore, except what unfreezes it", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
+    const writes: [string[], string][] = [
+      [["create", "-f", "-"], poolYaml("red", "10.66.0.0/16")],
+      [["apply", "-f", "-"], poolYaml("blue", "10.65.0.0/16", { disabled: true })],
+      [["delete", "ipp", "blue"], ""],
+      [["label", "ipp", "blue", "a=b"], ""],
+      [["ipam", "configure", "--strict-affinity=true"], ""],
+      [["ipam", "split", "2", "--name", "blue"], ""],
+    ];
+    for (const [argv, stdin] of writes) {
+      const { status, stderr } = await world.ctl(argv, { stdin });
+      expect([argv[0], status, stderr]).toEqual([argv[0], 1, expect.stringContaining("migration has frozen it")]);
+    }
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":null}}']);
+    await world.done(["label", "ipp", "blue", "a=b"]);
+  });
+
+  test("a lock does not stop administration", async () => {
+    await world.done(["init"]);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await createPool("blue", "10.65.0.0/16");
+  });
+
+  test("built-in tiers, the cluster's identity and blocks stay as they are", async () => {
+    await world.done(["init"]);
+    const refused = async (...argv: string[]): Promise<readonly [status: number, headline: string]> => {
+      const { status, stderr } = await world.ctl(argv);
+      return [status, stderr.split("\n")[0] ?? ""];
+    };
+    expect(await refused("delete", "tier", "default")).toEqual([1, 'netplugctl: delete tier "default": it is built in']);
+    expect(await refused("patch", "tier", "default", "-p", '{"spec":{"order":1}}')).toEqual([1, expect.stringContaining("is built in")]);
+    expect(await refused("delete", "clusterinfo", "default")).toEqual([1, expect.stringContaining("never initialised")]);
+    expect(await refused("patch", "clusterinfo", "default", "-p", `{"spec":{"guid":"${"0".repeat(32)}"}}`)).toEqual([
+      1,
+      expect.stringContaining("cannot be changed"),
+    ]);
+    expect(await refused("delete", "ipamblock", "10-0-0-0-26")).toEqual([2, "netplugctl: change ipamblocks: only the system writes them"]);
+  });
+
+  test("commands that change what exists want an initialised datastore and say how to get one", async () => {
+    const { status, stderr } = await world.ctl(["ipam", "configure", "--strict-affinity=true"]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining("next: netplugctl init")]);
+  });
+});
+
+describe("a cluster of a newer version", () => {
+  const setVersion = (version: string): Promise<string> =>
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { version } })]);
+
+  test("is read, and not written", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const before = await world.stored("/netplug/v3/ippools/");
+    await setVersion("v3.99.0");
+    expect(await world.done(["get", "ipp", "-o", "name"])).toBe("ippool/blue\n");
+    for (const argv of [
+      ["label", "ipp", "blue", "a=b"],
+      ["delete", "ipp", "blue"],
+      ["ipam", "split", "2", "--name", "blue"],
+      ["ipam", "configure", "--strict-affinity=true"],
+    ]) {
+      const { status, stderr } = await world.ctl(argv);
+      expect([status, stderr]).toEqual([1, expect.stringMatching(/the cluster is of version v3\.99\.0, this program of v3\.31\.\d+; use/)]);
+    }
+    expect(await world.stored("/netplug/v3/ippools/")).toEqual(before);
+    expect((await world.ctl(["version"])).stderr).toStartWith("warning: the cluster is of version v3.99.0");
+  });
+
+  test.each(["v3.31.99", "v3.30.0", "v2.99.0", "something"])("is not what %p says", async (version) => {
+    await world.done(["init"]);
+    await setVersion(version);
+    await createPool("blue", "10.65.0.0/16");
+    expect((await world.ctl(["version"])).stderr).toBe("");
+  });
+});
+
+describe("a datastore that cannot be used", () => {
+  test("that is away is named, with the next command", async () => {
+    const env = { ETCD_ENDPOINTS: "http://127.0.0.1:1" };
+    expect(await world.ctl(["get", "ipp"], { env })).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: "netplugctl: read from etcd: http://127.0.0.1:1: connection refused\nnext: netplugctl version\n",
+    });
+    const { status, stdout } = await world.ctl(["version"], { env });
+    expect([status, stdout]).toEqual([1, expect.stringMatching(/^Client Version: +v3\.31\.\d+\n$/)]);
+  });
+
+  test("that was never initialised is shown as empty, and told how to begin", async () => {
+    expect(await world.ctl(["version"])).toMatchObject({
+      status: 0,
+      stderr: "the datastore was never initialised\nnext: netplugctl init\n",
+    });
+    expect(await world.done(["ipam", "check"])).toContain("found 0 problems");
+    expect((await world.ctl(["ipam", "show"])).stderr).toContain("no ippools found");
+    expect((await world.ctl(["delete", "ipp", "blue"])).stderr).toContain('find ippool "blue": there is none');
+  });
+
+  test.each([
+    [{ ETCD_ENDPOINTS: "http://root:hunter2@127.0.0.1:1" }],
+    [{ ETCD_ENDPOINTS: "http://127.0.0.1:1", ETCD_USERNAME: "root", ETCD_PASSWORD: "hunter2" }],
+    [{ ETCD_ENDPOINTS: "http://root:hunter2@:x" }],
+  ])("shows no password: %j", async (env) => {
+    const { status, stdout, stderr } = await world.ctl(["get", "ipp"], { env });
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).not.toContain("hunter2");
+  });
+});

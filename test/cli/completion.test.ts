@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { distFolder } from "../support/cni.ts";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { startOnTerminal, type TerminalSession } from "../support/terminal.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+  await world.done(["create", "-f", "-"], { stdin: `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}` });
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** The proposals for a command line whose last word is being written. */
+async function proposals(line: string): Promise<readonly string[]> {
+  const answer = await world.done(["__complete", ...line.split(" ")]);
+  return answer
+    .split("\n")
+    .filter(Boolean)
+    .map((proposal) => proposal.split("\t")[0] ?? "");
+}
+
+describe("proposals", () => {
+  test.each([
+    ["g", ["get"]],
+    ["ipam s", ["show", "split"]],
+    ["get cl", ["clusterinformations"]],
+    ["get ippool bl", ["black", "blue"]],
+    ["get ipp blue ", ["black"]],
+    ["get ippool/b", ["ippool/black", "ippool/blue"]],
+    ["delete ipp blu", ["blue"]],
+    ["patch ipp blue --type m", ["merge"]],
+    ["get ipp -o j", ["json"]],
+    ["get ipp -oj", ["-ojson"]],
+    ["get ipp --output=j", ["--output=json"]],
+    ["ipam configure --strict-affinity=t", ["--strict-affinity=true"]],
+    ["ipam split 2 --name blu", ["blue"]],
+    ["ipam show --show-b", ["--show-blocks", "--show-borrowed"]],
+    ["get --con", ["--config"]],
+    ["--context x get ippool blu", ["blue"]],
+    ["get nope ", []],
+    ["create -f ", []],
+    ["completion ", ["bash", "zsh", "fish"]],
+  ])("for %p are %j", async (line, wanted) => {
+    expect(await proposals(line)).toEqual(line.endsWith("--con") ? expect.arrayContaining(wanted) : wanted);
+  });
+
+  test("are words only, until a flag is begun", async () => {
+    expect((await proposals("get ")).filter((word) => word.startsWith("-"))).toEqual([]);
+  });
+
+  test("stay away without a datastore, quickly", async () => {
+    const answer = await world.ctl(["__complete", "get", "ippool", ""], { env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
+    expect(answer).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+});
+
+describe("in a shell that a person uses,", () => {
+  const shells = {
+    bash: { command: ["bash", "--norc", "-i"], load: "PS1='ready> '; source <(netplugctl completion bash)\n" },
+    zsh: {
+      command: ["zsh", "-f", "-i"],
+      load: "autoload -U compinit; compinit -u -D; PROMPT='ready> '; source <(netplugctl completion zsh)\n",
+    },
+    fish: {
+      command: ["fish", "--no-config", "-i"],
+      load: "function fish_prompt; echo 'ready> '; end; netplugctl completion fish | source\n",
+    },
+  } as const;
+
+  test.each(Object.keys(shells) as (keyof typeof shells)[])("%s completes words, names and values", async (shell) => {
+    const { command, load } = shells[shell];
+    const path = `${distFolder}:${process.env["PATH"] ?? ""}`;
+    await using session: TerminalSession = startOnTerminal(command, { PATH: path, ETCD_ENDPOINTS: world.etcd.endpoint });
+    session.type(load);
+    await session.shows(/completion (bash|zsh|fish)[^]*ready> /);
+    for (const [typed, shown] of [
+      ["netplugctl ipam sh", /show/],
+      ["netplugctl get ippool blu", /blue/],
+      ["netplugctl get ipp --output=js", /json/],
+      ["netplugctl get ippool/blu", /ippool\/blue/],
+    ] as const) {
+      session.type(`${typed}\t`);
+      await session.shows(shown);
+      session.type("\x15"); // forgets the line
+    }
+    session.type("exit\n");
+    await session.ended();
+  });
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { distFolder } from "../support/cni.ts";
+import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { poolYaml } from "../support/cli.ts";
+import { startOnTerminal } from "../support/terminal.ts";
+
+/** What only the built program shows: bundling, streams, terminals. */
+const netplugctl = join(distFolder, "netplugctl");
+
+let etcd: EtcdServer;
+let env: Record<string, string | undefined>;
+
+beforeAll(async () => {
+  etcd = await startEtcd();
+  env = { PATH: `${distFolder}:${process.env["PATH"] ?? ""}`, ETCD_ENDPOINTS: etcd.endpoint };
+  run(["create", "-f", "-"], `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}`);
+});
+
+afterAll(() => etcd[Symbol.asyncDispose]());
+
+function run(argv: readonly string[], stdin = ""): { readonly status: number; readonly stdout: string; readonly stderr: string } {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([netplugctl, ...argv], {
+    env: { ...process.env, ...env },
+    stdin: Buffer.from(stdin),
+    stderr: "pipe",
+  });
+  return { status: exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+}
+
+const IPAM_COMMANDS = ["show", "check", "release", "configure", "split"].map((command) => `ipam ${command}`);
+const COMMANDS = "init create apply replace delete get patch label validate version ledger completion".split(" ").concat(IPAM_COMMANDS);
+
+describe("usage", () => {
+  test.each(COMMANDS)("%s --help goes to stdout and names the command", (command) => {
+    for (const help of ["--help", "-h"]) {
+      const { status, stdout, stderr } = run([...command.split(" "), help]);
+      expect([status, stderr]).toEqual([0, ""]);
+      expect(stdout).toContain(`USAGE\n  netplugctl ${command}`);
+    }
+  });
+
+  test("help of the program names every command", () => {
+    const { status, stdout } = run(["--help"]);
+    expect(status).toBe(0);
+    for (const command of COMMANDS) expect(stdout).toContain(`netplugctl ${command.startsWith("ipam") ? "ipam show|check|" : command}`);
+  });
+
+  test.each([
+    [["bogus"], 'find command "bogus": there is none', "--help"],
+    [["ipam", "bogus"], 'find command "bogus": there is none', "ipam --help"],
+    [["get", "--bogus", "ipp"], 'read option "--bogus": there is none', "get --help"],
+    [["get", "--allnamespaces", "wep"], 'read option "--allnamespaces": there is none, did you mean --all-namespaces?', "get --help"],
+    [["get", "-x", "ipp"], 'read option "-x": there is none', "get --help"],
+    [["get", "-o", "xml", "ipp"], 'read option "--output": got "xml", want json, yaml, wide, name or custom-columns', "get --help"],
+    [["create"], 'read option "--filename": it is missing, or its value is', "create --help"],
+    [["init", "now"], 'read arguments: got "now" too many, want 0', "init --help"],
+    [["ipam", "split"], "read arguments: N is missing", "ipam split --help"],
+    [["ipam", "release", "--ip=10.0.0.1", "--ip=10.0.0.2"], 'read option "--ip": got it twice, want it once', "ipam release --help"],
+    [["ipam", "show", "--ip=10.0.0"], 'read option "--ip": parse address: got "10.0.0"', "ipam show --help"],
+    [["patch", "ipp", "a", "-p", "{}", "--type", "xx"], 'read option "--type": got "xx", want strategic, merge, json', "patch --help"],
+    [["get", "nope"], 'find kind "nope": there is none', "get --help"],
+    [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
+  ])("%j is wrong usage: %p", (argv, message, next) => {
+    const { status, stdout, stderr } = run(argv);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toStartWith(`netplugctl: ${message}`);
+    expect(stderr).toEndWith(`\nnext: netplugctl ${next}\n`);
+    expect(stderr.split("\n")).toHaveLength(3);
+  });
+});
+
+describe("streams", () => {
+  test("stdout that cannot be written fails the command, in one line", () => {
+    const full = openSync("/dev/full", "w");
+    try {
+      const { exitCode, stderr } = Bun.spawnSync([netplugctl, "get", "ipp"], {
+        env: { ...process.env, ...env },
+        stdout: full,
+        stderr: "pipe",
+      });
+      expect([exitCode, stderr.toString()]).toEqual([1, expect.stringMatching(/^netplugctl: write output: ENOSPC[^\n]*\n$/)]);
+    } finally {
+      closeSync(full);
+    }
+  });
+
+  test("a reader that wants no more is no failure, and one that is slow gets everything", () => {
+    const documents = Array.from({ length: 20_000 }, (_, i) =>
+      JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: `n${i}` } }),
+    );
+    const script = (reader: string): string => `set -o pipefail; netplugctl validate -f - | ${reader}`;
+    const through = (reader: string): { readonly exitCode: number; readonly stdout: Buffer; readonly stderr: Buffer } =>
+      Bun.spawnSync(["bash", "-c", script(reader)], {
+        env: { ...process.env, ...env },
+        stdin: Buffer.from(documents.join("\n")),
+        stderr: "pipe",
+      });
+    const closed = through("head -n 1");
+    expect([closed.exitCode, closed.stdout.toString(), closed.stderr.toString()]).toEqual([0, "node/n0 valid\n", ""]);
+    expect(through("(sleep 0.2; wc -l)").stdout.toString().trim()).toBe("20000");
+  });
+
+  test("stdin gives documents, also when it is empty or closed", () => {
+    expect(run(["validate", "-f", "-"], poolYaml("a", "10.9.0.0/16"))).toMatchObject({ status: 0, stdout: "ippool/a valid\n" });
+    expect(run(["validate", "-f", "-"])).toMatchObject({ status: 1, stderr: expect.stringContaining("got no object") });
+  });
+});
+
+describe("colour", () => {
+  const onTerminal = async (argv: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string> => {
+    await using session = startOnTerminal([netplugctl, ...argv], { ...env, NO_COLOR: undefined, ...more });
+    await session.ended();
+    return await session.shows(/\n/);
+  };
+
+  test("is for terminals only", async () => {
+    expect(await onTerminal(["get", "ipp"])).toContain("\x1b[1mNAME");
+    expect(await onTerminal(["get", "ipp", "nope"])).toContain('\x1b[31mnetplugctl: find ippool "nope": there is none\x1b[39m');
+    expect(run(["get", "ipp"]).stdout).toStartWith("NAME");
+  });
+
+  test.each([{ NO_COLOR: "1" }, { TERM: "dumb" }])("is left out with %j", async (more) => {
+    expect(await onTerminal(["get", "ipp"], more)).toStartWith("NAME");
+  });
+});
