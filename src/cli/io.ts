@@ -3,6 +3,7 @@
 import type { DatastoreConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
+import type { LogText } from "./log-lines.ts";
 
 /** One of the two streams that are written. */
 export interface Output {
@@ -18,6 +19,8 @@ export interface CliIo {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Pick<Files, "readText" | "exists" | "list">;
+  /** A log to be read in parts; undefined when there is no such file. */
+  openLog(path: string): Promise<LogText | undefined>;
   /** The whole of stdin. */
   readStdin(): Promise<string>;
   makeUuid(): string;

@@ -7,6 +7,7 @@ import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { EXIT } from "./failure.ts";
 import type { CliIo, Output } from "./io.ts";
+import type { LogText } from "./log-lines.ts";
 import { runCli } from "./main.ts";
 
 /**
@@ -25,6 +26,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     stdout,
     stderr,
     env: process.env,
+    openLog,
     readStdin: () => Bun.stdin.text(),
     makeUuid: () => crypto.randomUUID(),
     openDatastore: (config) => openDatastore(config, ports),
@@ -34,6 +36,13 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
   if (fault !== undefined) stderr.write(`${program}: write output: ${fault}\n`);
   await stderr.flush();
   return fault === undefined ? status : EXIT.failed;
+}
+
+/** @returns undefined when there is no such file */
+export async function openLog(path: string): Promise<LogText | undefined> {
+  const file = Bun.file(path);
+  if (!(await file.exists())) return undefined;
+  return { sizeBytes: file.size, read: (start, end) => file.slice(start, end).bytes() };
 }
 
 interface BufferedOutput extends Output {

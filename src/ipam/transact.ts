@@ -155,8 +155,8 @@ async function tryCommit(
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { signal, readOnConflict })),
     (async () => meanwhile())(),
   ]);
-  if (work.status === "rejected") throw work.reason;
+  if (work.status === "rejected") throw work.reason as Error;
   if (commit.status === "fulfilled") return commit.value;
   if (commit.reason instanceof OutcomeUnknown) return undefined;
-  throw commit.reason;
+  throw commit.reason as Error;
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DEFAULT_CONFIG_FILE } from "../../src/cli/access.ts";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
+import { openLog } from "../../src/cli/program.ts";
 import { openDatastore } from "../../src/datastore/open.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -65,6 +66,7 @@ export async function createCliWorld(): Promise<CliWorld> {
         stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
         env: { ETCD_ENDPOINTS: etcd.endpoint, ...env },
         files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
+        openLog,
         readStdin: async () => stdin,
         makeUuid: () => crypto.randomUUID(),
         openDatastore: (config) => openDatastore(config, ports),

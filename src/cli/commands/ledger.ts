@@ -5,6 +5,7 @@ import { rotatedFiles } from "../../lib/log-file.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
+import { linesFromEnd } from "../log-lines.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
 import { toTable } from "../output/table.ts";
 
@@ -18,10 +19,7 @@ export interface LedgerFlags {
 
 /** The newest entries, oldest first, and what is usual among them. */
 export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
-  const entries = readEntries(cli, flags.file)
-    .filter((entry) => flags.container === undefined || entry.containerID.startsWith(flags.container))
-    .filter((entry) => flags.verb === undefined || entry.verb === flags.verb.toUpperCase())
-    .slice(-flags.last);
+  const entries = await readEntries(cli, flags);
   if (flags.output !== undefined) {
     cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)({ entries }));
     return EXIT.done;
@@ -36,15 +34,25 @@ export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
   return EXIT.done;
 }
 
-function readEntries({ io }: Cli, path: string): readonly LedgerEntry[] {
-  const older = rotatedFiles(path, io.files);
-  const texts = [...older, path].map((file) => io.files.readText(file));
-  if (texts.every((text) => text === undefined)) {
-    throw new CommandFailed(`read log ${quote(path)}: there is no such file; set "log_file_path" in the network config, or name the log`, {
-      next: "ledger --file FILE",
-    });
+/** Goes back from the end of the newest file until there are enough. */
+async function readEntries({ io }: Cli, { file, last, container = "", verb }: LedgerFlags): Promise<readonly LedgerEntry[]> {
+  const isWanted = (entry: LedgerEntry): boolean =>
+    entry.containerID.startsWith(container) && (verb === undefined || entry.verb === verb.toUpperCase());
+  const found: LedgerEntry[] = [];
+  let isThere = false;
+  for (const path of [file, ...rotatedFiles(file, io.files).toReversed()]) {
+    const log = await io.openLog(path);
+    isThere ||= log !== undefined;
+    if (log === undefined) continue;
+    for await (const line of linesFromEnd(log)) {
+      if (found.length >= last) return found.toReversed();
+      found.push(...readLedger([line]).filter(isWanted));
+    }
   }
-  return texts.flatMap((text) => readLedger((text ?? "").split("\n")));
+  if (isThere) return found.toReversed();
+  throw new CommandFailed(`read log ${quote(file)}: there is no such file; set "log_file_path" in the network config, or name the log`, {
+    next: "ledger --file FILE",
+  });
 }
 
 function phaseNames(entries: readonly LedgerEntry[]): readonly string[] {

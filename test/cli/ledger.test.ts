@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { appendFileSync, truncateSync } from "node:fs";
+import { type CliWorld, createCliWorld } from "../support/cli.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+beforeEach(() => world.reset());
+
+/** A line as the plugin writes it. */
+function line(second: number, verb = "ADD", containerID = "c1", totalMs = 10): string {
+  const time = `2026-11-21T16:00:${String(second).padStart(2, "0")}.000Z`;
+  const entry = { time, level: "info", msg: "ledger", containerID, verb, ifName: "eth0", network: "net", code: 0, totalMs };
+  return `${JSON.stringify({ ...entry, roundTrips: 2, retries: 0, phaseMs: { parse: 1, kernel: 3.25 }, phaseStartMs: { parse: 0, kernel: 6 } })}\n`;
+}
+
+const other = '{"time":"2026-11-21T16:00:00.000Z","level":"info","msg":"something else"}\nno JSON "msg":"ledger"\n';
+
+async function seconds(...argv: string[]): Promise<readonly string[]> {
+  const { entries } = JSON.parse(await world.done(["ledger", ...argv, "-o", "json"])) as { entries: { time: string; verb: string }[] };
+  return entries.map(({ time, verb }) => `${verb} ${time.slice(17, 19)}`);
+}
+
+test("entries come as a table of phases, and a summary of each verb", async () => {
+  const file = world.file("cni.log", `${line(1, "ADD", "c1", 10)}${other}${line(2, "ADD", "c2", 30)}${line(3, "DEL", "c1", 5)}`);
+  expect(await world.done(["ledger", "--file", file])).toBe(
+    [
+      "TIME                       VERB   CODE   CONTAINER   IFNAME   TOTAL ms   PARSE   KERNEL   TRIPS   RETRIES",
+      "2026-11-21T16:00:01.000Z   ADD    0      c1          eth0        10.00    1.00     3.25       2         0",
+      "2026-11-21T16:00:02.000Z   ADD    0      c2          eth0        30.00    1.00     3.25       2         0",
+      "2026-11-21T16:00:03.000Z   DEL    0      c1          eth0         5.00    1.00     3.25       2         0",
+      "",
+      "VERB   PHASE    COUNT   P50 ms   P90 ms   P99 ms   MAX ms",
+      "ADD    total        2    10.00    30.00    30.00    30.00",
+      "ADD    parse        2     1.00     1.00     1.00     1.00",
+      "ADD    kernel       2     3.25     3.25     3.25     3.25",
+      "DEL    total        1     5.00     5.00     5.00     5.00",
+      "DEL    parse        1     1.00     1.00     1.00     1.00",
+      "DEL    kernel       1     3.25     3.25     3.25     3.25",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("the newest entries are taken, over rotated files, and shown oldest first", async () => {
+  world.file("cni-2026-11-20T00-00-00.000.log", line(1) + line(2));
+  world.file("cni-2026-11-21T00-00-00.000.log", line(3, "DEL") + line(4, "ADD", "d4"));
+  world.file("cni-notes.log", line(9));
+  const file = world.file("cni.log", line(5));
+  expect(await seconds("--file", file, "--last", "3")).toEqual(["DEL 03", "ADD 04", "ADD 05"]);
+  expect(await seconds("--file", file, "--last", "99")).toEqual(["ADD 01", "ADD 02", "DEL 03", "ADD 04", "ADD 05"]);
+  expect(await seconds("--file", file, "--verb", "del")).toEqual(["DEL 03"]);
+  expect(await seconds("--file", file, "--container", "d")).toEqual(["ADD 04"]);
+});
+
+test("a log of any size is read, from its end", async () => {
+  const file = world.file("cni.log", `${line(1)}`);
+  truncateSync(file, 300_000_000); // the rest of it are zeros, which take no room
+  appendFileSync(file, `\n${line(2)}`);
+  const began = performance.now();
+  expect(await seconds("--file", file, "--last", "1")).toEqual(["ADD 02"]);
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
+test("a log that is not there is told, with what to do", async () => {
+  expect(await world.ctl(["ledger", "--file", `${world.folder}/none.log`])).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: expect.stringMatching(
+      /^netplugctl: read log ".*none\.log": there is no such file; set "log_file_path".*\nnext: netplugctl ledger --file FILE\n$/,
+    ),
+  });
+  const empty = world.file("cni.log", other);
+  expect(await world.ctl(["ledger", "--file", empty])).toMatchObject({ status: 0, stderr: `no entries in "${empty}"\n` });
+});
