@@ -8,7 +8,7 @@ import { transact } from "../ipam/transact.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateGc } from "./delegate/mod.ts";
 import { type Settled, settle, throwFirstFailure } from "./failures.ts";
-import { listLinksOf, removeLink } from "./link/remove.ts";
+import { listLinksOf, removeLink, removeNamelessLinks } from "./link/remove.ts";
 
 /** Goes on after each failure, then throws the first with the others in its details. */
 export async function collectGarbage(call: Call): Promise<void> {
@@ -16,7 +16,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   const valid = new Set((config.validAttachments ?? []).map((id) => keyOf(id)));
   const steps: Settled[] = [];
   if (call.plugin === "netplug") {
-    steps.push(...(await removeStaleLinks(call, valid)));
+    steps.push(...(await removeStaleLinks(call, valid)), await settle(() => removeNameless(call)));
   }
   steps.push(await settle(() => withdrawStale(call, valid)));
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
@@ -38,6 +38,11 @@ async function removeStaleLinks(call: Call, valid: ReadonlySet<string>): Promise
     }
   });
   return [listed, ...steps];
+}
+
+function removeNameless(call: Call): void {
+  for (const name of removeNamelessLinks(call.host.kernel))
+    call.log.info("removed interface that an ADD left unfinished", { interface: name });
 }
 
 /** Addresses and records. Records of a delegate's addresses are found by listing: nothing else names them. */

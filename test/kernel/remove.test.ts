@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { listLinksOf, removeLink } from "../../src/cni/link/remove.ts";
+import { listLinksOf, removeLink, removeNamelessLinks } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink } from "./support/add.ts";
@@ -107,4 +107,25 @@ test("listLinksOf() names the links of one network, and no others", () => {
     { network: "test-net", containerID: "ctr", ifName: "eth0", hostName: LINK.hostName, alias: LINK.alias },
     { network: "test-net", containerID: "ctr-b", ifName: "net1", hostName: second.hostName, alias: second.alias },
   ]);
+});
+
+describe("removeNamelessLinks()", () => {
+  test("deletes what was created and never named, and nothing that somebody may use", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    addLink(node, pod, LINK);
+    const create = (name: string, kind: string): void => void node.ip(node.host, `link add ${name} type ${kind}`);
+    create("npg0123456789a", "veth peer name half0");
+    create("npg0123456789b", "veth peer name used0");
+    node.ip(node.host, "link set npg0123456789b up");
+    create("npg0123456789c", "veth peer name named0");
+    node.ip(node.host, "link set npg0123456789c alias somebody");
+    create("npg0123456789d", "bridge");
+    create("npgx", "veth peer name short0");
+    expect(node.onHost(() => removeNamelessLinks(linuxKernel))).toEqual(["npg0123456789a"]);
+    const left = node.links(node.host);
+    expect(left).not.toContain("half0");
+    for (const name of ["npg0123456789b", "npg0123456789c", "npg0123456789d", "npgx", LINK.hostName]) expect(left).toContain(name);
+    expect(node.onHost(() => removeNamelessLinks(linuxKernel))).toEqual([]);
+  });
 });
