@@ -102,6 +102,17 @@ describe("a request", () => {
     expect(server.seen).toHaveLength(2);
   });
 
+  test("that may be carried out twice and fails for good leaves the outcome unknown when an earlier try did", async () => {
+    await using server = answering(
+      () => statusAnswer(500, "InternalError", "x"),
+      () => statusAnswer(403, "Forbidden", "quota"),
+    );
+    expect(await failureOf(clientOf(server).apply(NODES, NODE, { fieldManager: "m" }))).toMatchObject({
+      reason: "forbidden",
+      isOutcomeUnknown: true,
+    });
+  });
+
   test("that writes is made again after 503 with Retry-After: nothing was done", async () => {
     await using server = answering(
       () => statusAnswer(503, "ServiceUnavailable", "starting", { headers: { "retry-after": "0" } }),

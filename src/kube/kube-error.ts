@@ -92,6 +92,14 @@ export class KubeError extends NetplugError {
     this.causes = options.causes ?? [];
     this.denied = options.denied;
   }
+
+  /** The same of a request that was made several times, an earlier one of which may have been carried out. */
+  asUnknown(): KubeError {
+    if (this.isOutcomeUnknown) return this;
+    const { status, retryAfterMs, causes, details, cause, denied } = this;
+    const optional = denied === undefined ? {} : { denied };
+    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown: true, retryAfterMs, causes, details, cause, ...optional });
+  }
 }
 
 /** Whether something thrown is a failed request for this reason. */

@@ -88,6 +88,7 @@ export class Requester {
     let login = await this.#credentials.get();
     const end = clock.monotonic() + limitMs;
     let hasRenewed = false;
+    let isOutcomeUnknown = false;
     for (let attempt = 1; ; attempt++) {
       await this.#waitForTurn(request, end, options);
       using limit = new TimeLimit(clock, end - clock.monotonic(), limitMs, signal);
@@ -95,13 +96,14 @@ export class Requester {
       if ("value" in outcome) return outcome.value;
       if (signal?.aborted === true) throw interrupted(request, signal.reason);
       const { failure } = outcome;
+      isOutcomeUnknown ||= failure.isOutcomeUnknown;
       if (failure.reason === "unauthorized" && !hasRenewed && (await this.#credentials.renew(login))) {
         hasRenewed = true;
         login = await this.#credentials.get();
         continue;
       }
       const delayMs = retryDelayMs(failure, request, attempt, end - clock.monotonic(), random);
-      if (delayMs === undefined) throw failure;
+      if (delayMs === undefined) throw isOutcomeUnknown ? failure.asUnknown() : failure;
       this.counts.retries++;
       await this.#sleep(request, delayMs, signal);
     }
@@ -116,6 +118,8 @@ export class Requester {
       if (response.ok) return { value: await read({ response, login }, limit) };
       return { failure: await this.#toFailure(request, response, login) };
     } catch (thrown) {
+      // A connection whose other end has vanished looks alive for a quarter of an hour: the next try gets another one.
+      this.#transport.close();
       return { failure: toBrokenFailure(thrown, { request, server: login.access.server, isAnswered }) };
     }
   }

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import type { Socket } from "bun";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
@@ -58,6 +59,48 @@ function serve(pair: KeyPair, { http2 = true, clientCa }: { readonly http2?: boo
     seen,
     async [Symbol.asyncDispose]() {
       await server.stop(true);
+    },
+  };
+}
+
+/** Passes connections on, and can lose those that exist as a power cut does: nobody hears of it. */
+function startNetwork(targetPort: number): AsyncDisposable & { readonly port: number; loseConnections(): void } {
+  interface Link {
+    peer: Promise<Socket<Link>> | undefined;
+    isLost: boolean;
+  }
+  const sockets = new Set<Socket<Link>>();
+  const pass = async (socket: Socket<Link>, data: Uint8Array): Promise<void> => {
+    const bytes = data.slice();
+    const peer = await socket.data.peer;
+    if (!socket.data.isLost) peer?.write(bytes);
+  };
+  const listener = Bun.listen<Link>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(client) {
+        const upstream = Bun.connect<Link>({
+          hostname: "127.0.0.1",
+          port: targetPort,
+          data: { peer: Promise.resolve(client), isLost: false },
+          socket: { data: pass },
+        });
+        client.data = { peer: upstream, isLost: false };
+        sockets.add(client);
+        void upstream.then((socket) => sockets.add(socket));
+      },
+      data: pass,
+    },
+  });
+  return {
+    port: listener.port,
+    loseConnections() {
+      for (const { data } of sockets) data.isLost = true;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.terminate();
+      listener.stop(true);
     },
   };
 }
@@ -131,6 +174,18 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     expect(await failureOf(clientFor(cluster, wrong, { protocol }).get(NODES, { name: "n" }, { limitMs: 500 }))).toMatchObject({
       name: "KubeError",
     });
+    expect(server.seen).toHaveLength(2);
+  });
+
+  test("a connection whose other end has vanished is not used again", async () => {
+    await using server = serve(byAddress);
+    await using network = startNetwork(Number(new URL(server.url).port));
+    const cluster = { server: `https://127.0.0.1:${network.port}`, "certificate-authority": authority.certFile };
+    const client = clientFor(cluster, {}, { protocol });
+    await ask(client);
+    network.loseConnections();
+    expect(await failureOf(client.get(NODES, { name: "n" }, { limitMs: 200 }))).toMatchObject({ reason: "lost" });
+    await ask(client);
     expect(server.seen).toHaveLength(2);
   });
 
