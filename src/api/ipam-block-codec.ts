@@ -140,10 +140,11 @@ function decodeReleased(released: unknown, free: ReadonlySet<number>, base: numb
   const releasedAt = new Map<number, number>();
   if (released === "") return releasedAt;
   for (const entry of typeof released === "string" ? released.split(",") : [""]) {
-    const [, ordinalText, secondsText = ""] = /^(\d{1,4}):([0-9a-z]{1,11})$/.exec(entry) ?? [];
-    const ordinal = Number(ordinalText);
-    const at = base + Number.parseInt(secondsText, 36);
-    if (!free.has(ordinal) || !isSeconds(at)) throw new CorruptBlock(ref, `got ${shown(entry)} as the release of a free address`);
+    const colon = entry.indexOf(":");
+    const ordinal = Number(entry.slice(0, colon));
+    const since = Number.parseInt(entry.slice(colon + 1), 36);
+    const at = base + since;
+    if (`${ordinal}:${since.toString(36)}` !== entry || !free.has(ordinal) || !isSeconds(at)) throw new CorruptBlock(ref, `got ${shown(entry)} as the release of a free address`);
     releasedAt.set(ordinal, at);
   }
   return releasedAt;

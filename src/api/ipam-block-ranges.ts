@@ -22,14 +22,21 @@ export function parseRanges(text: string, size: number): readonly number[] | und
   const ordinals: number[] = [];
   const seen = new Uint8Array(size);
   for (const range of text.split(",")) {
-    const [, firstText, lastText = firstText] = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(range) ?? [];
-    const last = Number(lastText);
-    if (firstText === undefined || last >= size) return undefined;
-    for (let ordinal = Number(firstText); ordinal <= last; ordinal++) {
+    const dash = range.indexOf("-");
+    const first = toOrdinal(dash < 0 ? range : range.slice(0, dash));
+    const last = dash < 0 ? first : toOrdinal(range.slice(dash + 1));
+    if (!(first < size && last < size)) return undefined;
+    for (let ordinal = first; ordinal <= last; ordinal++) {
       if (seen[ordinal] === 1) return undefined;
       seen[ordinal] = 1;
       ordinals.push(ordinal);
     }
   }
   return ordinals;
+}
+
+/** Decimal digits only; NaN for any other text. */
+function toOrdinal(text: string): number {
+  const ordinal = Number(text);
+  return String(ordinal) === text ? ordinal : Number.NaN;
 }

@@ -34,6 +34,7 @@ export interface Rule {
 
 /** One side of a packet. All fields must hold; inside a list one entry suffices. */
 export interface EntityRule {
+  /** CIDRs or addresses. An object that came past netplugctl may have host bits in them: they mean nothing. */
   readonly nets?: readonly string[];
   readonly notNets?: readonly string[];
   readonly selector?: string;

@@ -58,6 +58,7 @@ describe("a pool", () => {
     [{ cidr: "fd00::/64", blockSize: 26 }, "spec.blockSize: got 26, want 116..128 for IPv6, or 0 for 122"],
     [{ cidr: "10.0.0.0/16", blockSize: 26.5 }, "spec.blockSize: got 26.5, want a whole number 0..128"],
     [{ cidr: "10.0.0.0/28" }, "spec.blockSize: got 26, want at least 28: a block cannot be larger than the pool 10.0.0.0/28"],
+    [{ cidr: "::ffff:a41:0/112" }, "spec.cidr: got IPv4 mapped into IPv6, want it as IPv4"],
     [{ cidr: "169.254.7.0/24" }, "spec.cidr: got 169.254.7.0/24, want one outside the link-local range"],
     [{ cidr: "fe80::/64" }, "spec.cidr: got fe80::/64, want one outside the link-local range"],
     [{ cidr: "fd00::/64", ipipMode: "Always" }, 'spec.ipipMode: got "Always", want "Never": IPIP carries IPv4 only'],
@@ -193,6 +194,9 @@ describe("the other kinds", () => {
     expect(validate(object("IPReservation", { reservedCIDRs: ["10.0.0.1", "FD00::1"] })).spec).toEqual({
       reservedCIDRs: ["10.0.0.1/32", "fd00::1/128"],
     });
+    expect(validate(rule({ source: { nets: ["10.65.3.9/16", "10.0.0.1"] } })).spec).toEqual({
+      ingress: [{ action: "Allow", source: { nets: ["10.65.0.0/16", "10.0.0.1/32"] } }],
+    });
     expect(validate(rule({ protocol: "tcp", destination: { ports: ["443", "80:80", "1:2"] } })).spec).toEqual({
       ingress: [{ action: "Allow", protocol: "TCP", destination: { ports: [443, 80, "1:2"] } }],
     });
@@ -208,6 +212,12 @@ describe("the other kinds", () => {
     [
       object("WorkloadEndpoint", { orchestrator: "cni", node: "n", containerID: "c", endpoint: "eth0", ipNetworks: ["10.0.0.0/24"] }),
       'spec.ipNetworks[0]: got "10.0.0.0/24", want a single address (/32)',
+    ],
+    [rule({ protocol: "Tcp" }), 'spec.ingress[0].protocol: got "Tcp", want TCP, UDP'],
+    [rule({ source: { notNets: ["10.0.0.1/0"] } }), 'spec.ingress[0].source.notNets[0]: got "0.0.0.0/0", want less than everything'],
+    [
+      rule({ source: { nets: ["10.0.0.0/33"] } }),
+      'spec.ingress[0].source.nets[0]: parse prefix "10.0.0.0/33": got length "33", want 0..32',
     ],
     [rule({ protocol: "XTP" }), 'spec.ingress[0].protocol: got "XTP", want TCP, UDP'],
     [rule({ icmp: { code: 1 }, protocol: "ICMP" }), "spec.ingress[0].icmp.code: got one without a type"],

@@ -1,10 +1,11 @@
-/** Documents that are made from source, so that they cannot say something else than the code does. */
+/** Files that are made from source, so that they cannot say something else than the code does. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Problem } from "../check/problem.ts";
 import { repositoryRoot } from "../repository.ts";
 import { say } from "../terminal.ts";
+import { crdsManifest } from "./crds.ts";
 import { errorsDocument } from "./errors.ts";
 
 interface GeneratedFile {
@@ -12,9 +13,12 @@ interface GeneratedFile {
   readonly content: () => string;
 }
 
-const GENERATED: readonly GeneratedFile[] = [{ path: "docs/errors.md", content: errorsDocument }];
+const GENERATED: readonly GeneratedFile[] = [
+  { path: "docs/errors.md", content: errorsDocument },
+  { path: "manifests/crds.yaml", content: crdsManifest },
+];
 
-/** Names the documents that are not what their source makes of them. */
+/** Names the files that are not what their source makes of them. */
 export function checkGenerated(): Problem[] {
   return GENERATED.filter(({ path, content }) => {
     const file = join(repositoryRoot, path);
@@ -25,7 +29,9 @@ export function checkGenerated(): Problem[] {
 /** The task `npm run generate`. */
 export async function runGenerate(): Promise<number> {
   for (const { path, content } of GENERATED) {
-    writeFileSync(join(repositoryRoot, path), content());
+    const file = join(repositoryRoot, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content());
     say(`wrote ${path}`);
   }
   return 0;

@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";
-import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { tryParseCidr } from "../../lib/ip/cidr.ts";
+import { blockOf, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { PROTOCOL_NAMES, type PortMatch, type Protocol } from "../rule.ts";
@@ -23,7 +24,27 @@ function textOf(canonical: (text: string) => string) {
 }
 
 /** A prefix without host bits; a bare address is a host prefix. */
-export const cidr = textOf((text) => toPrefixText(parsePrefix(text)));
+export const cidr = textOf((text) => {
+  const prefix = parsePrefix(text);
+  // Nothing is ever sent to such an address as IPv6, and no API server takes one.
+  if (prefix.family === 6 && prefix.base >> 32n === 0xffffn) throw new SyntaxError("got IPv4 mapped into IPv6, want it as IPv4");
+  return toPrefixText(prefix);
+});
+
+/** A prefix that traffic is compared with: host bits mean nothing and are cleared; a bare address is a host prefix. */
+export const net = textOf(toNetText);
+
+/** A {@link net} that something lies outside of. */
+export const narrowNet = textOf((text) => {
+  const canonical = toNetText(text);
+  if (canonical.endsWith("/0")) throw new RangeError(`got "${canonical}", want less than everything: the rule could never match`);
+  return canonical;
+});
+
+function toNetText(text: string): string {
+  const written = tryParseCidr(text);
+  return toPrefixText(written === undefined ? parsePrefix(text) : blockOf(written.address, written.length));
+}
 
 export const address = textOf((text) => toAddressText(parseAddress(text)));
 
@@ -104,12 +125,22 @@ export const labels = v.record(labelKey, labelValue, "want an object of texts");
 
 export const annotations = v.record(labelKey, text, "want an object of texts");
 
-/** Number, or name in any case. */
+/** An object of a few texts: what it costs to look at all its keys must have an end. */
+export function atMost<S extends typeof labels | typeof annotations>(max: number, map: S) {
+  return v.pipe(map, v.maxEntries(max, `want at most ${max} entries`));
+}
+
+/** How a protocol's name may be written: as it is, in capitals, in small letters. An API server cannot ignore case at a bearable cost. */
+export function spellingsOf(name: string): readonly string[] {
+  return [...new Set([name, name.toUpperCase(), name.toLowerCase()])];
+}
+
+/** Number, or name. */
 export const protocol = v.pipe(
   v.union([v.string(), v.number()], "want a name or a number"),
   v.rawTransform(({ dataset, addIssue, NEVER }): Protocol => {
     const written = String(dataset.value);
-    const name = PROTOCOL_NAMES.find((known) => known.toLowerCase() === written.toLowerCase());
+    const name = PROTOCOL_NAMES.find((known) => spellingsOf(known).includes(written));
     if (name !== undefined) return name;
     const number = toWholeNumber(written, 1, 255);
     if (number !== undefined) return number;
@@ -124,14 +155,14 @@ export const portMatch = v.pipe(
   v.rawTransform(({ dataset, addIssue, NEVER }): PortMatch => {
     const port = toPortMatch(String(dataset.value));
     if (port !== undefined) return port;
-    addIssue({ message: "want a number 0..65535, a range `first:last`, or a name of letters, digits, `_`, `.` and `-`" });
+    addIssue({ message: "want a number 0..65535, a range `first:last`, or a name of at most 63 letters, digits, `_`, `.` and `-`" });
     return NEVER;
   }),
 );
 
 function toPortMatch(written: string): PortMatch | undefined {
   if (/^-?[0-9.]+$/.test(written)) return toWholeNumber(written, 0, 65_535);
-  if (!written.includes(":")) return /^[A-Za-z0-9_.-]{1,128}$/.test(written) ? written : undefined;
+  if (!written.includes(":")) return /^[A-Za-z0-9_.-]{1,63}$/.test(written) ? written : undefined;
   const [first, last, ...rest] = written.split(":").map((end) => toWholeNumber(end, 0, 65_535));
   if (first === undefined || last === undefined || rest.length > 0 || first > last) return undefined;
   return first === last ? first : `${first}:${last}`;

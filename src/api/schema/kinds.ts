@@ -9,6 +9,7 @@ import type { WorkloadEndpointSpec } from "../workload-endpoint.ts";
 import {
   address,
   addressWithLength,
+  atMost,
   boolean,
   cidr,
   interfaceName,
@@ -26,7 +27,11 @@ import type { Problem } from "./problem.ts";
 import { MAX_RULES, ruleSchema, rulesProblems } from "./rule.ts";
 import type { ProfileSpec } from "../profile.ts";
 
-export const ipReservationSpec = v.object({ reservedCIDRs: v.exactOptional(listOf(cidr)) });
+/** An API server checks every entry, and refuses a list whose checks could take too long. */
+const MAX_RESERVED = 10_000;
+const MAX_LABELS = 1_000;
+
+export const ipReservationSpec = v.object({ reservedCIDRs: v.exactOptional(listOfAtMost(MAX_RESERVED, cidr)) });
 
 export const ipamConfigurationSpec = v.object({
   strictAffinity: v.exactOptional(boolean),
@@ -81,7 +86,7 @@ export const nodeSpec = v.object({
 export const profileSpec = v.object({
   ingress: v.exactOptional(listOfAtMost(MAX_RULES, ruleSchema)),
   egress: v.exactOptional(listOfAtMost(MAX_RULES, ruleSchema)),
-  labelsToApply: v.exactOptional(labels),
+  labelsToApply: v.exactOptional(atMost(MAX_LABELS, labels)),
 });
 
 export function profileProblems(spec: ProfileSpec): readonly Problem[] {

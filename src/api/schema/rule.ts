@@ -4,7 +4,20 @@ import * as v from "valibot";
 import type { Family } from "../../lib/ip/address.ts";
 import { parsePrefix } from "../../lib/ip/prefix.ts";
 import type { EntityRule, Rule } from "../rule.ts";
-import { annotations, cidr, listOfAtMost, matching, oneOf, portMatch, protocol, selector, text, wholeNumber } from "./fields.ts";
+import {
+  annotations,
+  atMost,
+  listOfAtMost,
+  matching,
+  narrowNet,
+  net,
+  oneOf,
+  portMatch,
+  protocol,
+  selector,
+  text,
+  wholeNumber,
+} from "./fields.ts";
 import { type PathStep, type Problem, toPathText } from "./problem.ts";
 
 /** Most rules in one direction. */
@@ -13,14 +26,15 @@ export const MAX_RULES = 1_024;
 const MAX_NETS = 256;
 const MAX_PORTS = 50;
 const MAX_HTTP_ENTRIES = 20;
+const MAX_ANNOTATIONS = 64;
 
 const icmp = v.object({ type: v.exactOptional(wholeNumber(0, 254)), code: v.exactOptional(wholeNumber(0, 255)) });
 
 const httpPath = v.pipe(v.string("want a path"), v.maxLength(1_024, "want at most 1024 characters"));
 
 const entityRule = v.object({
-  nets: v.exactOptional(listOfAtMost(MAX_NETS, cidr)),
-  notNets: v.exactOptional(listOfAtMost(MAX_NETS, cidr)),
+  nets: v.exactOptional(listOfAtMost(MAX_NETS, net)),
+  notNets: v.exactOptional(listOfAtMost(MAX_NETS, narrowNet)),
   selector: v.exactOptional(selector()),
   notSelector: v.exactOptional(selector()),
   namespaceSelector: v.exactOptional(selector("namespace-of-rule")),
@@ -47,7 +61,7 @@ export const ruleSchema = v.object({
       ),
     }),
   ),
-  metadata: v.exactOptional(v.object({ annotations: v.exactOptional(annotations) })),
+  metadata: v.exactOptional(v.object({ annotations: v.exactOptional(atMost(MAX_ANNOTATIONS, annotations)) })),
 });
 
 export type Direction = "ingress" | "egress";
@@ -89,12 +103,10 @@ function checkFamilies(rule: Rule, report: Report): void {
   let seen: Family | undefined = rule.ipVersion;
   for (const side of ["source", "destination"] as const) {
     for (const field of ["nets", "notNets"] as const) {
-      for (const [index, net] of (rule[side]?.[field] ?? []).entries()) {
-        const prefix = parsePrefix(net);
-        seen ??= prefix.family;
-        if (prefix.family !== seen) report([side, field, index], `got "${net}", want IPv${seen} as in the rest of the rule`);
-        if (field === "notNets" && prefix.length === 0)
-          report([side, field, index], `got "${net}", want less than everything: the rule could never match`);
+      for (const [index, text] of (rule[side]?.[field] ?? []).entries()) {
+        const { family } = parsePrefix(text);
+        seen ??= family;
+        if (family !== seen) report([side, field, index], `got "${text}", want IPv${seen} as in the rest of the rule`);
       }
     }
   }

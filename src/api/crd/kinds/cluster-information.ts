@@ -1,0 +1,36 @@
+/** The CRD of what a cluster is. */
+
+import type { ClusterInformationSpec } from "../../cluster-information.ts";
+import { AGE, specColumn } from "../columns.ts";
+import type { KindDefinition } from "../definition.ts";
+import { onlyNamed } from "../name-rules.ts";
+
+export const CLUSTER_INFORMATION: KindDefinition<ClusterInformationSpec> = {
+  text: "What the cluster is, and whether its datastore may be used: one object, named default, made by netplugctl init.",
+  specText: "What the cluster is.",
+  fields: {
+    guid: "What names the cluster: 32 hexadecimal digits, made with it and never changed.",
+    type: "What the cluster consists of, such as k8s.",
+    version: "The newest netplug version that initialised or upgraded the datastore.",
+    datastoreReady: "Whether the datastore may be used. Absent or false locks it: no pod gets a network, pods are still deleted.",
+    datastoreFrozen: "Whether nothing at all is written; set by a migration.",
+  },
+  samples: [{}],
+  rules: {
+    "": [onlyNamed("ClusterInformation")],
+    spec: [
+      {
+        rule: "!has(oldSelf.guid) || (has(self.guid) && self.guid == oldSelf.guid)",
+        message: "guid cannot be changed or removed",
+        fieldPath: ".guid",
+      },
+    ],
+  },
+  columns: [
+    specColumn("Version", "version", "string", "The newest netplug version that the cluster has seen."),
+    specColumn("Ready", "datastoreReady", "boolean", "Whether the datastore may be used."),
+    specColumn("Frozen", "datastoreFrozen", "boolean", "Whether nothing is written.", "wide"),
+    specColumn("GUID", "guid", "string", "Names the cluster.", "wide"),
+    AGE,
+  ],
+};

@@ -1,0 +1,159 @@
+/** The CRD of IP pools. */
+
+import { BLOCK_SIZE_LIMITS, type IPPoolSpec } from "../../ip-pool.ts";
+import { AGE, specColumn } from "../columns.ts";
+import type { CelRule, OpenApiSchema } from "../custom-resource-definition.ts";
+import type { KindDefinition } from "../definition.ts";
+
+const [V4, V6] = [BLOCK_SIZE_LIMITS[4], BLOCK_SIZE_LIMITS[6]];
+
+/** CEL: whether a pool is an IPv6 one. */
+const isV6 = (pool: string): string => `${pool}.cidr.contains(':')`;
+
+/** CEL: the size of a pool's blocks, its default applied. */
+const blockSize = (pool: string): string =>
+  `(has(${pool}.blockSize) && ${pool}.blockSize != 0 ? ${pool}.blockSize : (${isV6(pool)} ? ${V6.default} : ${V4.default}))`;
+
+/**
+ * CEL: a rule about a pool's CIDR, which is bound to `name` in full: a single address may stand for its /32 or /128. What is no CIDR
+ * another rule refuses.
+ */
+const withCidr = (pool: string, name: string, rule: string): string =>
+  `[${pool}.cidr + (${pool}.cidr.contains('/') ? '' : ${isV6(pool)} ? '/128' : '/32')].all(${name}, !isCIDR(${name}) || ${rule})`;
+
+const isForLoadBalancers = (pool: string): string => `(has(${pool}.allowedUses) && 'LoadBalancer' in ${pool}.allowedUses)`;
+
+const LINK_LOCAL = ["169.254.0.0/16", "fe80::/10"].flatMap((range) => [
+  `cidr('${range}').containsCIDR(range)`,
+  `cidr(range).containsCIDR('${range}')`,
+]);
+
+/** @see ipPoolProblems in schema/ip-pool.ts: the same, for objects that do not pass through netplugctl */
+const FIELDS_AGAINST_EACH_OTHER: readonly CelRule[] = [
+  {
+    rule: withCidr("self", "range", `!(${LINK_LOCAL.join(" || ")})`),
+    message: "want a CIDR outside the link-local range",
+    fieldPath: ".cidr",
+  },
+  {
+    rule: `!has(self.blockSize) || self.blockSize == 0 || (${isV6("self")} ? self.blockSize >= ${V6.min} && self.blockSize <= ${V6.max} : self.blockSize >= ${V4.min} && self.blockSize <= ${V4.max})`,
+    message: `want ${V4.min}..${V4.max} for IPv4 and ${V6.min}..${V6.max} for IPv6, or 0 for the default`,
+    fieldPath: ".blockSize",
+  },
+  {
+    rule: `self.disabled || ${withCidr("self", "range", `cidr(range).prefixLength() <= ${blockSize("self")}`)}`,
+    message: `a block cannot be larger than the pool: want a blockSize (default ${V4.default} and ${V6.default}) of at least the length of cidr`,
+    fieldPath: ".blockSize",
+  },
+  { rule: `self.ipipMode == 'Never' || !${isV6("self")}`, message: "IPIP carries IPv4 only, want Never", fieldPath: ".ipipMode" },
+  {
+    rule: "self.vxlanMode == 'Never' || self.ipipMode == 'Never'",
+    message: "got vxlanMode together with ipipMode, want Never for one of them",
+    fieldPath: ".vxlanMode",
+  },
+  {
+    rule: "self.namespaceSelector == '' || !has(self.allowedUses) || !('Tunnel' in self.allowedUses)",
+    message: "tunnels have no namespace: want allowedUses [Workload] with a namespaceSelector",
+    fieldPath: ".namespaceSelector",
+  },
+  {
+    rule: `!${isForLoadBalancers("self")} || size(self.allowedUses) == 1`,
+    message: "got LoadBalancer together with another use, want it alone",
+    fieldPath: ".allowedUses",
+  },
+  {
+    rule: `!${isForLoadBalancers("self")} || (self.vxlanMode == 'Never' && self.ipipMode == 'Never' && !self.disableBGPExport && self.nodeSelector in ['', 'all()'])`,
+    message: "a pool for load balancers wants vxlanMode and ipipMode Never, disableBGPExport false and nodeSelector all()",
+    fieldPath: ".allowedUses",
+  },
+];
+
+/** What stands cannot change, appear or vanish; another spelling of the same is no change. */
+const AGAINST_WHAT_IT_WAS: readonly CelRule[] = [
+  {
+    rule: withCidr("self", "now", withCidr("oldSelf", "was", "cidr(now) in [cidr(was)]")),
+    message: "cidr cannot be changed: make another pool, move the workloads, delete this one",
+    fieldPath: ".cidr",
+  },
+  {
+    rule: `${blockSize("self")} == ${blockSize("oldSelf")}`,
+    message: `blockSize cannot be changed, added or removed: absent or 0 it counts as ${V4.default} for IPv4 and ${V6.default} for IPv6`,
+    fieldPath: ".blockSize",
+  },
+  {
+    rule: `!${isForLoadBalancers("oldSelf")} || ${isForLoadBalancers("self")}`,
+    message: "a pool for load balancers cannot get another use",
+    fieldPath: ".allowedUses",
+  },
+];
+
+/** @see Kubernetes API conventions, "Typical status properties" */
+const STATUS: OpenApiSchema = {
+  description: "What the controllers found out about the pool.",
+  type: "object",
+  properties: {
+    conditions: {
+      description: "Each says one thing about the pool; Allocatable says whether new addresses come from it.",
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["type"],
+      items: {
+        type: "object",
+        required: ["type", "status", "lastTransitionTime", "reason"],
+        properties: {
+          type: { description: "What the condition is about, such as Allocatable.", type: "string", maxLength: 316 },
+          status: { description: "Whether it holds.", type: "string", enum: ["True", "False", "Unknown"] },
+          reason: {
+            description: "Why, in one word for programs: OK, PoolDisabled, CIDROverlap, Terminating.",
+            type: "string",
+            maxLength: 1_024,
+          },
+          message: { description: "Why, in a sentence for people.", type: "string", maxLength: 32_768 },
+          lastTransitionTime: { description: "When the status last became another.", type: "string", format: "date-time" },
+          observedGeneration: {
+            description: "The generation of the pool that it was found out for.",
+            type: "integer",
+            format: "int64",
+            minimum: 0,
+          },
+        },
+      },
+    },
+  },
+};
+
+export const IP_POOL: KindDefinition<IPPoolSpec> = {
+  text: "A range of addresses that pods and tunnels get theirs from.",
+  specText: "What the pool holds and who may use it.",
+  fields: {
+    cidr: "The range, without host bits, such as 10.65.0.0/16 or fd00:65::/64. It cannot be changed.",
+    vxlanMode: "When traffic between nodes is wrapped in VXLAN. Not together with ipipMode.",
+    ipipMode: "When traffic between nodes is wrapped in IPIP. IPv4 only, and not together with vxlanMode.",
+    natOutgoing: "Whether traffic from the pool to addresses outside all pools leaves with the node's address.",
+    disabled: "Whether nothing new is given from the pool. Running workloads keep what they have.",
+    disableBGPExport: "Whether routes to the pool's blocks are kept from BGP peers.",
+    blockSize: `Prefix length of the blocks that nodes claim: ${V4.min}..${V4.max} for IPv4, ${V6.min}..${V6.max} for IPv6. Absent or 0 means ${V4.default} for IPv4 and ${V6.default} for IPv6. It cannot be changed, added or removed.`,
+    nodeSelector: "The nodes that use the pool.",
+    namespaceSelector: "The namespaces that use the pool; empty means any.",
+    allowedUses:
+      "What the addresses are for. Absent or empty means Workload and Tunnel, with a namespaceSelector Workload alone. LoadBalancer stands alone.",
+    assignmentMode: "Automatic, or Manual for a pool that is used only by who names it.",
+  },
+  samples: [{ cidr: "10.65.0.0/16" }, { cidr: "fd00:65::/64" }, { cidr: "10.65.0.0/16", namespaceSelector: "all()" }],
+  rules: { spec: [...FIELDS_AGAINST_EACH_OTHER, ...AGAINST_WHAT_IT_WAS] },
+  columns: [
+    specColumn("CIDR", "cidr", "string", "The range of addresses."),
+    specColumn("Selector", "nodeSelector", "string", "The nodes that use it."),
+    specColumn("Namespaces", "namespaceSelector", "string", "The namespaces that use it.", "wide"),
+    specColumn("NAT", "natOutgoing", "boolean", "Whether outgoing traffic gets the node's address.", "wide"),
+    specColumn("IPIP", "ipipMode", "string", "When traffic between nodes is wrapped in IPIP.", "wide"),
+    specColumn("VXLAN", "vxlanMode", "string", "When traffic between nodes is wrapped in VXLAN.", "wide"),
+    specColumn("Block size", "blockSize", "integer", "Prefix length of its blocks, where it is not the default.", "wide"),
+    specColumn("Uses", "allowedUses", "string", "What the addresses are for, where it is not the default.", "wide"),
+    specColumn("Assignment", "assignmentMode", "string", "Whether it must be named.", "wide"),
+    specColumn("Disabled", "disabled", "boolean", "Whether nothing new is given from it."),
+    AGE,
+  ],
+  status: STATUS,
+};

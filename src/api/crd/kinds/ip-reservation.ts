@@ -1,0 +1,14 @@
+/** The CRD of IP reservations. */
+
+import type { IPReservationSpec } from "../../ip-reservation.ts";
+import { AGE, specColumn } from "../columns.ts";
+import type { KindDefinition } from "../definition.ts";
+
+export const IP_RESERVATION: KindDefinition<IPReservationSpec> = {
+  text: "Addresses that are never given automatically. Who asks for one by name gets it, and who has one keeps it.",
+  specText: "What is reserved.",
+  fields: { reservedCIDRs: "CIDRs without host bits, or single addresses." },
+  samples: [{}],
+  rules: {},
+  columns: [specColumn("Reserved", "reservedCIDRs", "string", "The reserved addresses."), AGE],
+};

@@ -1,0 +1,31 @@
+/** The CRD of tiers. */
+
+import { BUILT_IN_TIERS, type TierSpec } from "../../tier.ts";
+import { AGE, specColumn } from "../columns.ts";
+import type { KindDefinition } from "../definition.ts";
+import { dnsLabelName } from "../name-rules.ts";
+
+export const TIER: KindDefinition<TierSpec> = {
+  text: `A group of policies that is asked at its place in the order of tiers. Built in are ${BUILT_IN_TIERS.map(({ name }) => name).join(", ")}.`,
+  specText: "Where the tier stands and how it ends.",
+  fields: {
+    order: "Smaller is asked first; tiers without one come after all that have one.",
+    defaultAction: "What happens to an endpoint's traffic that a policy of the tier selects and no rule decides.",
+  },
+  samples: [{}],
+  rules: {
+    "": [
+      dnsLabelName("Tier"),
+      ...BUILT_IN_TIERS.map(({ name, spec }) => ({
+        rule: `self.metadata.name != '${name}' || (has(self.spec.order) && self.spec.order == ${spec.order.toFixed(1)} && self.spec.defaultAction == '${spec.defaultAction}')`,
+        message: `tier ${name} is built in: want order ${spec.order} and defaultAction ${spec.defaultAction}`,
+        fieldPath: ".spec",
+      })),
+    ],
+  },
+  columns: [
+    specColumn("Order", "order", "number", "Smaller is asked first."),
+    specColumn("Default action", "defaultAction", "string", "What happens to traffic that no rule decides."),
+    AGE,
+  ],
+};

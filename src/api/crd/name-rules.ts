@@ -1,0 +1,20 @@
+/** Rules about an object's name, beyond what an API server asks of every name. */
+
+import { KINDS } from "../registry.ts";
+import type { Kind } from "../resource.ts";
+import type { CelRule } from "./custom-resource-definition.ts";
+
+/** Of a kind that has one object only. @throws {TypeError} a kind that has more */
+export function onlyNamed(kind: Kind): CelRule {
+  const { singleton } = KINDS[kind];
+  if (singleton === undefined) throw new TypeError(`describe ${kind}: it is no singleton`);
+  return { rule: `self.metadata.name == '${singleton}'`, message: `there is only one ${kind}: want the name ${singleton}` };
+}
+
+/** Of a kind whose names become part of other names. */
+export function dnsLabelName(kind: Kind): CelRule {
+  return {
+    rule: "size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",
+    message: `want a DNS label as the name of a ${kind}: at most 63 lower-case letters, digits and -`,
+  };
+}

@@ -1,0 +1,6 @@
+/** The schema of blocks as the Kubernetes API keeps them. Nobody writes one by hand; what is in `allocations` its codec checks. */
+
+import * as v from "valibot";
+import { cidr, looseName, text } from "./fields.ts";
+
+export const ipamBlockSpec = v.object({ cidr, node: looseName, allocations: text });
