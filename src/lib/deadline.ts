@@ -45,8 +45,8 @@ export function startDeadline(clock: Clock, ms: number): Deadline {
       const left = remainingMs();
       if (left === 0) throw timeIsUp(waitingFor, ms);
       const allowed = Math.min(left, limitMs ?? left);
-      const timeout = timeIsUp(waitingFor, allowed === left ? ms : allowed);
-      return await raceAgainst(clock, allowed, timeout, operation, signal);
+      const onTimeout = (): NetplugError => timeIsUp(waitingFor, allowed === left ? ms : allowed);
+      return await raceAgainst(clock, allowed, onTimeout, operation, signal);
     },
     within: (shorter) => startDeadline(clock, Math.min(shorter, remainingMs())),
   };
@@ -64,14 +64,14 @@ export function toDurationText(ms: number): string {
 async function raceAgainst<T>(
   clock: Clock,
   ms: number,
-  timeout: NetplugError,
+  onTimeout: () => NetplugError,
   operation: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal | undefined,
 ): Promise<T> {
   const ended = new AbortController();
   const work = new AbortController();
   const interrupted = clock.sleep(ms, outer === undefined ? ended.signal : AbortSignal.any([ended.signal, outer])).then(
-    () => timeout,
+    onTimeout,
     (reason: unknown) => reason,
   );
   const outcome = operation(work.signal);
@@ -87,6 +87,6 @@ async function raceAgainst<T>(
       }),
     ]);
   } finally {
-    ended.abort(timeout);
+    ended.abort("over");
   }
 }

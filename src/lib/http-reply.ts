@@ -16,6 +16,9 @@ export class HttpReplyError extends SyntaxError {
 /** More than this before a body is not HTTP: bytes. */
 const LONGEST_HEAD = 64 * 1024;
 
+const CARRIAGE_RETURN = 13;
+const LINE_FEED = 10;
+
 /** How the end of a body is found. */
 type Framing = { readonly length: number } | "chunked" | "until-end";
 
@@ -27,8 +30,7 @@ interface Head {
 
 /** Takes the bytes of one reply. */
 export class HttpReplyReader {
-  /** One character per byte until the body is complete. */
-  #text = "";
+  #bytes: Uint8Array = new Uint8Array();
   #head: Head | undefined;
 
   /**
@@ -37,35 +39,28 @@ export class HttpReplyReader {
    * @throws {HttpReplyError}
    */
   push(bytes: Uint8Array): HttpReply | undefined {
-    this.#text += toBinaryText(bytes);
+    this.#bytes = this.#bytes.length === 0 ? bytes : concat([this.#bytes, bytes]);
     this.#head ??= this.#takeHead();
     if (this.#head === undefined) {
       if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended before it");
       return undefined;
     }
-    const body = takeBody(this.#text, this.#head.framing, bytes.length === 0);
-    if (body === undefined) {
-      if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended inside its body");
-      return undefined;
-    }
-    const { status, isKept } = this.#head;
-    return { status, isKept, body: fromBinaryText(body) };
-  }
-
-  /** Whether anything of the reply is there. */
-  get hasBegun(): boolean {
-    return this.#text !== "" || this.#head !== undefined;
+    const { status, isKept, framing } = this.#head;
+    const body = takeBody(this.#bytes, framing, bytes.length === 0);
+    if (body !== undefined) return { status, isKept, body: new TextDecoder().decode(body) };
+    if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended inside its body");
+    return undefined;
   }
 
   #takeHead(): Head | undefined {
     for (;;) {
-      const end = this.#text.indexOf("\r\n\r\n");
-      if (end < 0) {
-        if (this.#text.length > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: its head is longer than ${LONGEST_HEAD} bytes`);
+      const end = findEndOfHead(this.#bytes);
+      if (end === undefined) {
+        if (this.#bytes.length > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: its head is longer than ${LONGEST_HEAD} bytes`);
         return undefined;
       }
-      const head = parseHead(this.#text.slice(0, end));
-      this.#text = this.#text.slice(end + 4);
+      const head = parseHead(new TextDecoder().decode(this.#bytes.subarray(0, end)));
+      this.#bytes = this.#bytes.subarray(end + 4);
       // 100 (continue) and the like only announce the reply.
       if (head.status >= 200) return head;
     }
@@ -107,28 +102,44 @@ function parseHead(text: string): Head {
 }
 
 /** @returns the body without its framing; undefined while bytes are missing */
-function takeBody(text: string, framing: Framing, hasEnded: boolean): string | undefined {
-  if (framing === "until-end") return hasEnded ? text : undefined;
-  if (framing !== "chunked") return text.length < framing.length ? undefined : text.slice(0, framing.length);
-  let body = "";
+function takeBody(bytes: Uint8Array, framing: Framing, hasEnded: boolean): Uint8Array | undefined {
+  if (framing === "until-end") return hasEnded ? bytes : undefined;
+  return framing === "chunked" ? joinChunks(bytes) : bytes.length < framing.length ? undefined : bytes.subarray(0, framing.length);
+}
+
+function joinChunks(bytes: Uint8Array): Uint8Array | undefined {
+  const chunks: Uint8Array[] = [];
   for (let at = 0; ;) {
-    const lineEnd = text.indexOf("\r\n", at);
+    const lineEnd = bytes.indexOf(LINE_FEED, at);
     if (lineEnd < 0) return undefined;
-    const size = Number.parseInt(text.slice(at, lineEnd), 16);
+    const size = Number.parseInt(new TextDecoder().decode(bytes.subarray(at, lineEnd)), 16);
     if (Number.isNaN(size)) throw new HttpReplyError("read HTTP reply: the size of a chunk is no number");
-    const end = lineEnd + 2 + size;
+    const [start, end] = [lineEnd + 1, lineEnd + 1 + size];
     // behind the last chunk may stand trailers, which end with an empty line
-    if (size === 0) return text.includes("\r\n\r\n", lineEnd) ? body : undefined;
-    if (text.length < end + 2) return undefined;
-    body += text.slice(lineEnd + 2, end);
+    if (size === 0) return findEndOfHead(bytes, lineEnd - 1) === undefined ? undefined : concat(chunks);
+    if (bytes.length < end + 2) return undefined;
+    chunks.push(bytes.subarray(start, end));
     at = end + 2;
   }
 }
 
-function toBinaryText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+/** Where an empty line follows; its bytes are `\r\n\r\n`. */
+function findEndOfHead(bytes: Uint8Array, from = 0): number | undefined {
+  for (let at = bytes.indexOf(LINE_FEED, from); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    if (bytes[at + 1] === CARRIAGE_RETURN && bytes[at + 2] === LINE_FEED) return at - 1;
+  }
+  return undefined;
 }
 
-function fromBinaryText(text: string): string {
-  return Buffer.from(text, "latin1").toString();
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1 && parts[0] !== undefined) return parts[0];
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

@@ -17,9 +17,8 @@ test("the start lies between the moments before and after starting a process", (
   expect(started).toBeLessThan(Date.now() - 5);
 });
 
-test("the start stays where it is to 10 ms, however often it is read", () => {
-  const first = readProcessStart(systemClock);
-  for (let i = 0; i < 100; i++) expect(Math.abs(readProcessStart(systemClock) - first)).toBeLessThanOrEqual(11);
+test("a process is never younger than its own clock", () => {
+  expect(readProcessStart(systemClock)).toBeLessThanOrEqual(0);
 });
 
 test("the host name is the one that everybody else sees", () => {
