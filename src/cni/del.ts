@@ -5,11 +5,17 @@ import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
 import { isSameAttachment } from "../ipam/block.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Netns } from "../linux/netns.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
+import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
 import { removeLink } from "./link/remove.ts";
+
+/** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
+const TURN_WAIT_MS = 5_000;
 
 /**
  * Does all that can be done, then throws the first failure: the runtime tries again.
@@ -19,6 +25,7 @@ import { removeLink } from "./link/remove.ts";
 export async function del(call: Call): Promise<void> {
   const { ledger } = call;
   const request = toDelRequest(call);
+  using _turn = await takeTurn(call);
   // On its way while the kernel takes the link down, which needs most of the time.
   const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
   reading.catch(() => {
@@ -61,6 +68,25 @@ async function withdraw(call: Call, request: DelRequest, facts?: Facts): Promise
       { facts },
     ),
   );
+}
+
+/**
+ * Lets an ADD in the same namespace end first. One that hangs does not keep us from our work, nor does a namespace that cannot be locked.
+ *
+ * @returns what ends the turn
+ */
+async function takeTurn({ plugin, environment, host, log }: Call): Promise<Disposable | undefined> {
+  if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
+  let netns: Netns | undefined;
+  try {
+    netns = openNetnsIfThere(host.kernel, environment.netns);
+    const end = host.clock.monotonic() + TURN_WAIT_MS;
+    const remainingMs = (): number => end - host.clock.monotonic();
+    if (netns !== undefined) await takeTurnInNetns(host.kernel, netns, { clock: host.clock, remainingMs });
+  } catch (thrown) {
+    log.debug("cannot wait for other calls in the network namespace", { reason: messageOf(thrown) });
+  }
+  return netns;
 }
 
 function takeDown(call: Call): void {

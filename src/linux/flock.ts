@@ -4,6 +4,7 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
 import { EAGAIN, EINTR } from "./errno.ts";
+import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import { KernelError } from "./kernel-error.ts";
@@ -42,7 +43,7 @@ export async function takeLock(path: string, { waitMs, clock, signal }: LockOpti
   try {
     const end = clock.monotonic() + waitMs;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      isTaken = tryLock(fd.number, path);
+      isTaken = tryLock(fd, path);
       if (isTaken) return fd;
       const leftMs = end - clock.monotonic();
       if (leftMs <= 0) return undefined;
@@ -53,9 +54,16 @@ export async function takeLock(path: string, { waitMs, clock, signal }: LockOpti
   }
 }
 
-function tryLock(fd: number, path: string): boolean {
+/**
+ * Takes the lock on an open file, network namespaces among them, without waiting. It ends with the descriptor.
+ *
+ * @param path for the error
+ * @returns whether nobody else had it
+ * @throws {KernelError} ioFailure
+ */
+export function tryLock(fd: Fd, path: string): boolean {
   for (;;) {
-    if (libc().flock(fd, LOCK_EX | LOCK_NB) === 0) return true;
+    if (libc().flock(fd.number, LOCK_EX | LOCK_NB) === 0) return true;
     const errno = lastErrno();
     if (errno === EAGAIN) return false;
     if (errno !== EINTR) throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });

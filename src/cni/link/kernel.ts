@@ -1,5 +1,6 @@
 /** What a link needs from the kernel: the seam at which tests make each step fail. */
 
+import { tryLock } from "../../linux/flock.ts";
 import { NetlinkSocket, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { inNetns, isOwnNetns, type Netns, openNetns } from "../../linux/netns.ts";
 import { type SysctlWrite, writeSysctl } from "../../linux/sysctl.ts";
@@ -10,6 +11,8 @@ export interface Kernel {
   openNetns(path: string): Netns | undefined;
   /** Whether it is the host's. */
   isHostNetns(netns: Netns): boolean;
+  /** Takes the lock that calls in one namespace take in turn; it ends with `netns`. @returns false while another has it @throws {KernelError} */
+  lockNetns(netns: Netns): boolean;
   /** A socket that stays bound to `netns`; without it, to the host's. @throws {KernelError} */
   openRouteSocket(netns?: Netns): RouteSocket;
   /** Makes all settings in order. @throws {KernelError} */
@@ -20,6 +23,7 @@ export interface Kernel {
 export const linuxKernel: Kernel = {
   openNetns,
   isHostNetns: isOwnNetns,
+  lockNetns: ({ fd, path }) => tryLock(fd, path),
   openRouteSocket: (netns) => (netns === undefined ? NetlinkSocket.open() : inNetns(netns, () => NetlinkSocket.open())),
   writeSysctls(settings, netns) {
     const writeAll = (): void => settings.forEach(writeSysctl);

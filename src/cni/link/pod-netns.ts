@@ -1,9 +1,13 @@
 /** `CNI_NETNS`, checked before any side effect. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { Kernel } from "./kernel.ts";
+
+/** Milliseconds between tries for a namespace in which another call works; an ADD takes about twenty. */
+const PAUSE_MS = 5;
 
 export interface PodNetnsOptions {
   /** `CNI_NETNS_OVERRIDE`: the host's own namespace will do. @default false */
@@ -26,6 +30,46 @@ export function openPodNetns(kernel: Kernel, path: string, { allowOwn = false }:
     );
   }
   return netns;
+}
+
+/**
+ * As {@link openPodNetns} for a DEL, which needs no namespace.
+ *
+ * @returns undefined when nothing is there (any more), or something else: that has no interfaces of the pod either
+ */
+export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefined {
+  try {
+    return kernel.openNetns(path);
+  } catch (cause) {
+    if (cause instanceof NetplugError && cause.kind === "badNetns") return undefined;
+    throw cause;
+  }
+}
+
+/** How long one call waits for another in the same namespace. */
+export interface TurnOptions {
+  readonly clock: Pick<Clock, "sleep">;
+  /** Milliseconds that are left. */
+  readonly remainingMs: () => number;
+}
+
+/**
+ * Waits until no other ADD or DEL works in the pod's namespace. A runtime should not call two at once; one that gave up on an ADD and did
+ * not end it does, and neither may then take the other's interface or addresses for leftovers.
+ *
+ * @returns `at-once`, `waited` (what was read before is out of date), or `busy`: the other had it all the time
+ */
+export async function takeTurnInNetns(
+  kernel: Kernel,
+  netns: Netns,
+  { clock, remainingMs }: TurnOptions,
+): Promise<"at-once" | "waited" | "busy"> {
+  if (kernel.lockNetns(netns)) return "at-once";
+  while (remainingMs() > 0) {
+    await clock.sleep(Math.min(PAUSE_MS, remainingMs()));
+    if (kernel.lockNetns(netns)) return "waited";
+  }
+  return "busy";
 }
 
 function isHostNetnsOrClose(kernel: Kernel, netns: Netns): boolean {

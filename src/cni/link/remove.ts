@@ -1,7 +1,6 @@
 /** Taking a link away: DEL, GC, and the way back of a failed ADD. */
 
 import { HOST_PREFIX } from "../../endpoint/names.ts";
-import { NetplugError } from "../../lib/errors.ts";
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
@@ -9,6 +8,7 @@ import type { Netns } from "../../linux/netns.ts";
 import { type AliasParts, parseAlias } from "./alias.ts";
 import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
 import type { Kernel } from "./kernel.ts";
+import { openNetnsIfThere } from "./pod-netns.ts";
 
 /** An interface of ours that is on this host. */
 export interface LinkOnHost extends AliasParts {
@@ -25,7 +25,7 @@ export interface LinkOnHost extends AliasParts {
  * @throws {KernelError}
  */
 export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
-  using netns = netnsPath === undefined ? undefined : openIfThere(kernel, netnsPath);
+  using netns = netnsPath === undefined ? undefined : openNetnsIfThere(kernel, netnsPath);
   using host = kernel.openRouteSocket();
   const link = findOwnHostSide(kernel, host, names, netns);
   if (link === undefined) return false;
@@ -88,14 +88,4 @@ function findOwnHostSide(kernel: Kernel, host: RouteSocket, names: LinkNames, ne
 function findPodSide(kernel: Kernel, names: LinkNames, netns: Netns): Link | undefined {
   using pod = kernel.openRouteSocket(netns);
   return findLink(pod, { name: names.podName });
-}
-
-/** What is no namespace (any more) has no interfaces either. */
-function openIfThere(kernel: Kernel, path: string): Netns | undefined {
-  try {
-    return kernel.openNetns(path);
-  } catch (cause) {
-    if (cause instanceof NetplugError && cause.kind === "badNetns") return undefined;
-    throw cause;
-  }
 }

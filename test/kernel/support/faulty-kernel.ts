@@ -55,6 +55,12 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
         () => linuxKernel.isHostNetns(netns),
         () => {},
       ),
+    lockNetns: (netns) =>
+      step(
+        "lock",
+        () => linuxKernel.lockNetns(netns),
+        () => {},
+      ),
     openRouteSocket: (netns) =>
       step(
         "open socket",
