@@ -18,17 +18,24 @@ export interface ApiServerOptions {
   /** More flags for kube-apiserver; of a flag given twice the last counts. */
   readonly args?: readonly string[];
   /**
-   * Where it listens, as far as others than this machine's loopback must reach it.
-   *
-   * @default 127.0.0.1
-   */
-  readonly address?: string;
-  /**
    * Whether pods need a service account, which only a controller manager makes.
    *
    * @default false
    */
   readonly withServiceAccounts?: boolean;
+}
+
+/** Where the two programs run and are reached. */
+export interface ApiServerPlace {
+  /** Starts a program there; absent: where this process is. */
+  readonly enter?: readonly string[];
+  /** What they listen on there. */
+  readonly listen: string;
+  /** What this process reaches them by. */
+  readonly host: string;
+  /** What nodes and pods reach them by. */
+  readonly advertise: string;
+  readonly ports: { readonly server: number; readonly etcd: number; readonly etcdPeer: number };
 }
 
 /** An identity, in each form that a client may want it. */
@@ -57,10 +64,12 @@ export interface ApiServer extends AsyncDisposable {
   readonly etcd: Daemon;
   /** What `etcdctl` takes. */
   readonly etcdEndpoint: string;
+  /** For the controller manager, which signs service accounts' tokens too. */
+  readonly serviceAccountKeyFile: string;
   /** The static token of one of the `users`. */
   tokenOf(user: string): string;
-  /** A client certificate for any user, known or not. */
-  issue(user: string, groups?: readonly string[]): Identity;
+  /** A client certificate for any user, known or not. @param url of its kubeconfig, where that user reaches the server by another one */
+  issue(user: string, groups?: readonly string[], url?: string): Identity;
   /** Runs `kubectl` as the administrator. @throws Error when it fails */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Ends it and removes its files. */
@@ -76,22 +85,26 @@ export function canStartApiServer(): boolean {
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const cleaner = new Cleaner();
   try {
-    const folder = mkdtempSync(join(tmpdir(), "npgt-kube-"));
-    await cleaner.add({ folder });
-    return await start(folder, cleaner, options);
+    const [etcd = 0, etcdPeer = 0, server = 0] = freePorts(3);
+    const loopback = "127.0.0.1";
+    const place = { listen: loopback, host: loopback, advertise: loopback, ports: { etcd, etcdPeer, server } };
+    return await startApiServerAt(place, cleaner, options);
   } catch (thrown) {
     await cleaner.clean();
     throw thrown;
   }
 }
 
-async function start(folder: string, cleaner: Cleaner, options: ApiServerOptions): Promise<ApiServer> {
-  const [etcdPort = 0, peerPort = 0, port = 0] = freePorts(3);
-  const etcd = createEtcd(folder, cleaner, etcdPort, peerPort);
+/** {@link startApiServer} at a place that the caller chose; what it started is recorded in `cleaner` when it throws. */
+export async function startApiServerAt(place: ApiServerPlace, cleaner: Cleaner, options: ApiServerOptions): Promise<ApiServer> {
+  const folder = mkdtempSync(join(tmpdir(), "npgt-kube-"));
+  await cleaner.add({ folder });
+  const etcd = createEtcd(folder, cleaner, place);
   await etcd.launch();
 
-  const { address = "127.0.0.1", users = {} } = options;
-  const url = `https://${address}:${port}`;
+  const { users = {} } = options;
+  const port = place.ports.server;
+  const url = `https://${place.host}:${port}`;
   const authority = createCertificateFolder(folder).createAuthority("ca");
   const admin = authority.issueClient("admin", ["system:masters"]);
   const tokens = new Map(["admin", ...Object.keys(users)].map((user) => [user, `${user}-${crypto.randomUUID()}`]));
@@ -101,7 +114,7 @@ async function start(folder: string, cleaner: Cleaner, options: ApiServerOptions
   });
   writeFileSync(join(folder, "tokens.csv"), `${tokenRows.join("\n")}\n`, { mode: 0o600 });
 
-  const server = createServer({ folder, cleaner, authority, address, port, etcdPort, options });
+  const server = createServer({ folder, cleaner, authority, place, options });
   await etcd.untilReady();
   await server.start();
 
@@ -128,11 +141,12 @@ async function start(folder: string, cleaner: Cleaner, options: ApiServerOptions
     cleaner,
     server,
     etcd,
-    etcdEndpoint: `http://127.0.0.1:${etcdPort}`,
+    etcdEndpoint: `http://${place.host}:${place.ports.etcd}`,
     tokenOf,
-    issue(user, groups = []) {
+    serviceAccountKeyFile: serviceAccountKeyIn(folder),
+    issue(user, groups = [], ownUrl = url) {
       const pair = authority.issueClient(user, groups);
-      return { ...pair, kubeconfigFile: writeKubeconfig(join(folder, `${user}.kubeconfig`), cluster, pair) };
+      return { ...pair, kubeconfigFile: writeKubeconfig(join(folder, `${user}.kubeconfig`), { ...cluster, url: ownUrl }, pair) };
     },
     kubectl: (args, stdin) => runKubectl({ kubeconfigFile, folder }, args, stdin),
     stop,
@@ -140,15 +154,16 @@ async function start(folder: string, cleaner: Cleaner, options: ApiServerOptions
   };
 }
 
-function createEtcd(folder: string, cleaner: Cleaner, port: number, peerPort: number): Daemon {
-  const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
+function createEtcd(folder: string, cleaner: Cleaner, { enter, listen, host, advertise, ports }: ApiServerPlace): Daemon {
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
   return new Daemon({
     name: "etcd",
+    ...(enter === undefined ? {} : { place: enter }),
     command: [
       clusterProgram("etcd"),
       `--data-dir=${join(folder, "etcd")}`,
-      `--listen-client-urls=${client}`,
-      `--advertise-client-urls=${client}`,
+      `--listen-client-urls=http://${listen}:${ports.etcd}`,
+      `--advertise-client-urls=http://${advertise}:${ports.etcd}`,
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
@@ -157,7 +172,7 @@ function createEtcd(folder: string, cleaner: Cleaner, port: number, peerPort: nu
     ],
     logFile: join(folder, "etcd.log"),
     cleaner,
-    isReady: async () => (await fetch(`${client}/readyz`)).ok,
+    isReady: async () => (await fetch(`http://${host}:${ports.etcd}/readyz`)).ok,
   });
 }
 
@@ -165,29 +180,28 @@ interface ServerPlan {
   readonly folder: string;
   readonly cleaner: Cleaner;
   readonly authority: Authority;
-  readonly address: string;
-  readonly port: number;
-  readonly etcdPort: number;
+  readonly place: ApiServerPlace;
   readonly options: ApiServerOptions;
 }
 
-function createServer(plan: ServerPlan): Daemon {
-  const { folder, cleaner, authority, address, port, etcdPort, options } = plan;
+function createServer({ folder, cleaner, authority, place, options }: ServerPlan): Daemon {
+  const { enter, listen, host, advertise, ports } = place;
   // the service network's first address is what pods know the server by
-  const certificate = authority.issueServer("kube-apiserver", `IP:${address},IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes`);
+  const addresses = [...new Set([host, advertise, "127.0.0.1", "10.96.0.1"])].map((address) => `IP:${address}`);
+  const certificate = authority.issueServer("kube-apiserver", [...addresses, "DNS:localhost", "DNS:kubernetes"].join(","));
   const serviceAccountKey = createServiceAccountKey(folder);
   mkdirSync(join(folder, "certs"));
-  const isLoopback = address.startsWith("127.");
   return new Daemon({
     name: "kube-apiserver",
+    ...(enter === undefined ? {} : { place: enter }),
     command: [
       clusterProgram("kube-apiserver"),
-      `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-      `--bind-address=${address}`,
-      `--advertise-address=${address}`,
+      `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+      `--bind-address=${listen}`,
+      `--advertise-address=${advertise}`,
       // a loopback address cannot be an endpoint of the `kubernetes` Service
-      ...(isLoopback ? ["--endpoint-reconciler-type=none"] : []),
-      `--secure-port=${port}`,
+      ...(advertise.startsWith("127.") ? ["--endpoint-reconciler-type=none"] : []),
+      `--secure-port=${ports.server}`,
       `--cert-dir=${join(folder, "certs")}`,
       `--tls-cert-file=${certificate.certFile}`,
       `--tls-private-key-file=${certificate.keyFile}`,
@@ -208,14 +222,14 @@ function createServer(plan: ServerPlan): Daemon {
     logFile: join(folder, "kube-apiserver.log"),
     cleaner,
     isReady: async () => {
-      const response = await fetch(`https://${address}:${port}/readyz`, { tls: { ca: Bun.file(authority.certFile) } });
+      const response = await fetch(`https://${host}:${ports.server}/readyz`, { tls: { ca: Bun.file(authority.certFile) } });
       return response.ok;
     },
   });
 }
 
 function createServiceAccountKey(folder: string): string {
-  const path = join(folder, "service-accounts.key");
+  const path = serviceAccountKeyIn(folder);
   const result = Bun.spawnSync(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path], {
     stdin: "ignore",
     stdout: "ignore",
@@ -223,4 +237,8 @@ function createServiceAccountKey(folder: string): string {
   });
   if (!result.success) throw new Error(`openssl ecparam: ${result.stderr.toString()}`);
   return path;
+}
+
+function serviceAccountKeyIn(folder: string): string {
+  return join(folder, "service-accounts.key");
 }

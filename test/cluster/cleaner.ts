@@ -8,7 +8,7 @@ export type CleanupStep =
   | { readonly process: number; readonly startTime: string }
   /** A program that may fail: what it removes can be gone already. */
   | { readonly run: readonly string[] }
-  /** A cgroup of this name in every hierarchy, with all inside. */
+  /** The folder of a cgroup, with all inside. */
   | { readonly cgroup: string }
   | { readonly folder: string };
 
@@ -25,8 +25,12 @@ export class Cleaner {
       stdin: "pipe",
       stdout: "ignore",
       stderr: "pipe",
-      env: { ...process.env, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
     });
+  }
+
+  /** Of the janitor, which ends when it has done its work. */
+  get pid(): number {
+    return this.#janitor.pid;
   }
 
   /** Called before the thing is made where that can be, so that there is no moment at which it would be left. */

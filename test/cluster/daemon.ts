@@ -7,12 +7,18 @@ import { startTimeOf } from "./process-status.ts";
 export interface DaemonOptions {
   /** For messages. */
   readonly name: string;
+  /** May be empty where `place` is the program. */
   readonly command: readonly string[];
   /** Gets what it writes; a restart appends. */
   readonly logFile: string;
   readonly cleaner: Cleaner;
   /** Looked at until it says true; what it throws means "not yet". */
   readonly isReady: () => boolean | Promise<boolean>;
+  /**
+   * Command that starts it in another place, such as `nsenter …`. One that stays and waits for it has the program as its only
+   * child; the kernel ends the program when that one ends.
+   */
+  readonly place?: readonly string[] | (() => readonly string[]);
   /** @default none besides `PATH` */
   readonly env?: Readonly<Record<string, string>>;
   /** @default 60 s */
@@ -34,9 +40,11 @@ export class Daemon {
     this.#options = options;
   }
 
-  /** Of the running process. */
+  /** Of the running program. */
   get pid(): number | undefined {
-    return this.#running?.pid;
+    const pid = this.#running?.pid;
+    if (pid === undefined || this.#options.place === undefined) return pid;
+    return onlyChildOf(pid) ?? pid;
   }
 
   /** Starts it and waits until it is ready. @throws Error with its last words */
@@ -48,9 +56,11 @@ export class Daemon {
   /** Starts it; it may not serve yet. */
   async launch(): Promise<void> {
     const { command, logFile, cleaner, env } = this.#options;
+    const place = typeof this.#options.place === "function" ? this.#options.place() : (this.#options.place ?? []);
+    const tied = ["setpriv", "--pdeathsig", "KILL"];
     const log = openSync(logFile, "a");
     // a session of its own, so that an interrupt at the terminal leaves it to us; the kernel ends it when this process ends
-    const child = Bun.spawn(["setsid", "setpriv", "--pdeathsig", "KILL", ...command], {
+    const child = Bun.spawn(["setsid", ...tied, ...place, ...(place.length > 0 && command.length > 0 ? tied : []), ...command], {
       stdin: "ignore",
       stdout: log,
       stderr: log,
@@ -82,22 +92,41 @@ export class Daemon {
   /** Ends it: at once as a power cut does, or with `SIGTERM` as it ends itself. */
   async stop(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const child = this.#running;
+    this.#signal(signal);
     this.#running = undefined;
-    child?.kill(signal);
     await child?.exited;
   }
 
   /** Stops its time: connections stay, nothing is answered. */
   pause(): void {
-    this.#running?.kill("SIGSTOP");
+    this.#signal("SIGSTOP");
   }
 
   resume(): void {
-    this.#running?.kill("SIGCONT");
+    this.#signal("SIGCONT");
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.pid;
+    try {
+      if (pid !== undefined) process.kill(pid, signal);
+    } catch {
+      // it ended by itself
+    }
   }
 
   /** The last lines that it wrote. */
   log(lines = 25): string {
     return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+  }
+}
+
+/** Of the process that started the program in another place and waits for it; undefined when it became the program itself. */
+function onlyChildOf(pid: number): number | undefined {
+  try {
+    const child = Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"), 10);
+    return Number.isNaN(child) ? undefined : child;
+  } catch {
+    return undefined;
   }
 }

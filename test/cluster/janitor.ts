@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { CleanupStep } from "./cleaner.ts";
 import { startTimeOf } from "./process-status.ts";
 
-const CGROUP_ROOT = "/sys/fs/cgroup";
 const LIMIT_MS = 20_000;
 
 async function take(step: CleanupStep): Promise<void> {
@@ -23,14 +22,11 @@ async function endProcess(pid: number, startTime: string): Promise<void> {
   });
 }
 
-async function removeCgroups(name: string): Promise<void> {
-  const roots = [CGROUP_ROOT, ...readdirSync(CGROUP_ROOT).map((controller) => join(CGROUP_ROOT, controller))];
-  for (const folder of roots.map((root) => join(root, name)).filter((folder) => existsSync(join(folder, "cgroup.procs")))) {
-    await until(`cgroup ${folder} is in use`, () => {
-      removeCgroup(folder);
-      return !existsSync(folder);
-    });
-  }
+async function removeCgroups(folder: string): Promise<void> {
+  await until(`cgroup ${folder} is in use`, () => {
+    if (existsSync(folder)) removeCgroup(folder);
+    return !existsSync(folder);
+  });
 }
 
 /** From the inside out: a cgroup with another in it cannot go. */

@@ -5,8 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni.ts";
+import { makeImage } from "../support/image.ts";
 import { CriClient } from "./cri-client.ts";
-import { IMAGE, makeImage } from "./image.ts";
+
+/** The image that it has. */
+export const IMAGE = "localhost/netplug-test:1";
 
 const START_LIMIT_MS = 30_000;
 
@@ -50,9 +53,7 @@ export class PrivateContainerd implements AsyncDisposable {
     const containerd = new PrivateContainerd(conflist);
     try {
       await containerd.#untilReady();
-      const busybox = Bun.which("busybox");
-      if (busybox === null) throw new Error("busybox is missing: install busybox-static");
-      const archive = makeImage(join(containerd.folder, "image"), busybox);
+      const archive = makeImage(join(containerd.folder, "image"), { tags: [IMAGE], entrypoint: ["/bin/sleep", "3600"] });
       containerd.#ctr(["image", "import", "--snapshotter", "native", archive]);
       return containerd;
     } catch (thrown) {

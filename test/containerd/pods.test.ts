@@ -4,9 +4,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
-import { PrivateContainerd } from "./containerd.ts";
+import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodRequest } from "./cri-client.ts";
-import { IMAGE } from "./image.ts";
 
 const HOST_PORT = 18_080;
 const POD_PORT = 8_080;

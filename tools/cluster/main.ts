@@ -3,13 +3,12 @@
 import { startApiServer } from "../../test/cluster/api-server.ts";
 import {
   API_SERVER_PROGRAMS,
-  CLUSTER_MODULE,
   CLUSTER_PROGRAMS,
   clusterProgram,
   ensureClusterPrograms,
+  goForCluster,
 } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
-import { wantedGo } from "../prerequisites/go.ts";
 import { bold, say, since, TaskFailure } from "../terminal.ts";
 
 const USAGE = `npm run cluster -- build: builds everything that a cluster needs, minutes the first time
@@ -28,7 +27,7 @@ export async function runCluster(args: readonly string[]): Promise<number> {
 
 async function ensurePrograms(names: readonly ClusterProgram[]): Promise<void> {
   if (await ensureClusterPrograms(names)) return;
-  throw new TaskFailure(`a cluster is built from Go modules, which needs ${wantedGo(CLUSTER_MODULE)} on PATH or in /usr/local/go`);
+  throw new TaskFailure(`a cluster is built from Go modules, which needs ${goForCluster()} on PATH or in /usr/local/go`);
 }
 
 async function playWithApiServer(): Promise<number> {

@@ -1,4 +1,4 @@
-/** The programs of a Kubernetes cluster, built from the Go module in `test/cluster`. */
+/** The programs of a Kubernetes cluster, built from the Go modules in `test/cluster`. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,47 +7,67 @@ import { TaskFailure } from "../terminal.ts";
 import { ensureGoProgram, ensureGoPrograms, goProgramPath, goProgramsFolder, NEWER_ETCD, wantedGo } from "./go.ts";
 import type { GoProgramSet } from "./go.ts";
 
-export const CLUSTER_MODULE = "test/cluster";
+const KUBERNETES = "test/cluster/kubernetes";
+/** Apart from Kubernetes: each wants a release of the container runtime interface that the other does not compile with. */
+const CONTAINERD = "test/cluster/containerd";
 
 /** What `startApiServer()` needs. */
 export const API_SERVER_PROGRAMS = ["kube-apiserver", "kubectl"] as const;
-const CONTROL_PLANE_PROGRAMS = ["kube-controller-manager", "kube-scheduler"] as const;
-const NODE_PROGRAMS = ["kubelet", "containerd", "containerd-shim-runc-v2", "ctr"] as const;
+const KUBERNETES_PROGRAMS = [...API_SERVER_PROGRAMS, "kube-controller-manager", "kube-scheduler", "kubelet"] as const;
 /** The CNI project's plugins, of a version that knows CNI 1.1. */
 export const CNI_PLUGIN_PROGRAMS = ["ptp", "bridge", "loopback", "host-local", "portmap"] as const;
+const CONTAINERD_PROGRAMS = ["containerd", "containerd-shim-runc-v2", "ctr", ...CNI_PLUGIN_PROGRAMS] as const;
 /** What a whole cluster needs. */
-export const CLUSTER_PROGRAMS = [...API_SERVER_PROGRAMS, ...CONTROL_PLANE_PROGRAMS, ...NODE_PROGRAMS, ...CNI_PLUGIN_PROGRAMS] as const;
+export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, ...CONTAINERD_PROGRAMS] as const;
 
 export type ClusterProgram = (typeof CLUSTER_PROGRAMS)[number];
 
 /** The release that go.mod pins, `1.36.3`. */
 export function kubernetesVersion(): string {
-  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(readFileSync(join(repositoryRoot, CLUSTER_MODULE, "go.mod"), "utf8"));
-  if (found?.[1] === undefined) throw new TaskFailure(`${CLUSTER_MODULE}/go.mod: requires no k8s.io/kubernetes`);
+  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(readFileSync(join(repositoryRoot, KUBERNETES, "go.mod"), "utf8"));
+  if (found?.[1] === undefined) throw new TaskFailure(`${KUBERNETES}/go.mod: requires no k8s.io/kubernetes`);
   return found[1];
+}
+
+/** What a machine needs that builds them: `Go 1.26.6 or newer`. */
+export function goForCluster(): string {
+  return (
+    [KUBERNETES, CONTAINERD]
+      .map((folder) => wantedGo(folder))
+      .sort()
+      .at(-1) ?? "Go"
+  );
 }
 
 /** Builds what is missing of the programs named, and of etcd; progress goes to stderr. @returns false without a usable Go */
 export async function ensureClusterPrograms(names: readonly ClusterProgram[]): Promise<boolean> {
-  const etcd = await ensureGoProgram(NEWER_ETCD);
-  return etcd !== undefined && (await ensureGoPrograms(programSet(), names)) !== undefined;
+  if ((await ensureGoProgram(NEWER_ETCD)) === undefined) return false;
+  for (const set of [kubernetesSet(), containerdSet()]) {
+    const ofSet = names.filter((name) => name in set.packages);
+    if ((await ensureGoPrograms(set, ofSet)) === undefined) return false;
+  }
+  return true;
 }
 
 /** Whether the programs named are built, from the sources of this checkout. */
 export function areClusterProgramsBuilt(names: readonly ClusterProgram[]): boolean {
-  const folder = goProgramsFolder(programSet());
-  return existsSync(goProgramPath(NEWER_ETCD)) && names.every((name) => existsSync(join(folder, name)));
+  return existsSync(goProgramPath(NEWER_ETCD)) && names.every((name) => existsSync(pathOf(name)));
 }
 
 /** @returns the absolute path of a program @throws TaskFailure when it is not built */
 export function clusterProgram(name: ClusterProgram | "etcd"): string {
-  const path = name === "etcd" ? goProgramPath(NEWER_ETCD) : join(goProgramsFolder(programSet()), name);
+  const path = name === "etcd" ? goProgramPath(NEWER_ETCD) : pathOf(name);
   if (existsSync(path)) return path;
-  throw new TaskFailure(`${name} is not built: run \`npm run cluster -- build\` (${wantedGo(CLUSTER_MODULE)}, minutes the first time)`);
+  throw new TaskFailure(`${name} is not built: run \`npm run cluster -- build\` (${goForCluster()}; minutes the first time)`);
+}
+
+function pathOf(name: ClusterProgram): string {
+  const kubernetes = kubernetesSet();
+  return join(goProgramsFolder(name in kubernetes.packages ? kubernetes : containerdSet()), name);
 }
 
 /** Without version numbers from the linker the programs call themselves v0.0.0, which clients that compare versions reject. */
-function programSet(): GoProgramSet {
+function kubernetesSet(): GoProgramSet {
   const version = kubernetesVersion();
   const [major, minor] = version.split(".");
   const values = {
@@ -58,19 +78,24 @@ function programSet(): GoProgramSet {
     gitCommit: "0".repeat(40),
   };
   return {
-    name: "cluster",
-    folder: CLUSTER_MODULE,
+    name: "kubernetes",
+    folder: KUBERNETES,
     linkerFlags: Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`),
-    packages: Object.fromEntries(CLUSTER_PROGRAMS.map((name) => [name, packageOf(name)])),
+    packages: Object.fromEntries(KUBERNETES_PROGRAMS.map((name) => [name, `k8s.io/kubernetes/cmd/${name}`])),
   };
 }
 
-function packageOf(name: ClusterProgram): string {
+function containerdSet(): GoProgramSet {
+  return {
+    name: "containerd",
+    folder: CONTAINERD,
+    linkerFlags: [],
+    packages: Object.fromEntries(CONTAINERD_PROGRAMS.map((name) => [name, containerdPackage(name)])),
+  };
+}
+
+function containerdPackage(name: (typeof CONTAINERD_PROGRAMS)[number]): string {
   switch (name) {
-    case "containerd":
-    case "containerd-shim-runc-v2":
-    case "ctr":
-      return `github.com/containerd/containerd/v2/cmd/${name}`;
     case "ptp":
     case "bridge":
     case "loopback":
@@ -80,6 +105,6 @@ function packageOf(name: ClusterProgram): string {
     case "portmap":
       return "github.com/containernetworking/plugins/plugins/meta/portmap";
     default:
-      return `k8s.io/kubernetes/cmd/${name}`;
+      return `github.com/containerd/containerd/v2/cmd/${name}`;
   }
 }

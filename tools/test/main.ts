@@ -2,7 +2,7 @@
 
 import { build } from "../build.ts";
 import { runSteps } from "../check/main.ts";
-import { CLUSTER_MODULE, ensureClusterPrograms } from "../prerequisites/cluster-programs.ts";
+import { ensureClusterPrograms, goForCluster } from "../prerequisites/cluster-programs.ts";
 import { ensureGoProgram, wantedGo } from "../prerequisites/go.ts";
 import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
@@ -134,7 +134,7 @@ async function prepareGoPrograms(part: TestPart, totals: Totals): Promise<Readon
 
 /** Without a cluster too little is proved to land a change: with `CI=true` it is a failure. */
 function skipCluster(totals: Totals): void {
-  const reason = `the tests on a real Kubernetes cluster need ${wantedGo(CLUSTER_MODULE)} to build it`;
+  const reason = `the tests on a real Kubernetes cluster need ${goForCluster()} to build it`;
   if (process.env["CI"] === "true") {
     say(`  ${red("failed")} ${reason}`);
     totals.failed++;

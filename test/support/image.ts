@@ -3,12 +3,18 @@
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const IMAGE = "localhost/netplug-test:1";
+const APPLETS = ["sh", "sleep", "ping", "ip", "nc", "echo", "cat", "hostname", "ls", "true"] as const;
 
-const APPLETS = ["sh", "sleep", "ping", "ip", "nc", "echo", "cat"] as const;
+export interface ImageOptions {
+  /** Under which names a pod can ask for it; with another tag than `latest` it is never looked for in a registry. */
+  readonly tags: readonly string[];
+  readonly entrypoint: readonly string[];
+}
 
 /** @returns the path of the archive, in `folder` */
-export function makeImage(folder: string, busybox: string): string {
+export function makeImage(folder: string, options: ImageOptions): string {
+  const busybox = Bun.which("busybox");
+  if (busybox === null) throw new Error("make an image: busybox is missing: install busybox-static");
   const root = join(folder, "root");
   mkdirSync(join(root, "bin"), { recursive: true });
   for (const name of ["proc", "sys", "dev", "etc", "tmp"]) mkdirSync(join(root, name));
@@ -22,11 +28,11 @@ export function makeImage(folder: string, busybox: string): string {
   const config = {
     architecture,
     os: "linux",
-    config: { Env: ["PATH=/bin"], Entrypoint: ["/bin/sleep", "3600"] },
+    config: { Env: ["PATH=/bin"], Entrypoint: options.entrypoint },
     rootfs: { type: "layers", diff_ids: [`sha256:${diffID}`] },
   };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
-  writeFileSync(join(folder, "manifest.json"), JSON.stringify([{ Config: "config.json", RepoTags: [IMAGE], Layers: ["layer.tar"] }]));
+  writeFileSync(join(folder, "manifest.json"), JSON.stringify([{ Config: "config.json", RepoTags: options.tags, Layers: ["layer.tar"] }]));
   const archive = join(folder, "image.tar");
   tar(["-C", folder, "-cf", archive, "manifest.json", "config.json", "layer.tar"]);
   return archive;

@@ -1,0 +1,139 @@
+/** The cluster itself: it starts, runs pods that reach each other, and goes without a trace, also when its maker is killed. */
+
+import { expect, test as always } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { nodePlace } from "../support/netns.ts";
+import { planCgroups } from "./cgroups.ts";
+import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { netplugctl, netplugOnEtcd, ptpNetwork } from "./networks.ts";
+import { startTimeOf } from "./process-status.ts";
+
+const test = always.skipIf(!canStartCluster());
+
+/** Makes pods that wait, one on each node given, and waits until they are Ready. @returns their addresses, of the first family */
+async function runPods(cluster: Cluster, pods: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
+  const items = Object.entries(pods).map(([name, node]) => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: { nodeName: node, terminationGracePeriodSeconds: 5, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
+  }));
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  await cluster.untilReady(Object.keys(pods));
+  const addresses = await Promise.all(
+    Object.keys(pods).map(async (name) => [name, await cluster.kubectl(["get", "pod", name, "-o", "jsonpath={.status.podIP}"])] as const),
+  );
+  return Object.fromEntries(addresses);
+}
+
+async function ping(cluster: Cluster, from: string, address: string | undefined): Promise<string> {
+  return await cluster.kubectl(["exec", from, "--", "ping", "-c", "1", "-W", "3", address ?? ""]);
+}
+
+async function eventually(succeeds: () => Promise<void>): Promise<void> {
+  let last: unknown;
+  for (const end = performance.now() + 30_000; performance.now() < end; await Bun.sleep(100)) {
+    try {
+      return await succeeds();
+    } catch (thrown) {
+      last = thrown;
+    }
+  }
+  throw last;
+}
+
+/** What a cluster leaves on the machine while it runs, and must not afterwards. */
+function tracesOf(cluster: Cluster): () => readonly string[] {
+  const netns = cluster.nodes.map(({ wire }) => `/run/netns/${wire.netns}`);
+  const cgroups = cluster.nodes.flatMap(({ wire }) => planCgroups(wire.netns).roots);
+  const processes = [cluster.api.server, cluster.api.etcd, cluster.controllerManager, cluster.scheduler]
+    .concat(cluster.nodes.flatMap((node) => [node.init, node.containerd, node.kubelet]))
+    .map((daemon) => [daemon.name, daemon.pid ?? 0] as const);
+  return () => [
+    ...[cluster.api.folder, ...netns, ...cgroups].filter((path) => existsSync(path)),
+    ...processes.filter(([, pid]) => startTimeOf(pid) !== undefined).map(([name]) => name),
+    ...nodePlace
+      .links()
+      .map(({ ifname }) => ifname)
+      .filter((ifname) => ifname.startsWith(`npgk${process.pid.toString(36)}`)),
+  ];
+}
+
+test("two nodes with ptp and host-local: pods are Ready, ping each other on one node and across, and nothing stays", async () => {
+  const cluster = await startCluster({ nodes: 2, network: ptpNetwork() });
+  const traces = tracesOf(cluster);
+  try {
+    const [first, second] = cluster.nodes;
+    if (first === undefined || second === undefined) throw new Error("want two nodes");
+    for (const node of [first, second]) cluster.route(cluster.podCidrsOf(node)[0], node);
+    const addresses = await runPods(cluster, { a: first.name, b: first.name, c: second.name });
+    expect(addresses).toEqual({
+      a: expect.stringMatching(/^10\.244\.0\./),
+      b: expect.stringMatching(/^10\.244\.0\./),
+      c: expect.stringMatching(/^10\.244\.1\./),
+    });
+    for (const to of ["b", "c"]) expect(await ping(cluster, "a", addresses[to])).toContain("1 packets received");
+    expect(await cluster.kubectl(["exec", "c", "--", "hostname"])).toBe("c\n");
+    expect(existsSync(second.path("/var/lib/cni/networks/pods"))).toBe(true);
+    expect(existsSync("/var/lib/cni/networks/pods")).toBe(false);
+    expect(traces().length).toBeGreaterThan(15);
+  } finally {
+    await cluster.stop();
+  }
+  expect(traces()).toEqual([]);
+});
+
+test("a node with netplug on etcd: pods get addresses of the pool, talk, outlive containerd and kubelet, and give them back", async () => {
+  await using cluster = await startCluster({ network: netplugOnEtcd({ pools: ["10.65.0.0/16"] }) });
+  const [node] = cluster.nodes;
+  if (node === undefined) throw new Error("want a node");
+  const addresses = await runPods(cluster, { a: node.name, b: node.name });
+  expect(Object.values(addresses)).toEqual([expect.stringMatching(/^10\.65\./), expect.stringMatching(/^10\.65\./)]);
+  expect(await ping(cluster, "a", addresses["b"])).toContain("1 packets received");
+
+  await node.containerd.stop();
+  await node.kubelet.stop("SIGTERM");
+  await node.containerd.start();
+  await node.kubelet.start();
+  // a kubelet that is healthy need not have heard of its pods yet
+  await eventually(async () => expect(await ping(cluster, "b", addresses["a"])).toContain("1 packets received"));
+  expect(await cluster.kubectl(["get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}"])).toBe("0 0");
+
+  await cluster.kubectl(["delete", "pod", "a", "b", "--wait"]);
+  const env = { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: cluster.api.etcdEndpoint };
+  const shown = JSON.parse(await netplugctl(env, ["ipam", "show", "-o", "json"])) as {
+    readonly pools: readonly { readonly inUse: number }[];
+  };
+  expect(shown.pools.map(({ inUse }) => inUse)).toEqual([0]);
+});
+
+test("a maker that is killed leaves nothing: the kernel ends the programs, the janitor removes the rest", async () => {
+  const program = `
+    import { startCluster } from ${JSON.stringify(join(import.meta.dir, "cluster.ts"))};
+    import { ptpNetwork } from ${JSON.stringify(join(import.meta.dir, "networks.ts"))};
+    const cluster = await startCluster({ network: ptpNetwork() });
+    const { folder, cleaner } = cluster.api;
+    const [{ wire, kubelet }] = cluster.nodes;
+    console.log(JSON.stringify({ folder, netns: wire.netns, kubelet: kubelet.pid, janitor: cleaner.pid }));
+    await Bun.sleep(600_000);`;
+  const maker = Bun.spawn([process.execPath, "--eval", program], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const { value } = await maker.stdout.getReader().read();
+  const made = JSON.parse(new TextDecoder().decode(value)) as Record<"folder" | "netns", string> & Record<"kubelet" | "janitor", number>;
+  const processes = [made.kubelet, made.janitor].map((pid) => [pid, startTimeOf(pid)] as const);
+  const left = (): readonly string[] => [
+    ...[made.folder, `/run/netns/${made.netns}`, ...planCgroups(made.netns).roots].filter((path) => existsSync(path)),
+    ...processes.filter(([pid, startTime]) => startTimeOf(pid) === startTime).map(([pid]) => `process ${pid}`),
+    ...nodePlace
+      .links()
+      .map(({ ifname }) => ifname)
+      .filter((ifname) => ifname.startsWith(`npgk${maker.pid.toString(36)}`)),
+  ];
+  expect(left().length).toBeGreaterThan(5);
+  maker.kill("SIGKILL");
+  await maker.exited;
+  for (const end = performance.now() + 20_000; left().length > 0 && performance.now() < end; await Bun.sleep(50));
+  expect(left()).toEqual([]);
+});

@@ -1,0 +1,177 @@
+/** A whole Kubernetes cluster: control plane and nodes, all of it in namespaces of its own on this machine. */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { areClusterProgramsBuilt, CLUSTER_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import { makeImage } from "../support/image.ts";
+import { startApiServerAt } from "./api-server.ts";
+import type { ApiServer, ApiServerOptions } from "./api-server.ts";
+import { Cleaner } from "./cleaner.ts";
+import { Daemon } from "./daemon.ts";
+import { ClusterNode } from "./node.ts";
+import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "./node-config.ts";
+import { CONTROL_PLANE_ADDRESS, Underlay } from "./underlay.ts";
+
+export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args"> {
+  /** @default 1 */
+  readonly nodes?: number;
+  /** Called for each node before its kubelet starts: installs plugins, writes the network config. */
+  readonly network: (node: ClusterNode, cluster: ClusterFacts) => void | Promise<void>;
+}
+
+/** What a node's network may have to know. */
+export interface ClusterFacts {
+  /** Of the API server, as nodes and pods reach it. */
+  readonly url: string;
+  /** Of the API server's etcd, as nodes reach it. */
+  readonly etcdEndpoint: string;
+  readonly api: ApiServer;
+  /** The ranges that the node's object names, an IPv4 and an IPv6 one. */
+  podCidrsOf(node: ClusterNode): readonly [string, string];
+}
+
+export interface Cluster extends AsyncDisposable, ClusterFacts {
+  readonly controllerManager: Daemon;
+  readonly scheduler: Daemon;
+  readonly nodes: readonly ClusterNode[];
+  /** Runs `kubectl` as the administrator. @throws Error when it fails */
+  kubectl(args: readonly string[], stdin?: string): Promise<string>;
+  /** Waits until these pods are Ready. @throws Error with what the cluster complained about */
+  untilReady(pods: readonly string[], namespace?: string): Promise<void>;
+  /** Sends what goes to `cidr` to a node, from everywhere else in the cluster. */
+  route(cidr: string, to: ClusterNode): void;
+  /** Ends it and removes everything that it made. */
+  stop(): Promise<void>;
+}
+
+/** An image with a busybox that all nodes have. */
+export { BUSYBOX_IMAGE };
+
+/** Whether the programs are there; tests that need them say `(needs cluster)` in their name and are skipped otherwise. */
+export function canStartCluster(): boolean {
+  return areClusterProgramsBuilt(CLUSTER_PROGRAMS);
+}
+
+/** Starts everything; all nodes are Ready when it returns. */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const cleaner = new Cleaner();
+  try {
+    return await start(options, cleaner);
+  } catch (thrown) {
+    await cleaner.clean();
+    throw thrown;
+  }
+}
+
+async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster> {
+  const underlay = await Underlay.make(cleaner);
+  const ports = { server: 6443, etcd: 2379, etcdPeer: 2380 };
+  const place = { enter: underlay.enter, listen: "0.0.0.0", host: underlay.host, advertise: CONTROL_PLANE_ADDRESS, ports };
+  const api = await startApiServerAt(place, cleaner, { ...options, withServiceAccounts: true });
+
+  const nodes: ClusterNode[] = [];
+  for (let index = 0; index < (options.nodes ?? 1); index++) {
+    const name = `node-${index + 1}`;
+    const folder = join(api.folder, name);
+    mkdirSync(folder);
+    nodes.push(new ClusterNode({ name, folder, wire: await underlay.addNode(index), cleaner }));
+  }
+  const facts: ClusterFacts = {
+    url: `https://${CONTROL_PLANE_ADDRESS}:${ports.server}`,
+    etcdEndpoint: `http://${CONTROL_PLANE_ADDRESS}:${ports.etcd}`,
+    api,
+    podCidrsOf: (node) => podCidrs(nodes.indexOf(node)),
+  };
+  const image = makeImage(join(api.folder), { tags: [PAUSE_IMAGE, BUSYBOX_IMAGE], entrypoint: WAIT_UNTIL_TERM });
+  const controllerManager = createControllerManager(api, underlay);
+  const scheduler = createScheduler(api, underlay);
+  const daemons = [controllerManager, scheduler];
+  await Promise.all([...daemons.map((daemon) => daemon.start()), ...nodes.map((node) => startNode(node, image, options, facts))]);
+  await api.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"]);
+
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.init.stop()));
+    await Promise.all(daemons.map((daemon) => daemon.stop()));
+    await api.stop();
+  };
+  return {
+    ...facts,
+    controllerManager,
+    scheduler,
+    nodes,
+    kubectl: (args, stdin) => api.kubectl(args, stdin),
+    untilReady: (pods, namespace = "default") => untilReady(api, pods, namespace),
+    route(cidr, to) {
+      const others = nodes.filter((node) => node !== to).map(({ wire }) => wire);
+      underlay.route(cidr, to.wire, others);
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function untilReady(api: ApiServer, pods: readonly string[], namespace: string): Promise<void> {
+  const names = pods.map((name) => `pod/${name}`);
+  try {
+    await api.kubectl(["--namespace", namespace, "wait", "--for=condition=Ready", ...names, "--timeout=60s"]);
+  } catch (thrown) {
+    const warnings = await api.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
+    throw new Error(`wait for ${names.join(", ")}: ${warnings}`, { cause: thrown });
+  }
+}
+
+/** As process 1 it would ignore TERM otherwise, and every pod would take its whole grace period to end. */
+const WAIT_UNTIL_TERM = ["/bin/sh", "-c", "trap exit TERM; sleep 2147483 & wait"];
+
+async function startNode(node: ClusterNode, image: string, options: ClusterOptions, facts: ClusterFacts): Promise<void> {
+  const object = {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: node.name, labels: { "kubernetes.io/hostname": node.name } },
+    spec: { podCIDR: facts.podCidrsOf(node)[0], podCIDRs: facts.podCidrsOf(node) },
+  };
+  await Promise.all([node.startContainerd(image), facts.api.kubectl(["create", "-f", "-"], JSON.stringify(object))]);
+  await options.network(node, facts);
+  const identity = facts.api.issue(`system:node:${node.name}`, ["system:nodes"], facts.url);
+  await node.startKubelet(identity.kubeconfigFile);
+}
+
+function podCidrs(index: number): readonly [string, string] {
+  return [`10.244.${index}.0/24`, `fd10:244:0:${index}::/64`];
+}
+
+function createControllerManager(api: ApiServer, underlay: Underlay): Daemon {
+  return createControlPlaneProgram("kube-controller-manager", 10_257, api, underlay, [
+    `--service-account-private-key-file=${api.serviceAccountKeyFile}`,
+    `--root-ca-file=${api.caFile}`,
+    "--node-monitor-period=1s",
+  ]);
+}
+
+function createScheduler(api: ApiServer, underlay: Underlay): Daemon {
+  return createControlPlaneProgram("kube-scheduler", 10_259, api, underlay, []);
+}
+
+function createControlPlaneProgram(
+  name: "kube-controller-manager" | "kube-scheduler",
+  port: number,
+  api: ApiServer,
+  underlay: Underlay,
+  flags: readonly string[],
+): Daemon {
+  return new Daemon({
+    name,
+    place: underlay.enter,
+    command: [
+      clusterProgram(name),
+      `--kubeconfig=${api.kubeconfigFile}`,
+      "--leader-elect=false",
+      "--kube-api-qps=200",
+      "--kube-api-burst=400",
+      ...flags,
+    ],
+    logFile: join(api.folder, `${name}.log`),
+    cleaner: api.cleaner,
+    isReady: async () => (await fetch(`https://${underlay.host}:${port}/healthz`, { tls: { rejectUnauthorized: false } })).ok,
+  });
+}

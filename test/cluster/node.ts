@@ -1,0 +1,162 @@
+/** One node: a machine made of namespaces, with a containerd and a kubelet of its own, both with their usual paths. */
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import type { CommandResult } from "../support/netns.ts";
+import { makeCgroups, planCgroups } from "./cgroups.ts";
+import type { NodeCgroups } from "./cgroups.ts";
+import type { Cleaner } from "./cleaner.ts";
+import { Daemon } from "./daemon.ts";
+import { containerdConfig, kubeletConfig, SNAPSHOTTERS } from "./node-config.ts";
+import type { NodeWire } from "./underlay.ts";
+
+export interface NodeOptions {
+  readonly name: string;
+  /** Exists; holds everything that the node writes. */
+  readonly folder: string;
+  readonly wire: NodeWire;
+  readonly cleaner: Cleaner;
+}
+
+/** Started in steps, so that what does not wait for the API server can begin before it serves. */
+export class ClusterNode {
+  readonly name: string;
+  readonly wire: NodeWire;
+  /** Its first process: when this ends, so does everything on the node. */
+  readonly init: Daemon;
+  readonly containerd: Daemon;
+  readonly #folder: string;
+  readonly #cleaner: Cleaner;
+  readonly #cgroups: NodeCgroups;
+  #kubelet: Daemon | undefined;
+
+  constructor({ name, folder, wire, cleaner }: NodeOptions) {
+    this.name = name;
+    this.wire = wire;
+    this.#folder = folder;
+    this.#cleaner = cleaner;
+    this.#cgroups = planCgroups(wire.netns);
+    const { roots, leaves } = this.#cgroups;
+    this.init = new Daemon({
+      name: `${name}'s first process`,
+      place: ["sh", join(import.meta.dir, "node-enter.sh"), `/run/netns/${wire.netns}`, folder, name, roots.join(" "), leaves.join(" ")],
+      command: [],
+      logFile: join(folder, "init.log"),
+      cleaner,
+      isReady: () => existsSync(join(folder, "ready")),
+    });
+    this.containerd = this.#daemon("containerd", [clusterProgram("containerd")], () => this.run(["ctr", "version"]).status === 0);
+  }
+
+  get kubelet(): Daemon {
+    if (this.#kubelet === undefined) throw new Error(`kubelet of ${this.name}: not started yet`);
+    return this.#kubelet;
+  }
+
+  /** Where the test finds what the node knows as `path`, below `/run`, `/var/lib`, `/var/log`, `/opt` or `/etc/cni/net.d`. */
+  path(path: string): string {
+    const inFolder = path.replace(/^\/etc\/cni\/net\.d/, "/net.d").replace(/^\/var\/run\//, "/run/");
+    return join(this.#folder, inFolder);
+  }
+
+  /** Makes namespaces and folders, starts containerd, and gives it the image. */
+  async startContainerd(image: string): Promise<void> {
+    for (const cgroup of this.#cgroups.roots) await this.#cleaner.add({ cgroup });
+    makeCgroups(this.#cgroups);
+    writeFileSync(join(this.#folder, "mount-cgroups.sh"), `${this.#cgroups.mountScript}\n`);
+    await this.init.start();
+    mkdirSync(this.path("/opt/cni/bin"), { recursive: true });
+    for (const name of CNI_PLUGIN_PROGRAMS) this.installPlugin(clusterProgram(name));
+    writeFileSync(join(this.#folder, "containerd.toml"), containerdConfig(this.#snapshotter()));
+    await this.containerd.start();
+    this.must(["ctr", "--namespace", "k8s.io", "image", "import", "--local", "--snapshotter", this.#snapshotter(), image]);
+  }
+
+  /** Its Node object must exist, or the kubelet makes one. */
+  async startKubelet(kubeconfigFile: string): Promise<void> {
+    const config = join(this.#folder, "kubelet.json");
+    writeFileSync(config, JSON.stringify(kubeletConfig()));
+    const addresses = this.wire.addresses.join(",");
+    const flags = [`--config=${config}`, `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${this.name}`, `--node-ip=${addresses}`];
+    this.#kubelet = this.#daemon("kubelet", [clusterProgram("kubelet"), ...flags], () => this.#kubeletIsHealthy());
+    await this.#kubelet.start();
+  }
+
+  /** Puts a plugin into `/opt/cni/bin`, as a link: a plugin that is built again is the new one at once. */
+  installPlugin(path: string, name: string = basename(path)): void {
+    const target = join(this.path("/opt/cni/bin"), name);
+    rmSync(target, { force: true });
+    symlinkSync(path, target);
+  }
+
+  /** Writes the network config that containerd uses, in one rename; with none, the node is NotReady. */
+  setNetwork(conflist: Readonly<Record<string, unknown>> | undefined): void {
+    const target = this.path("/etc/cni/net.d/10-test.conflist");
+    if (conflist === undefined) {
+      rmSync(target, { force: true });
+      return;
+    }
+    const staging = join(dirname(target), ".staging");
+    writeFileSync(staging, JSON.stringify(conflist, undefined, 2));
+    chmodSync(staging, 0o600);
+    renameSync(staging, target);
+  }
+
+  /** Runs a program on the node. */
+  run(command: readonly string[], stdin = ""): CommandResult {
+    const child = Bun.spawnSync([...this.#enter(), ...command], {
+      stdin: Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+      env: this.#environment(),
+    });
+    return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
+  }
+
+  /** @throws Error with what the program said */
+  must(command: readonly string[], stdin = ""): string {
+    const { status, stdout, stderr } = this.run(command, stdin);
+    if (status !== 0) throw new Error(`${this.name}: ${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  #daemon(name: string, command: readonly string[], isReady: () => boolean | Promise<boolean>): Daemon {
+    const config = name === "containerd" ? [`--config=${join(this.#folder, "containerd.toml")}`] : [];
+    return new Daemon({
+      name: `${name} of ${this.name}`,
+      // found when it starts: the node's first process is not there yet
+      place: () => this.#enter(),
+      command: [...command, ...config],
+      logFile: join(this.#folder, `${name}.log`),
+      cleaner: this.#cleaner,
+      isReady,
+      env: this.#environment(),
+    });
+  }
+
+  /** Joins the node's cgroups first, so that its processes are found in them, then its namespaces. */
+  #enter(): readonly string[] {
+    const pid = this.init.pid;
+    if (pid === undefined) throw new Error(`enter ${this.name}: it does not run`);
+    const join = this.#cgroups.leaves.map((leaf) => `echo $$ > ${leaf}/cgroup.procs`).join("; ");
+    return ["sh", "-c", `${join}; exec nsenter -t ${pid} -m -u -i -n -p -C "$@"`, "sh"];
+  }
+
+  /** The shim is looked up in containerd's `PATH`. */
+  #environment(): Record<string, string> {
+    const folders = [dirname(clusterProgram("containerd")), dirname(clusterProgram("kubelet"))];
+    return { PATH: [...folders, process.env["PATH"] ?? ""].join(":"), HOME: "/run" };
+  }
+
+  #snapshotter(): string {
+    const chosen = readFileSync(join(this.#folder, "snapshotter"), "utf8").trim();
+    if (!SNAPSHOTTERS.includes(chosen)) throw new Error(`snapshotter of ${this.name}: got "${chosen}"`);
+    return chosen;
+  }
+
+  /** Its health port is on the node's own loopback, and a static busybox cannot fetch: names are beyond it. */
+  #kubeletIsHealthy(): boolean {
+    return this.run(["busybox", "nc", "127.0.0.1", "10248"], "GET /healthz HTTP/1.0\r\n\r\n").stdout.endsWith("ok");
+  }
+}
