@@ -109,10 +109,32 @@ describe("a delegate that fails an ADD gets a DEL", () => {
     expect(calls()).toEqual(["ADD", "DEL"]);
   });
 
+  test("and is asked again when it complains of the container, for which an ended ADD had got addresses", async () => {
+    const { type, calls } = script(
+      "forgetful",
+      `case $CNI_COMMAND in DEL) touch ${folder}/freed; exit;; esac
+       [ -f ${folder}/freed ] && echo '${RESULT}' && exit
+       echo "{\\"code\\":999,\\"msg\\":\\"10.0.0.2 has been allocated to $CNI_CONTAINERID\\"}"; exit 1`,
+    );
+    expect((await delegateAdd(call(type), ports())).ips).toHaveLength(1);
+    expect(calls()).toEqual(["ADD", "DEL", "ADD"]);
+  });
+
+  test("but not more than once", async () => {
+    const { type, calls } = script(
+      "obstinate",
+      `[ $CNI_COMMAND = DEL ] || { echo "{\\"code\\":9,\\"msg\\":\\"no $CNI_CONTAINERID\\"}"; exit 1; }`,
+    );
+    expect((await failureOf(delegateAdd(call(type), ports()))).message).toContain("no container-1");
+    expect(calls()).toEqual(["ADD", "DEL", "ADD", "DEL"]);
+  });
+
   test("its own failure is told and does not hide the first one", async () => {
     const { type, calls } = script("stubborn", `echo "{\\"code\\":9,\\"msg\\":\\"no $CNI_COMMAND\\"}"; exit 1`);
     const used = ports();
-    expect((await failureOf(delegateAdd(call(type), used))).message).toContain("no ADD");
+    expect((await failureOf(delegateAdd(call(type), used))).message).toBe(
+      'ADD by delegate "stubborn" failed: no ADD (left behind: addresses of delegate "stubborn": DEL by delegate "stubborn" failed: no DEL)',
+    );
     expect(used.records).toMatchObject([{ level: "WARNING", fields: { error: expect.stringContaining("no DEL") } }]);
     expect(calls()).toEqual(["ADD", "DEL"]);
   });

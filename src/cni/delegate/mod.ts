@@ -3,6 +3,7 @@
 import { startDeadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { parseJson } from "../../lib/json.ts";
+import { quote } from "../../lib/quote.ts";
 import { parseResult } from "../protocol/parse-result.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { hasVerb } from "../protocol/versions.ts";
@@ -22,20 +23,28 @@ const CLEAN_UP_MS = 10_000;
 const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
 
 /**
- * Asks the delegate for addresses; the result has at least one. Whatever goes wrong once it is called, it gets a DEL before the failure is thrown.
+ * Asks the delegate for addresses; the result has at least one. Whatever goes wrong once it is called, it gets a DEL before the failure is
+ * thrown. One that complains of the container by its ID holds addresses for it, of an ADD that was ended before we heard of them: it is
+ * asked again after the DEL.
  *
  * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, nodeCidrMissing, and what {@link invoke} throws
  */
 export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<CniResult> {
   const config = toDelegateConfig("ADD", call.type, call.config);
   findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
-  try {
-    const { answer, cniVersion } = await callInAgreedVersion("ADD", call, config, ports);
-    if (!answer.ok) throw toFailure("ADD", call.type, answer.error);
-    return toResult(call.type, answer.stdout, cniVersion);
-  } catch (thrown) {
-    await cleanUp(call, ports);
-    throw thrown;
+  const containerID = call.environment["CNI_CONTAINERID"] ?? "";
+  for (let isRepeated = false; ; isRepeated = true) {
+    try {
+      const { answer, cniVersion } = await callInAgreedVersion("ADD", call, config, ports);
+      if (answer.ok) return toResult(call.type, answer.stdout, cniVersion);
+      throw toFailure("ADD", call.type, answer.error);
+    } catch (thrown) {
+      const left = await cleanUp(call, ports);
+      if (left !== undefined) throw withLeftBehind(thrown, call.type, left);
+      const isComplaint = thrown instanceof NetplugError && thrown.kind === "delegateFailed" && containerID !== "";
+      if (isRepeated || !isComplaint || !thrown.message.includes(containerID)) throw thrown;
+      ports.log.info("delegate had addresses of an earlier ADD, ask again", { delegate: call.type, error: thrown.message });
+    }
   }
 }
 
@@ -105,13 +114,23 @@ async function callInAgreedVersion(
   return { answer: await invoke(verb, call, toVersion(config, agreed), ports), cniVersion: agreed };
 }
 
-/** The specification wants a DEL for every ADD that failed. Its own failure is told, and does not hide the first one. */
-async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+/** The specification wants a DEL for every ADD that failed. @returns why that failed too */
+async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<unknown> {
   try {
     await delegateDel({ ...call, deadline: startDeadline(ports.clock, CLEAN_UP_MS) }, ports);
+    return undefined;
   } catch (thrown) {
     ports.log.warning("delegate could not undo its failed ADD", { delegate: call.type, error: messageOf(thrown) });
+    return thrown;
   }
+}
+
+/** The failure that comes first stays the headline. */
+function withLeftBehind(thrown: unknown, type: string, left: unknown): unknown {
+  if (!(thrown instanceof NetplugError)) return thrown;
+  const { kind, message, cause, details, retriable } = thrown;
+  const text = `${message} (left behind: addresses of delegate ${quote(type)}: ${messageOf(left)})`;
+  return new NetplugError(kind, text, { cause, retriable, ...(details !== undefined && { details }) });
 }
 
 function toResult(type: string, stdout: string, calledWith: CniVersion): CniResult {
