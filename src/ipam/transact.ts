@@ -110,7 +110,18 @@ export async function transact<T>(
       );
     }
     await clock.sleep(delayMs);
-    known = await readFacts(ports, queries);
+    known = commit === undefined ? await readAfterLostReply(ports, queries) : await readFacts(ports, queries);
+  }
+}
+
+/** What is stored tells whether the commit was applied. When that cannot be read either, the failure says so. */
+async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[]): Promise<Facts> {
+  try {
+    return await readFacts(ports, queries);
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    const text = `${thrown.message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
+    throw new NetplugError(thrown.kind, text, { cause: thrown.cause, retriable: thrown.retriable });
   }
 }
 
