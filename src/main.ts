@@ -21,7 +21,7 @@ async function run(name: string, args: readonly string[]): Promise<number> {
   switch (name) {
     case "netplugctl":
     case "kubectl-netplug":
-      return await (await import("./cli/program.ts")).runAsProgram(args);
+      return await (await import("./cli/program.ts")).runAsProgram(args, name);
     case "netplug-ipam":
       return await runPlugin("netplug-ipam", args);
     default:
@@ -30,17 +30,19 @@ async function run(name: string, args: readonly string[]): Promise<number> {
 }
 
 async function runPlugin(plugin: "netplug" | "netplug-ipam", args: readonly string[]): Promise<number> {
-  if (args[0] === "--version" || args[0] === "-v") {
+  const [option] = args;
+  if (option === "--version" || option === "-v") {
     console.log(`netplug ${VERSION}`);
     return 0;
   }
-  const command = process.env["CNI_COMMAND"];
-  if (command !== undefined && command !== "") return await (await import("./cni/program.ts")).runAsProgram(plugin, command);
-  if (args.length === 0 || args[0] === "--help" || args[0] === "-h") {
+  const command = process.env["CNI_COMMAND"] ?? "";
+  const isHelpWanted = option === "--help" || option === "-h" || (option === undefined && command === "");
+  if (isHelpWanted) {
     console.error(ABOUT);
     return 0;
   }
-  console.error(`netplug: got ${JSON.stringify(args[0])}, want an option or CNI_COMMAND in the environment; see netplug --help`);
+  if (command !== "") return await (await import("./cni/program.ts")).runAsProgram(plugin, command);
+  console.error(`${plugin}: got ${JSON.stringify(option)}, want an option or CNI_COMMAND in the environment; see ${plugin} --help`);
   return 2;
 }
 

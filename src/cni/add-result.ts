@@ -11,13 +11,17 @@ import { type CniResult, mergeWithPrevious, toResultIp } from "./protocol/result
 
 const POD_SIDE = 1;
 
-/** Host side, pod side, addresses as single hosts, and the routes that were installed; then what came before in the chain. */
-export function toAddResult(call: Call, { link }: AttachmentPlan): CniResult {
+/**
+ * Host side, pod side, addresses as single hosts, and the routes that were installed; then what came before in the chain.
+ *
+ * @param dns what a delegate said of it
+ */
+export function toAddResult(call: Call, { link }: AttachmentPlan, dns: CniResult["dns"]): CniResult {
   const own: CniResult = {
     interfaces: [{ name: link.hostName }, { name: link.podName, mac: link.podMac, mtu: link.mtu, sandbox: call.environment.netns ?? "" }],
     ips: link.addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, POD_SIDE)),
     routes: link.routes.map((route) => ({ dst: toPrefixText(route), gw: nextHopOf(route.family) })),
-    dns: undefined,
+    dns,
   };
   return mergeWithPrevious(own, call.config.prevResult);
 }

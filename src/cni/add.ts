@@ -2,7 +2,7 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
-import { type AddOutcome, addQueries, endpointRef, planAdds } from "../endpoint/plan-add.ts";
+import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "../endpoint/plan-add.ts";
 import { type Facts, know } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -10,8 +10,8 @@ import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
-import { linkNamesOf, refuseForeignRequests, toAddRequest } from "./attachment.ts";
-import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
+import { checkAddable, linkNamesOf, netnsOptionsOf, toAddRequest } from "./attachment.ts";
+import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateDel } from "./delegate/mod.ts";
 import { inspectLink } from "./link/inspect.ts";
@@ -32,18 +32,18 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
 /** @throws NetplugError, or what lies around it when something could not be undone */
 export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
-  refuseForeignRequests(call);
-  const request = toAddRequest(call, hasOwnIpam(call) ? undefined : []);
+  checkAddable(call);
+  const delegate = delegateOf(call);
+  const request = toAddRequest(call, delegate === undefined ? undefined : []);
   // The datastore's answer is on its way while the kernel is asked.
   const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
   reading.catch(() => {
     // Reported below, unless something else fails first.
   });
-  const allowOwn = ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "");
-  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", { allowOwn }));
+  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
   using session = ledger.time("kernel", () => openLinkSession(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(session));
-  const [facts] = await Promise.all([reading, passGates(call)]);
+  const [facts] = await Promise.all([reading, passGates(call, reading)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (undo) => {
     const isRepeated = existing?.isOurs === true;
@@ -52,37 +52,38 @@ export async function add(call: Call): Promise<CniResult> {
     const create = ({ link }: Planned): void => {
       if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo));
     };
-    const plan = await record(call, facts, isRepeated, undo, create);
+    const delegated = delegate === undefined ? undefined : await askDelegate(call, delegate, facts, isRepeated, undo);
+    const plan = await record(call, toAddRequest(call, delegated?.addresses), facts, undo, create);
     if (!isRepeated || !isComplete(call, session, plan)) {
       ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo)));
     }
     await holdBack(call, plan);
-    return toAddResult(call, plan);
+    return toAddResult(call, plan, delegated?.dns);
   });
 }
 
-async function passGates({ config, host, deadline, log, ledger }: Call): Promise<void> {
+/** @param besides what the ADD waits for at the same time: when that fails, nobody needs the gates any more */
+async function passGates({ config, host, deadline, log, ledger }: Call, besides: Promise<unknown>): Promise<void> {
   if (config.readinessGates.length === 0) return;
+  const ended = new AbortController();
+  besides.catch((reason: unknown) => ended.abort(reason));
   const ports = { fetch: host.fetch, clock: host.clock, log };
-  await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports));
+  await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports, ended.signal));
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
 async function record(
   call: Call,
+  request: AddRequest,
   facts: Facts,
-  isRepeated: boolean,
   undo: UndoStack,
   whileCommitting: (plan: Planned) => void,
 ): Promise<Planned> {
-  const delegated = hasOwnIpam(call) ? undefined : await askDelegate(call, facts, isRepeated, undo);
-  const request = toAddRequest(call, delegated);
-  const queries = addQueries([request]);
   let isUndoable = false;
   return await call.ledger.time("datastore", () =>
     transact(
       transactPortsOf(call),
-      queries,
+      addQueries([request]),
       (known, attempt) => {
         const plan = call.ledger.time("plan", () => planAdds([request], known, attempt));
         if ("wanted" in plan) return plan;
@@ -92,7 +93,7 @@ async function record(
         // Before the commit, whose reply may be lost; what an earlier ADD of the attachment recorded is not ours to undo.
         if (!isUndoable && outcome.isNew && plan.writes.length > 0) {
           isUndoable = true;
-          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(call) });
+          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call)) });
         }
         return { writes: plan.writes, result: outcome };
       },
@@ -101,22 +102,28 @@ async function record(
   );
 }
 
+/** The call with time of its own: what failed may be that the ADD's was over. */
+function onWayBack(call: Call): Call {
+  return { ...call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) };
+}
+
+/** What a delegate gave. */
+interface Delegated {
+  readonly addresses: readonly Address[];
+  readonly dns: CniResult["dns"];
+}
+
 /** A repeated ADD keeps the addresses of its record; without one the delegate starts afresh. */
-async function askDelegate(call: Call, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<readonly Address[]> {
-  const delegate = delegateOf(call);
-  if (delegate === undefined) {
-    throw new NetplugError("invalidConfig", 'read network config: "ipam.type" is missing, want "netplug-ipam" or another IPAM plugin');
-  }
+async function askDelegate(call: Call, delegate: Delegate, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<Delegated> {
   const recorded = recordedAddresses(call, facts);
-  if (recorded !== undefined) return recorded;
+  if (recorded !== undefined) return { addresses: recorded, dns: undefined };
   return await call.ledger.time("delegate", async () => {
     if (isRepeated) await delegateDel(delegate.call, delegate.ports);
     const result = await delegateAdd(delegate.call, delegate.ports);
-    // Not before: a delegate's ADD that fails is followed by a DEL already. The way back has time of its own.
-    const release = (): Promise<void> =>
-      delegateDel({ ...delegate.call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) }, delegate.ports);
+    // Not before: a delegate's ADD that fails is followed by a DEL already.
+    const release = (): Promise<void> => delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
     undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
-    return addressesOf(result).map(({ address }) => address);
+    return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
   });
 }
 

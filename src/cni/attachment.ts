@@ -1,35 +1,30 @@
 /** What a call asks for, in the words of `endpoint/` and `ipam/`. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
-import { ENDPOINT_LABELS } from "../api/workload-endpoint.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
 import type { AddRequest } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import { toNamespace } from "../endpoint/record.ts";
 import type { AddressRequest } from "../ipam/request.ts";
+import { utf8Length } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { quote } from "../lib/quote.ts";
-import { type Call, hasOwnIpam, workloadOf } from "./call.ts";
+import { type Call, type LocalCall, OWN_IPAM, requireIpam, workloadOf } from "./call.ts";
+import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
 import type { LinkNames } from "./link/find.ts";
+import type { PodNetnsOptions } from "./link/pod-netns.ts";
 import { resolveMtu } from "./node-facts.ts";
-import { findNamespaceFault } from "./protocol/cni-args.ts";
 
 /** Names under which the kernel knows the attachment. */
-export function linkNamesOf(call: Call): LinkNames {
+export function linkNamesOf(call: LocalCall): LinkNames {
   const workload = workloadOf(call);
   return { hostName: toHostName(workload), podName: workload.ifName, alias: toAlias(call.config.name, workload) };
 }
 
-/** Labels of a workload without Kubernetes. @throws NetplugError malformedRequest for a namespace that cannot be one */
-export function labelsOf({ config }: Call): Readonly<Record<string, string>> {
-  const namespace = config.args.labels[ENDPOINT_LABELS.namespace];
-  const wanted = namespace === undefined ? undefined : findNamespaceFault(namespace);
-  if (wanted === undefined) return config.args.labels;
-  throw new NetplugError(
-    "malformedRequest",
-    `read label "${ENDPOINT_LABELS.namespace}" of "args.cni.labels": got ${quote(namespace ?? "")}, want ${wanted}`,
-  );
+/** `CNI_NETNS_OVERRIDE`, by which the CNI project's own library lets the host's namespace pass. */
+export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
+  return { allowOwn: ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "") };
 }
 
 /** @throws NetplugError from files that say what the node's MTU is */
@@ -39,7 +34,7 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
     node,
     network: config.name,
     workload: workloadOf(call),
-    labels: labelsOf(call),
+    labels: config.args.labels,
     mac: config.runtimeConfig.mac,
     mtu: resolveMtu(config, call.host.files),
     queues: config.numQueues,
@@ -49,15 +44,22 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
   };
 }
 
-/** The addresses that the attachment wants from our own address management. */
+/** The addresses that the attachment wants from our own address management. @throws NetplugError invalidConfig when it wants none */
 export function toAddressRequest(call: Call): AddressRequest {
-  const { config } = call;
+  const { families, pools } = call.config.ipam;
+  const addresses = requestedAddresses(call);
+  if (families.length === 0 && addresses.length === 0) {
+    throw new NetplugError(
+      "invalidConfig",
+      'read "ipam.assign_ipv4" and "ipam.assign_ipv6": got "false" for both, want "true" for one, or an address that is asked for',
+    );
+  }
   return {
     owner: ownerOf(call),
     use: "Workload",
-    families: config.ipam.families,
-    pools: config.ipam.pools,
-    addresses: requestedAddresses(call),
+    families,
+    pools,
+    addresses,
     namespaceLabels: {},
   };
 }
@@ -74,7 +76,7 @@ function ownerOf(call: Call): AllocationOwner {
   const pod = args.pod === undefined ? {} : { pod: args.pod.name, ...(args.pod.uid !== undefined && { podUID: args.pod.uid }) };
   if (call.plugin === "netplug-ipam") return { ...identity, ...pod, ...(args.pod !== undefined && { namespace: args.pod.namespace }) };
   const workload = workloadOf(call);
-  return { ...identity, ...pod, namespace: toNamespace(workload, labelsOf(call)), endpoint: toEndpointName(node, workload) };
+  return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };
 }
 
 /**
@@ -98,14 +100,31 @@ export function requestedAddresses({ config, args }: Call): readonly Address[] {
   return first.addresses;
 }
 
-/** Pools listed in the config need our own address management. @throws NetplugError featureDisabled */
-export function refuseForeignRequests(call: Call): void {
+/**
+ * Refuses what no ADD can do, before anybody is asked for anything.
+ *
+ * @throws NetplugError invalidConfig, badEnvironment; featureDisabled for listed pools, which need our own address management
+ */
+export function checkAddable(call: Call): void {
+  requireNameableLink(call);
+  const delegate = requireIpam(call);
+  if (delegate === undefined) return;
   const { config } = call;
-  if (hasOwnIpam(call)) return;
   const key = config.ipam.pools[4] !== undefined ? "ipv4_pools" : config.ipam.pools[6] !== undefined ? "ipv6_pools" : undefined;
   if (key === undefined) return;
   throw new NetplugError(
     "featureDisabled",
-    `use "ipam.${key}": "ipam.type" is ${quote(config.ipam.type ?? "")}, want "netplug-ipam"; remove the key or change the type`,
+    `use "ipam.${key}": "ipam.type" is ${quote(delegate.call.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
+  );
+}
+
+/** An attachment is known by its interface's alias, which the kernel limits; under another main plugin too, so that records stay small. */
+function requireNameableLink({ config, environment }: LocalCall): void {
+  const { containerID, ifName } = environment;
+  const room = IFALIAS_MAX - utf8Length(toAlias("", { containerID: "", ifName }));
+  if (containerID.length + config.name.length <= room) return;
+  throw new NetplugError(
+    containerID.length > config.name.length ? "badEnvironment" : "invalidConfig",
+    `read CNI_CONTAINERID and "name": got ${containerID.length} and ${config.name.length} characters, want ${room} or less together`,
   );
 }

@@ -4,6 +4,7 @@ import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
 import type { TransactPorts } from "../ipam/transact.ts";
 import type { Deadline } from "../lib/deadline.ts";
+import { NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { DelegateCall, DelegatePorts } from "./delegate/mod.ts";
 import type { Host } from "./host.ts";
@@ -12,24 +13,26 @@ import type { NetworkConfig } from "./network-config.ts";
 import type { PluginName } from "./program.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
-import type { CniVersion } from "./protocol/versions.ts";
 
 /** Our own address management. */
 export const OWN_IPAM = "netplug-ipam";
 
-export interface Call {
+/** What a call can do on this host alone. */
+export interface LocalCall {
   readonly plugin: PluginName;
   readonly environment: CniEnvironment;
   readonly args: CniArgs;
   readonly config: NetworkConfig;
-  readonly version: CniVersion;
-  /** Under which this node is known. */
-  readonly node: string;
   readonly host: Host;
   readonly log: Log;
   readonly ledger: Ledger;
   /** For the whole call, besides the policy wait. */
   readonly deadline: Deadline;
+}
+
+export interface Call extends LocalCall {
+  /** Under which this node is known. */
+  readonly node: string;
   /** Opened by the caller of the verb, closed by it too. */
   readonly datastore: Datastore;
 }
@@ -41,24 +44,40 @@ export function transactPortsOf({ datastore, host, deadline, config }: Call): Tr
 }
 
 /** Whose attachment the call is about. */
-export function workloadOf({ environment, args }: Call): Workload {
+export function workloadOf({ environment, args }: LocalCall): Workload {
   return { containerID: environment.containerID, ifName: environment.ifName, pod: args.pod };
 }
 
 /** Whether addresses come from our own address management, in this process. */
-export function hasOwnIpam({ plugin, config }: Call): boolean {
+export function hasOwnIpam({ plugin, config }: LocalCall): boolean {
   return plugin === "netplug-ipam" || config.ipam.type === OWN_IPAM;
 }
 
-/** How the delegate that `ipam.type` names is called on behalf of this call; undefined when there is none. */
-export function delegateOf(call: Call): { readonly call: DelegateCall; readonly ports: DelegatePorts } | undefined {
+/** A delegate, and how it is called on behalf of a call. */
+export interface Delegate {
+  readonly call: DelegateCall;
+  readonly ports: DelegatePorts;
+}
+
+/**
+ * Who gives addresses: a delegate, or undefined for our own address management.
+ *
+ * @throws NetplugError invalidConfig when the config names nobody
+ */
+export function requireIpam(call: LocalCall): Delegate | undefined {
+  if (hasOwnIpam(call)) return undefined;
+  const delegate = delegateOf(call);
+  if (delegate !== undefined) return delegate;
+  throw new NetplugError("invalidConfig", `read "ipam.type": got nothing, want "${OWN_IPAM}" or another IPAM plugin`);
+}
+
+/** The delegate that `ipam.type` names; undefined when there is none. */
+export function delegateOf(call: LocalCall): Delegate | undefined {
   const { type } = call.config.ipam;
   if (type === undefined || hasOwnIpam(call)) return undefined;
-  const { processes, files, clock } = call.host;
-  const environment: Record<string, string> = {};
-  for (const [name, value] of Object.entries(call.host.env)) if (value !== undefined) environment[name] = value;
+  const { processes, files, clock, env } = call.host;
   return {
-    call: { type, config: call.config.raw, environment, deadline: call.deadline },
+    call: { type, config: call.config.raw, environment: env, deadline: call.deadline },
     ports: { processes, files, clock, log: call.log },
   };
 }

@@ -8,7 +8,7 @@ import { readFacts, transact } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { linkNamesOf } from "./attachment.ts";
-import { type Call, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, delegateOf, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
@@ -36,6 +36,19 @@ export async function del(call: Call): Promise<void> {
   // While the link stands, its addresses must not be given to anybody else.
   const store = link.ok ? await settle(async () => withdraw(call, request, await reading)) : link;
   throwFirstFailure([link, delegate, store]);
+}
+
+/**
+ * What a DEL can do that does not know the datastore, or itself in it: the link goes, and what a delegate gave.
+ *
+ * @throws the fault that is the reason, with what else went wrong in its details
+ */
+export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
+  using _turn = await takeTurn(call);
+  const link = await settle(() => call.ledger.time("kernel", () => void takeDown(call)));
+  const delegate = await settle(() => releaseFromDelegate(call));
+  throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
+  throw fault;
 }
 
 /** The way back of an ADD: its addresses and its record, read afresh. */
@@ -75,7 +88,7 @@ async function withdraw(call: Call, request: DelRequest, facts?: Facts): Promise
  *
  * @returns what ends the turn
  */
-async function takeTurn({ plugin, environment, host, log }: Call): Promise<Disposable | undefined> {
+async function takeTurn({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
   if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
   let netns: Netns | undefined;
   try {
@@ -89,13 +102,13 @@ async function takeTurn({ plugin, environment, host, log }: Call): Promise<Dispo
   return netns;
 }
 
-function takeDown(call: Call): void {
+function takeDown(call: LocalCall): void {
   if (call.plugin === "netplug-ipam") return;
   const isRemoved = removeLink(call.host.kernel, linkNamesOf(call), call.environment.netns);
   if (!isRemoved) call.log.debug("no interface to delete");
 }
 
-async function releaseFromDelegate(call: Call): Promise<void> {
+async function releaseFromDelegate(call: LocalCall): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));

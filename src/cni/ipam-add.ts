@@ -2,12 +2,13 @@
 
 import { allocate } from "../ipam/store.ts";
 import { toIpamResult } from "./add-result.ts";
-import { toAddressRequest } from "./attachment.ts";
+import { checkAddable, toAddressRequest } from "./attachment.ts";
 import { type Call, transactPortsOf } from "./call.ts";
 import type { CniResult } from "./protocol/result.ts";
 
 /** @throws NetplugError */
 export async function addAddresses(call: Call): Promise<CniResult> {
+  checkAddable(call);
   const request = toAddressRequest(call);
   return toIpamResult(await call.ledger.time("datastore", () => allocate(transactPortsOf(call), request)));
 }

@@ -12,6 +12,8 @@ export type LogLevel = "ERROR" | "WARNING" | "INFO" | "DEBUG";
 export interface NetworkConfig {
   readonly name: string;
   readonly cniVersion: CniVersion;
+  /** File name of the main plugin, which `netplug-ipam` may be called by another one than ours. */
+  readonly type: string | undefined;
   /** Unset: resolved from file or host name, see `interfaces` §3. */
   readonly nodename: string | undefined;
   readonly nodenameFile: string;

@@ -2,19 +2,22 @@
 
 import { startDeadline } from "../lib/deadline.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 import { add } from "./add.ts";
-import type { Call } from "./call.ts";
+import type { Datastore } from "../datastore/datastore.ts";
+import type { Call, LocalCall } from "./call.ts";
 import { check } from "./check.ts";
 import { refuseUntilKubernetes, resolveDatastore } from "./config/datastore-environment.ts";
 import { parseNetworkConfig } from "./config/parse-network-config.ts";
-import { del } from "./del.ts";
+import { del, delLocally } from "./del.ts";
 import { collectGarbage } from "./gc.ts";
 import type { Host } from "./host.ts";
 import { addAddresses } from "./ipam-add.ts";
 import { startLedger } from "./ledger.ts";
+import type { NetworkConfig } from "./network-config.ts";
 import { resolveNodeName } from "./node-facts.ts";
 import type { PluginName } from "./program.ts";
-import { parseCniArgs } from "./protocol/cni-args.ts";
+import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -28,11 +31,11 @@ export interface PluginOutcome {
   readonly stdout: string;
 }
 
-/** Milliseconds that each verb has, besides the policy wait. */
-const DEADLINE_MS: Readonly<Record<Verb, number>> = { ADD: 60_000, DEL: 20_000, CHECK: 20_000, STATUS: 10_000, GC: 60_000, VERSION: 1_000 };
-
-/** Verbs that still have local work to do when the config asks for what we cannot do. */
-const isRemoval = (verb: Verb): boolean => verb === "DEL" || verb === "GC";
+/**
+ * Milliseconds that each verb has, besides the policy wait. With the way back of one that fails, and the start of the process, an ADD
+ * ends within 60 s and a DEL within 20 s.
+ */
+const DEADLINE_MS: Readonly<Record<Verb, number>> = { ADD: 48_000, DEL: 19_000, CHECK: 20_000, STATUS: 10_000, GC: 60_000, VERSION: 1_000 };
 
 /** Never throws: whatever goes wrong is an error object. */
 export async function runPlugin(plugin: PluginName, host: Host): Promise<PluginOutcome> {
@@ -57,20 +60,18 @@ async function readStdin(host: Host): Promise<string> {
 async function perform(plugin: PluginName, host: Host, environment: CniEnvironment, stdin: string): Promise<string> {
   const ledger = startLedger(host.clock, host.processStart());
   const parsing = ledger.phase("parse");
-  const { config, verb, warnings } = parseNetworkConfig(stdin, environment.command);
-  const args = parseCniArgs(environment.args);
-  const datastoreConfig = resolveDatastore(config, host.env);
-  if (!isRemoval(verb)) refuseUntilKubernetes(config, datastoreConfig);
-  const node = resolveNodeName(config, host.files, () => host.hostName());
+  const { config, verb, warnings, fault } = parseNetworkConfig(stdin, environment.command);
   const { containerID, ifName } = environment;
   const log = host.openLog(config.log, containerID === "" ? {} : { containerID });
   for (const warning of warnings) log.warning(warning);
   const deadline = startDeadline(host.clock, DEADLINE_MS[verb]);
-  const datastore = host.openDatastore(datastoreConfig);
-  const call: Call = { plugin, environment, args, config, version: config.cniVersion, node, host, log, ledger, deadline, datastore };
-  parsing[Symbol.dispose]();
+  const local = { plugin, environment, config, host, log, ledger, deadline };
+  let datastore: Datastore | undefined;
   let code = 0;
   try {
+    const call = await prepare(verb, local, fault);
+    datastore = call.datastore;
+    parsing[Symbol.dispose]();
     return await play(verb, call);
   } catch (thrown) {
     const error = toErrorOutput(thrown);
@@ -79,9 +80,48 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     throw thrown;
   } finally {
     if (verb === "ADD" || verb === "DEL")
-      ledger.write(log, { verb, containerID, ifName, network: config.name, code, ...datastore.requests });
-    datastore.close();
+      ledger.write(log, {
+        verb,
+        containerID,
+        ifName,
+        network: config.name,
+        code,
+        ...(datastore?.requests ?? { roundTrips: 0, retries: 0 }),
+      });
+    datastore?.close();
   }
+}
+
+type Unprepared = Omit<LocalCall, "args">;
+
+/** Everything that must be known before anybody is asked for anything. A DEL to which that cannot be known does its local work first. */
+async function prepare(verb: Verb, local: Unprepared, fault: NetplugError | undefined): Promise<Call> {
+  try {
+    if (fault !== undefined) throw fault;
+    return toCall(verb, local);
+  } catch (thrown) {
+    if (verb === "DEL") await delLocally({ ...local, args: parseCniArgsOrNone(local.environment.args) }, thrown);
+    throw thrown;
+  }
+}
+
+/** @throws NetplugError malformedRequest, invalidConfig, ioFailure */
+function toCall(verb: Verb, local: Unprepared): Call {
+  const { plugin, environment, config, host } = local;
+  const args = parseCniArgs(environment.args);
+  const datastoreConfig = resolveDatastore(config, host.env);
+  if (verb !== "DEL" && verb !== "GC") {
+    refuseUntilKubernetes(config, datastoreConfig);
+    if (plugin === "netplug") requireOwnType(config);
+  }
+  const node = resolveNodeName(config, host.files, () => host.hostName());
+  return { ...local, args, node, datastore: host.openDatastore(datastoreConfig) };
+}
+
+/** The config of another plugin would be read as if it were ours. */
+function requireOwnType({ type }: NetworkConfig): void {
+  if (type === undefined || type === "netplug") return;
+  throw new NetplugError("invalidConfig", `read "type": got ${quote(type)}, want "netplug"`);
 }
 
 /** @returns what is printed */
@@ -89,7 +129,7 @@ async function play(verb: Verb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
       const result = call.plugin === "netplug" ? await add(call) : await addAddresses(call);
-      return JSON.stringify(toResultDocument(result, call.version), undefined, 4);
+      return JSON.stringify(toResultDocument(result, call.config.cniVersion), undefined, 4);
     }
     case "DEL":
       await del(call);

@@ -2,17 +2,15 @@
 
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import { type Call, delegateOf, hasOwnIpam } from "./call.ts";
+import { type Call, delegateOf, requireIpam } from "./call.ts";
 import { delegateStatus } from "./delegate/mod.ts";
 import { resolveMtu } from "./node-facts.ts";
 
 /** @throws NetplugError notAvailable or degraded with the reason */
 export async function status(call: Call): Promise<void> {
   const delegate = delegateOf(call);
-  if (delegate === undefined && !hasOwnIpam(call)) {
-    throw new NetplugError("notAvailable", 'read network config: "ipam.type" is missing, want "netplug-ipam" or another IPAM plugin');
-  }
   await orNotAvailable(async () => {
+    requireIpam(call);
     if (call.plugin === "netplug") {
       resolveMtu(call.config, call.host.files);
       // Needs the same rights as an ADD.

@@ -2,11 +2,13 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Stored, Write } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
+import { equalPrefixes, parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { deriveMac, type MacAddress } from "../lib/mac-address.ts";
+import { quote } from "../lib/quote.ts";
 import { toAlias, toHostName, type Workload } from "./names.ts";
-import type { PodLink } from "./pod-link.ts";
+import { NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "./pod-link.ts";
 import { toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
 /** What the runtime asks for, apart from its addresses. */
@@ -45,10 +47,21 @@ export interface AttachmentPlan {
 }
 
 const DEFAULT_ROUTES = [parsePrefix("0.0.0.0/0"), parsePrefix("::/0")] as const;
+const NEXT_HOP_ROUTES = [parsePrefix(NEXT_HOP_V4), parsePrefix(NEXT_HOP_V6)] as const;
 
-/** Pure: the same request, addresses and facts give the same plan on every host. */
+/** The kernel takes IPv6 off an interface whose MTU is smaller, @see RFC 8200, section 5. */
+const MIN_MTU_IPV6 = 1280;
+
+/**
+ * Pure: the same request, addresses and facts give the same plan on every host.
+ *
+ * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses
+ */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
-  const { node, network, workload, labels } = request;
+  const { node, network, workload, labels, mtu } = request;
+  if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
+    throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
+  }
   const podMac = request.mac ?? deriveMac(`${workload.containerID}\n${workload.ifName}`);
   const endpoint = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
   const writes: Write[] = [];
@@ -71,9 +84,6 @@ function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: Attachm
 
 function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: readonly Address[]): PodLink {
   const { network, workload, mtu, queues, allowIpForwarding } = request;
-  const hasFamily = (route: Prefix): boolean => addresses.some((address) => address.family === route.family);
-  const wanted =
-    request.routes === undefined ? DEFAULT_ROUTES : [...request.routes, ...(request.includeDefaultRoutes ? DEFAULT_ROUTES : [])];
   return {
     hostName: toHostName(workload),
     podName: workload.ifName,
@@ -82,7 +92,19 @@ function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: re
     queues,
     podMac,
     addresses,
-    routes: wanted.filter(hasFamily),
+    routes: routesOf(request, addresses),
     allowIpForwarding,
   };
+}
+
+/** Each once, of families that the pod has. That to the next hop itself is part of every link. */
+function routesOf({ routes, includeDefaultRoutes }: AttachmentRequest, addresses: readonly Address[]): readonly Prefix[] {
+  const wanted = routes === undefined ? DEFAULT_ROUTES : includeDefaultRoutes ? [...routes, ...DEFAULT_ROUTES] : routes;
+  const planned: Prefix[] = [];
+  for (const route of wanted) {
+    const hasFamily = addresses.some(({ family }) => family === route.family);
+    const isKnown = NEXT_HOP_ROUTES.some((one) => equalPrefixes(one, route)) || planned.some((one) => equalPrefixes(one, route));
+    if (hasFamily && !isKnown) planned.push(route);
+  }
+  return planned;
 }

@@ -35,7 +35,10 @@ export function findStatusMismatch(content: string, wanted: EndpointIdentity): s
     return `it is no JSON: ${(thrown as Error).message}`;
   }
   if (!isJsonObject(status)) return "it holds no JSON object";
-  const { ifaceName, containerID, mac, ipv4Nets = [], ipv6Nets = [] } = status;
+  const { ifaceName, containerID, mac } = status;
+  // Null is how some writers print an empty list.
+  const ipv4Nets = status["ipv4Nets"] ?? [];
+  const ipv6Nets = status["ipv6Nets"] ?? [];
   if (ifaceName !== wanted.hostName) return "it names another interface";
   if (containerID !== wanted.containerID) return "it names another container";
   if (mac !== undefined && mac !== "" && (typeof mac !== "string" || mac.toLowerCase() !== wanted.podMac)) return "it names another MAC";

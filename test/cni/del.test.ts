@@ -1,7 +1,9 @@
 /** DEL: always everything that can be done, whatever is gone already. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
 let node: TestNode;
@@ -54,6 +56,56 @@ test("with a wrong type in a key that it does not need goes on", async () => {
     config: node.config({ mtu: "large", num_queues: -1, readiness_gates: 7, prevResult: 5 }),
   });
   await expectNothingLeft();
+});
+
+test("does not need the list of valid attachments, nor node names beside nodename", async () => {
+  using pod = new TestNetns();
+  await node.add(pod, { containerID });
+  const config = node.config({ "cni.dev/valid-attachments": 5, hostname: 5, nodename_file: "x", etcd_scheme: 7 });
+  await node.del({ containerID, netns: pod.path, config });
+  await expectNothingLeft();
+});
+
+describe("that cannot know the datastore, or itself in it, removes the interface and then says so", () => {
+  test.each<[what: string, overrides: Json, env: Readonly<Record<string, string>>, code: number]>([
+    ["datastore_type kubernetes", { datastore_type: "kubernetes" }, {}, 7],
+    ["a datastore type that does not exist", { datastore_type: "sqlite" }, {}, 7],
+    ["endpoints of a wrong type", { etcd_endpoints: 5 }, {}, 7],
+    ["endpoints beside discovery", { etcd_discovery_srv: "example.org" }, {}, 7],
+    ["endpoints of the environment that are none", { etcd_endpoints: "" }, { ETCD_ENDPOINTS: "::::" }, 7],
+    ["a certificate without key", { etcd_cert_file: "/nowhere" }, {}, 7],
+    ["a node name of a wrong type", { nodename: 5 }, {}, 7],
+    ["a node name that cannot be one", { nodename: "../x" }, {}, 7],
+    ["a node name file that is a folder", { nodename: "", nodename_file: "/tmp" }, {}, 5],
+    ["ipam of a wrong type", { ipam: { type: 5 } }, {}, 7],
+    ["CNI_ARGS that are none", {}, { CNI_ARGS: "a=b=c" }, 104],
+  ])("%s", async (_what, overrides, env, code) => {
+    using pod = new TestNetns();
+    await node.add(pod, { containerID, args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=lost" });
+    const reply = await node.call("DEL", { containerID, netns: pod.path, config: node.config(overrides), env });
+    expect([reply.status, reply.json?.code]).toEqual([1, code]);
+    expect(pod.link("eth0")).toBeUndefined();
+    expect(nodePlace.link(hostInterfaceName({ namespace: "default", pod: "lost" }))).toBeUndefined();
+    // what failed is in the log file, too
+    expect(node.logLines().at(-2)).toMatchObject({ level: "ERROR", containerID, msg: reply.json?.msg, code });
+    await node.del({ containerID, netns: pod.path });
+    await expectNothingLeft();
+  });
+
+  test("a delegate releases what it gave", async () => {
+    using pod = new TestNetns();
+    const dataDir = join(node.folder, "host-local");
+    const ipam = { type: "host-local", subnet: "10.77.0.0/24", dataDir };
+    await node.add(pod, { containerID, config: node.config({ ipam }) });
+    const reserved = (): readonly string[] => readdirSync(join(dataDir, "test-net")).filter((name) => name.startsWith("10."));
+    expect(reserved()).toHaveLength(1);
+    const config = node.config({ ipam, datastore_type: "kubernetes" });
+    const reply = await node.call("DEL", { containerID, netns: pod.path, config });
+    expect([reply.status, reply.json?.code]).toEqual([1, 7]);
+    expect(reserved()).toEqual([]);
+    await node.del({ containerID, netns: pod.path, config: node.config({ ipam }) });
+    expect(await node.endpoints()).toEqual([]);
+  });
 });
 
 test("leaves an interface alone that is not ours", async () => {

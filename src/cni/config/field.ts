@@ -53,10 +53,14 @@ interface EntryValues {
   readonly attachment: ValidAttachment;
 }
 
+/** Which verbs that remove things need a key to find them: DEL and GC, or GC alone. */
+export type Need = "removal" | "GC";
+
 /** Null is absent for every kind; empty text for those that are text, unless they say otherwise. */
 interface Traits {
-  /** DEL and GC need it to find what they must remove. */
-  readonly needed?: true;
+  readonly needed?: Need;
+  /** Beside this key, when it is there, nobody needs it. */
+  readonly unless?: string;
   /** The value is a password. */
   readonly isSecret?: true;
 }
@@ -104,9 +108,8 @@ export class FieldFault extends TypeError {
   override readonly name = "FieldFault";
 
   constructor(place: string, found: unknown, wanted: string, isSecret = false) {
-    super(
-      `read "${place}": got ${isSecret || mayHoldPassword(found) ? `a ${typeof found} that is not shown` : quoteValue(found)}, want ${wanted}`,
-    );
+    const shown = isSecret || mayHoldPassword(found) ? `a ${typeof found} that is not shown` : quoteValue(found);
+    super(`read "${place}": got ${shown}, want ${wanted}`);
   }
 }
 

@@ -2,18 +2,35 @@
 
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
+import type { Verb } from "../protocol/versions.ts";
+import type { FieldFault, Need } from "./field.ts";
 
 /** Handed through the reading of one config. */
 export interface Findings {
-  /** Whether a fault in a key that is not needed becomes a warning and leaves the default. */
-  readonly isTolerant: boolean;
+  /** For which the config is read: see {@link takeFault}. */
+  readonly verb: Verb;
   /** What was wrong and did no harm, in the order it was found. */
   readonly warnings: string[];
+  /** Faults without which DEL does what it can. */
+  readonly faults: FieldFault[];
   unknownKeys: number;
 }
 
 /** Unknown keys that are looked at in one config: nobody misspells more, and each costs a comparison with every known one. */
 const MAX_UNKNOWN_KEYS = 50;
+
+/**
+ * A key has a value that is not allowed; its default is used if this returns. A config that went bad must not keep a pod from going:
+ * DEL goes on in any case, and tells at its end a fault in a key that it needed; GC goes on without what it does not need.
+ *
+ * @throws {FieldFault} for all other verbs, and for GC when it needs the key
+ */
+export function takeFault(fault: FieldFault, need: Need | undefined, { verb, warnings, faults }: Findings): void {
+  if (verb === "DEL" && need === "removal") faults.push(fault);
+  else if (verb === "DEL" || (verb === "GC" && need === undefined)) {
+    warnings.push(`${fault.message}; not needed here, the default is used`);
+  } else throw fault;
+}
 
 /** Warns of keys of an entry that were meant to be another of those in `known`. */
 export function checkSpelling(document: Readonly<Record<string, unknown>>, known: object, place: string, findings: Findings): void {

@@ -91,10 +91,34 @@ describe("DEL and GC", () => {
     );
   });
 
-  test.each([[{ etcd_endpoints: 5 }], [{ ipam: 5 }], [{ nodename: 5 }], [{ datastore_type: "x" }], [{ etcd_key_file: "/k" }]])(
-    "fail for %j, without which they cannot know what to remove",
-    (keys) => expect(faultOf(keys, "DEL")).toStartWith("7: "),
-  );
+  test.each<[keys: object, key: string]>([
+    [{ etcd_endpoints: 5 }, "etcd_endpoints"],
+    [{ ipam: 5 }, "ipam"],
+    [{ ipam: { type: 5 } }, "ipam.type"],
+    [{ nodename: 5 }, "nodename"],
+    [{ nodename_file: 5 }, "nodename_file"],
+    [{ datastore_type: "x" }, "datastore_type"],
+    [{ etcd_authority: 5 }, "etcd_authority"],
+  ])("cannot know for %j what to remove: GC refuses it, DEL keeps it for the end", (keys, key) => {
+    expect(faultOf({ ...keys, "cni.dev/valid-attachments": [] }, "GC")).toStartWith(`7: read "${key}": got `);
+    const { fault, warnings } = parseKeys(keys, "DEL");
+    expect([fault?.code, fault?.message, warnings]).toEqual([7, expect.stringContaining(`read "${key}": got `), []]);
+  });
+
+  test.each<[keys: object]>([
+    [{ nodename: "a", nodename_file: 5, lib_dir: 5, hostname: 5 }],
+    [{ etcd_endpoints: "http://a:1", etcd_authority: 5, etcd_scheme: 5 }],
+  ])("do not need what another key makes superfluous: %j", (keys) => {
+    expect(configOf({ ...keys, "cni.dev/valid-attachments": [] }, "GC").name).toBe("pods");
+    expect(parseKeys(keys, "DEL").fault).toBeUndefined();
+  });
+
+  test("only GC needs the list of valid attachments", () => {
+    for (const list of [5, "x", [{ containerID: "../x", ifname: "eth0" }]]) {
+      const { fault, warnings } = parseKeys({ "cni.dev/valid-attachments": list }, "DEL");
+      expect([fault, warnings.length]).toEqual([undefined, 1]);
+    }
+  });
 
   test("ADD, CHECK and STATUS do not go on", () => {
     for (const command of ["ADD", "CHECK", "STATUS"]) expect(faultOf({ mtu: "1500", prevResult: {} }, command)).toStartWith("7: ");

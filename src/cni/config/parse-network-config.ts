@@ -30,15 +30,11 @@ export interface ParsedConfig {
   readonly verb: Verb;
   /** For the log: misspelt keys, and faults in keys that the verb does not need. */
   readonly warnings: readonly string[];
+  /** DEL only: a fault in a key that it needs to find what is not on this host, told when its local work is done. */
+  readonly fault: NetplugError | undefined;
 }
 
 type Document = Readonly<Record<string, unknown>>;
-
-/**
- * Verbs that remove things: a config that went bad must not keep a pod from going. They do without any key that does not
- * say where something is.
- */
-const TOLERANT_VERBS: readonly Verb[] = ["DEL", "GC"];
 
 /**
  * Reads the network config.
@@ -53,13 +49,14 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const name = readName(document);
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
-  const findings: Findings = { isTolerant: TOLERANT_VERBS.includes(verb), warnings: [], unknownKeys: 0 };
+  const findings: Findings = { verb, warnings: [], faults: [], unknownKeys: 0 };
   try {
     const values = readTable(NETWORK_CONFIG, document, findings);
     const prevResult = readPrevResult(document, cniVersion, verb, findings.warnings);
     const config = toNetworkConfig({ name, cniVersion, prevResult, raw: document }, values, findings.warnings);
     requireForVerb(verb, config);
-    return { config, verb, warnings: findings.warnings };
+    const [fault] = findings.faults;
+    return { config, verb, warnings: findings.warnings, fault: fault === undefined ? undefined : invalid(fault.message, fault) };
   } catch (thrown) {
     throw thrown instanceof FieldFault ? invalid(thrown.message, thrown) : thrown;
   }

@@ -1,8 +1,8 @@
 /** Reading an object by its table: faults, misspellings. */
 
 import { isJsonObject } from "../../lib/json.ts";
-import { type Field, FieldFault, type Section, type Table, type Values } from "./field.ts";
-import { type Findings, warnIfMisspelt, within } from "./findings.ts";
+import { type Field, FieldFault, type Need, type Section, type Table, type Values } from "./field.ts";
+import { type Findings, takeFault, warnIfMisspelt, within } from "./findings.ts";
 import { isEmpty, readValue, wantedOf } from "./read-value.ts";
 
 type Document = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ function readObject(table: Table, document: Document, place: string, isOurs: boo
     const given = document[key];
     if (kind.kind === "foreign" || given === null) continue;
     const inner = within(place, key);
-    const value = kind.kind === "section" ? readSection(kind, given, inner, findings) : readField(kind, given, inner, findings);
+    const value = kind.kind === "section" ? readSection(kind, given, inner, findings) : readField(kind, given, inner, document, findings);
     if (value !== undefined) values[key] = value;
   }
   return values;
@@ -39,11 +39,11 @@ function readSection({ table, knownTypes }: Section<Table>, given: unknown, plac
   if (isJsonObject(given)) {
     return readObject(table, given, place, knownTypes === undefined || knownTypes.includes(given["type"]), findings);
   }
-  takeFault(new FieldFault(place, given, "an object"), isNeeded(table), findings);
+  takeFault(new FieldFault(place, given, "an object"), needOf(table), findings);
   return undefined;
 }
 
-function readField(field: Field, given: unknown, place: string, findings: Findings): unknown {
+function readField(field: Field, given: unknown, place: string, document: Document, findings: Findings): unknown {
   if ((given === "" || given === 0) && isEmpty(field, given)) return undefined;
   try {
     const value = readValue(field, given, place, findings);
@@ -51,17 +51,21 @@ function readField(field: Field, given: unknown, place: string, findings: Findin
     throw new FieldFault(place, given, wantedOf(field), field.isSecret);
   } catch (thrown) {
     if (!(thrown instanceof FieldFault)) throw thrown;
-    takeFault(thrown, field.needed === true, findings);
+    takeFault(thrown, isSuperfluous(field, document) ? undefined : field.needed, findings);
     return undefined;
   }
 }
 
-function takeFault(fault: FieldFault, isNeededHere: boolean, findings: Findings): void {
-  if (isNeededHere || !findings.isTolerant) throw fault;
-  findings.warnings.push(`${fault.message}; not needed here, the default is used`);
+function isSuperfluous({ unless }: Field, document: Document): boolean {
+  const other = unless === undefined ? "" : document[unless];
+  return typeof other === "string" && other !== "";
 }
 
-/** Whether a section holds a key that DEL and GC need. */
-function isNeeded(table: Table): boolean {
-  return Object.values(table).some((kind) => (kind.kind === "section" ? isNeeded(kind.table) : "needed" in kind));
+/** A section is needed for the sake of what it holds. */
+function needOf(table: Table): Need | undefined {
+  for (const kind of Object.values(table)) {
+    const need = kind.kind === "section" ? needOf(kind.table) : kind.kind === "foreign" ? undefined : kind.needed;
+    if (need !== undefined) return need;
+  }
+  return undefined;
 }

@@ -1,7 +1,8 @@
 /** Reading the value of one key. On the way of every ADD: no regular expression, no callback for what is usual. */
 
 import { hasControlCharacter } from "../../lib/characters.ts";
-import { tryParseMac } from "../../lib/mac-address.ts";
+import { HOST_MAC } from "../../endpoint/pod-link.ts";
+import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import { type Entry, type EntryKind, type Field, FieldFault, type IntegerField, type WordField } from "./field.ts";
 import type { Findings } from "./findings.ts";
 import {
@@ -47,7 +48,7 @@ export function readValue(field: Field, value: unknown, place: string, findings:
     case "url":
       return parseHttpUrl(value);
     case "mac":
-      return tryParseMac(value);
+      return readPodMac(value);
     case "domain":
       return isDomainName(value) ? value : undefined;
     case "endpoints":
@@ -78,7 +79,7 @@ const SCALAR_WANTED = {
   plugin: 'the name of a plugin, without "/"',
   flag: "true or false, without quotes",
   url: "an absolute http:// or https:// URL",
-  mac: "a unicast address aa:bb:cc:dd:ee:ff",
+  mac: `a unicast address aa:bb:cc:dd:ee:ff, not the host side's ${HOST_MAC}`,
   domain: "a domain name",
   endpoints: "http:// or https:// URLs without user and path, joined by commas",
   authority: "host:port",
@@ -97,6 +98,12 @@ function choiceOf({ words, anyCase }: WordField): string {
   const quoted = words.map((word) => `"${word}"`);
   const choice = quoted.length === 1 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1) ?? ""}`;
   return anyCase === true ? `${choice} as text, in any case` : choice;
+}
+
+/** The host side's own would make the pod take its next hop for itself. */
+function readPodMac(value: string): MacAddress | undefined {
+  const mac = tryParseMac(value);
+  return mac === HOST_MAC ? undefined : mac;
 }
 
 function isWithin({ min, max }: IntegerField, value: unknown): boolean {

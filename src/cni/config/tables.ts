@@ -9,15 +9,17 @@ const URL_TEXT = { kind: "url" } as const;
 const OFF = { kind: "flag" } as const;
 const POOLS = { kind: "list", of: "pool" } as const;
 const ADDRESSES = { kind: "list", of: "address" } as const;
-const NEEDED_TEXT = { kind: "text", needed: true } as const;
-const NEEDED_PATH = { kind: "path", needed: true } as const;
+const NEEDED_TEXT = { kind: "text", needed: "removal" } as const;
+const NEEDED_PATH = { kind: "path", needed: "removal" } as const;
+const OTHER_NODE_NAME = { needed: "removal", unless: "nodename" } as const;
+const OLD_ENDPOINT = { needed: "removal", unless: "etcd_endpoints" } as const;
 
 /** The strings that `assign_ipv4` and `assign_ipv6` accept; a boolean is refused, as the contract says. */
 const TRUE_OR_FALSE = ["true", "false"] as const;
 
 /** @see spec 2.4; the keys of `host-local` are its own to check */
 const IPAM = {
-  type: { kind: "plugin", needed: true },
+  type: { kind: "plugin", needed: "removal" },
   assign_ipv4: { kind: "word", words: TRUE_OR_FALSE, anyCase: true, strict: true },
   assign_ipv6: { kind: "word", words: TRUE_OR_FALSE, anyCase: true, strict: true },
   ipv4_pools: POOLS,
@@ -61,26 +63,26 @@ export const NETWORK_CONFIG = {
   name: FOREIGN,
   cniVersion: FOREIGN,
   cniVersions: FOREIGN,
-  type: FOREIGN,
+  type: TEXT,
   capabilities: FOREIGN,
   dns: FOREIGN,
   prevResult: FOREIGN,
   disableCheck: FOREIGN,
   nodename: NEEDED_TEXT,
-  nodename_file: NEEDED_PATH,
+  nodename_file: { kind: "path", ...OTHER_NODE_NAME },
   nodename_file_optional: FOREIGN,
-  hostname: NEEDED_TEXT,
-  lib_dir: { kind: "path", needed: true },
-  datastore_type: { kind: "word", words: ["etcdv3", "kubernetes"], needed: true },
-  etcd_endpoints: { kind: "endpoints", needed: true },
-  etcd_discovery_srv: { kind: "domain", needed: true },
+  hostname: { kind: "text", ...OTHER_NODE_NAME },
+  lib_dir: { kind: "path", ...OTHER_NODE_NAME },
+  datastore_type: { kind: "word", words: ["etcdv3", "kubernetes"], needed: "removal" },
+  etcd_endpoints: { kind: "endpoints", needed: "removal" },
+  etcd_discovery_srv: { kind: "domain", needed: "removal" },
   etcd_key_file: NEEDED_PATH,
   etcd_cert_file: NEEDED_PATH,
   etcd_ca_cert_file: NEEDED_PATH,
   etcd_username: NEEDED_TEXT,
-  etcd_password: { kind: "text", needed: true, isSecret: true },
-  etcd_authority: { kind: "authority", needed: true },
-  etcd_scheme: { kind: "word", words: ["http", "https"], needed: true },
+  etcd_password: { kind: "text", needed: "removal", isSecret: true },
+  etcd_authority: { kind: "authority", ...OLD_ENDPOINT },
+  etcd_scheme: { kind: "word", words: ["http", "https"], ...OLD_ENDPOINT },
   ipam: { kind: "section", table: IPAM, knownTypes: [undefined, "netplug-ipam", "host-local"] },
   log_level: { kind: "word", words: ["ERROR", "WARNING", "INFO", "DEBUG"], anyCase: true },
   log_file_path: PATH,
@@ -112,6 +114,6 @@ export const NETWORK_CONFIG = {
   dataplane_options: FOREIGN,
   runtimeConfig: { kind: "section", table: RUNTIME_CONFIG },
   args: { kind: "section", table: { cni: { kind: "section", table: CNI_CONVENTIONS } } },
-  "cni.dev/valid-attachments": { kind: "list", of: "attachment", needed: true },
+  "cni.dev/valid-attachments": { kind: "list", of: "attachment", needed: "GC" },
   "cni.dev/attachments": FOREIGN,
 } as const satisfies Table;

@@ -1,6 +1,5 @@
 /** From the spelling of the file to the words that the program uses. */
 
-import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import type { EtcdOptions, IpamConfig, NetworkConfig } from "../network-config.ts";
 import { type Label, SKIPPED, type Values } from "./field.ts";
@@ -15,11 +14,11 @@ const DEFAULT_AUTHORITY = "127.0.0.1:2379";
 const DEFAULT_SCHEME = "http";
 
 /**
- * Maps the checked values, fills in the defaults, and checks what concerns several keys.
+ * Maps the checked values and fills in the defaults. What contradicts another key is seen where it is used, together with what the
+ * environment says.
  *
  * @param known what is read before the fields
  * @param warnings gets what has no effect
- * @throws NetplugError invalidConfig
  */
 export function toNetworkConfig(
   known: Pick<NetworkConfig, "name" | "cniVersion" | "prevResult" | "raw">,
@@ -32,6 +31,7 @@ export function toNetworkConfig(
   return {
     name: known.name,
     cniVersion: known.cniVersion,
+    type: values.type,
     nodename: values.nodename,
     nodenameFile: values.nodename_file ?? `${libDir}/nodename`,
     hostname: values.hostname,
@@ -95,19 +95,11 @@ function toIpam(ipam: NonNullable<ConfigValues["ipam"]>): IpamConfig {
 }
 
 function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
-  const { etcd_endpoints = [], etcd_discovery_srv, etcd_key_file, etcd_cert_file } = values;
-  if (etcd_endpoints.length > 0 && etcd_discovery_srv !== undefined) {
-    throw new NetplugError("invalidConfig", 'read "etcd_discovery_srv": got it beside "etcd_endpoints", want one of them');
-  }
-  if ((etcd_key_file === undefined) !== (etcd_cert_file === undefined)) {
-    const [given, missing] = etcd_cert_file === undefined ? ["etcd_key_file", "etcd_cert_file"] : ["etcd_cert_file", "etcd_key_file"];
-    throw new NetplugError("invalidConfig", `read "${given}": got it without "${missing}", want both or none`);
-  }
   return {
     endpoints: toEndpoints(values, warnings),
-    discoverySrv: etcd_discovery_srv,
-    keyFile: etcd_key_file,
-    certFile: etcd_cert_file,
+    discoverySrv: values.etcd_discovery_srv,
+    keyFile: values.etcd_key_file,
+    certFile: values.etcd_cert_file,
     caCertFile: values.etcd_ca_cert_file,
     username: values.etcd_username,
     password: values.etcd_password,

@@ -10,8 +10,6 @@ import { quote } from "../../lib/quote.ts";
 export interface CniArgs {
   /** undefined: a container that no orchestrator names. */
   readonly pod: PodIdentity | undefined;
-  /** The pod's sandbox container; tells nothing that `CNI_CONTAINERID` does not. */
-  readonly infraContainerID: string | undefined;
   /** The one address that is asked for. */
   readonly ip: Address | undefined;
 }
@@ -21,7 +19,6 @@ type Values = {
   K8S_POD_NAME?: string;
   K8S_POD_NAMESPACE?: string;
   K8S_POD_UID?: string;
-  K8S_POD_INFRA_CONTAINER_ID?: string;
   IP?: string;
 };
 
@@ -43,10 +40,17 @@ export function parseCniArgs(text: string): CniArgs {
   return toCniArgs(values);
 }
 
+/** As {@link parseCniArgs}; what cannot be read says nothing. For a DEL, which finds the interface by its alias too. */
+export function parseCniArgsOrNone(text: string): CniArgs {
+  try {
+    return parseCniArgs(text);
+  } catch {
+    return { pod: undefined, ip: undefined };
+  }
+}
+
 function isKnown(key: string): key is keyof Values {
-  return (
-    key === "K8S_POD_NAME" || key === "K8S_POD_NAMESPACE" || key === "K8S_POD_UID" || key === "K8S_POD_INFRA_CONTAINER_ID" || key === "IP"
-  );
+  return key === "K8S_POD_NAME" || key === "K8S_POD_NAMESPACE" || key === "K8S_POD_UID" || key === "IP";
 }
 
 /** What is wanted instead of a value that is not allowed; undefined when it is. */
@@ -65,20 +69,13 @@ function take(values: Values, key: keyof Values, value: string): void {
   values[key] = value;
 }
 
-function toCniArgs({
-  K8S_POD_NAME: name,
-  K8S_POD_NAMESPACE: namespace,
-  K8S_POD_UID: uid,
-  K8S_POD_INFRA_CONTAINER_ID,
-  IP,
-}: Values): CniArgs {
+function toCniArgs({ K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, K8S_POD_UID: uid, IP }: Values): CniArgs {
   if ((name === undefined) !== (namespace === undefined)) {
     const [given, missing] = name === undefined ? ["K8S_POD_NAMESPACE", "K8S_POD_NAME"] : ["K8S_POD_NAME", "K8S_POD_NAMESPACE"];
     throw malformed(`got ${given} without ${missing}, want both or none`);
   }
   return {
     pod: name === undefined || namespace === undefined ? undefined : { namespace, name, ...(uid !== undefined && { uid }) },
-    infraContainerID: K8S_POD_INFRA_CONTAINER_ID,
     ip: IP === undefined ? undefined : tryParseAddress(IP),
   };
 }

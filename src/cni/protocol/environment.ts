@@ -81,19 +81,22 @@ export function findContainerIdFault(text: string): string | undefined {
 /** Bytes of an interface's name, without the kernel's final zero (IFNAMSIZ is 16). */
 const MAX_IFNAME_BYTES = 15;
 
+/** Names of folders among the kernel's settings, which no interface can have. */
+const RESERVED_IFNAMES = [".", "..", "all", "default"];
+
 /**
  * What is wanted instead of a text that cannot name an interface; undefined when it can. `%` is refused besides what CNI refuses:
- * the kernel takes `eth%d` as a template and makes another name of it.
+ * the kernel takes `eth%d` as a template and makes another name of it. So is what cannot be seen in a table or turns its line around.
  */
 export function findIfNameFault(text: string): string | undefined {
-  if (text === "." || text === "..") return "the name of an interface";
+  if (RESERVED_IFNAMES.includes(text)) return "the name of an interface";
   if (text === "" || utf8Length(text) > MAX_IFNAME_BYTES) return `1..${MAX_IFNAME_BYTES} bytes`;
   // Names of the usual kind need no closer look.
-  return isName(text, "_.-") || isAllowed(text) ? undefined : 'no white space, control character, "/", ":" or "%"';
+  return isName(text, "_.-") || isAllowed(text) ? undefined : 'no white space, hidden character, "/", ":" or "%"';
 }
 
 function isAllowed(text: string): boolean {
-  return !/[\s/:%\p{Cc}]/u.test(text);
+  return !/[\s/:%\p{C}]/u.test(text);
 }
 
 function findNetnsFault(text: string): string | undefined {

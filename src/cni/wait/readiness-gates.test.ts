@@ -88,8 +88,14 @@ test("after 30 s each gate that was not ready is named with its last answer", as
     'wait for readiness gates: not ready within 30 s: "http://closed/" (status 503); "http://refused/" (ECONNREFUSED); ' +
       '"http://silent/" (no answer)',
   );
-  expect(endedAt).toBeGreaterThan(28_000);
+  expect(endedAt).toBeGreaterThan(29_000);
   expect(endedAt).toBeLessThanOrEqual(30_000);
+});
+
+test("a gate that opens in the last second is seen", async () => {
+  const { error, asked } = await run({ "http://a/": (at) => (at < 29_300 ? 503 : 200) });
+  expect(error).toBeUndefined();
+  expect(asked.get("http://a/")?.at(-1)).toBeGreaterThanOrEqual(29_300);
 });
 
 test("a gate that hangs is asked again after 5 s", async () => {

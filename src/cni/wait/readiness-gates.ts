@@ -26,6 +26,9 @@ const TRY_MS = 5_000;
 /** Milliseconds between an answer and the next try: short at first, since most gates are open or open soon. */
 const PAUSES_MS = { first: 100, last: 1_000 } as const;
 
+/** Milliseconds that the last try has before the time is over. */
+const LAST_TRY_MS = 500;
+
 /**
  * Waits until every gate has answered 2xx or 3xx: all at the same time, the first try at once.
  *
@@ -52,9 +55,10 @@ async function waitForGate(gate: string, limit: Deadline, ports: GatePorts, sign
     const answer = await probe(gate, limit, ports, signal);
     if (answer === undefined) return undefined;
     last = answer;
-    if (limit.remainingMs() <= pauseMs) return `${url} (${last})`;
+    const untilLastTryMs = limit.remainingMs() - LAST_TRY_MS;
+    if (untilLastTryMs < PAUSES_MS.first) return `${url} (${last})`;
     ports.log.debug("readiness gate is not ready", { gate: redactText(gate), answer });
-    await ports.clock.sleep(pauseMs, signal);
+    await ports.clock.sleep(Math.min(pauseMs, untilLastTryMs), signal);
   }
 }
 
