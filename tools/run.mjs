@@ -79,6 +79,8 @@ if (bun === undefined) {
   );
 }
 
+// an interrupt at the terminal reaches the task too, which may have something to clean up: wait for its end
+process.on("SIGINT", () => {});
 const result = spawnSync(bun, [join(root, "tools", "tasks.ts"), ...process.argv.slice(2)], {
   cwd: root,
   stdio: "inherit",

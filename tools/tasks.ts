@@ -28,7 +28,7 @@ const TASKS: Readonly<Record<string, Task>> = {
   cluster: {
     summary: "a real Kubernetes cluster to play with",
     needsRoot: true,
-    tools: ["ip", "nsenter", "openssl"],
+    tools: ["ip", "nsenter", "openssl", "runc", "busybox", "iptables"],
     run: async (args) => (await import("./cluster/main.ts")).runCluster(args),
   },
   build: {

@@ -13,7 +13,8 @@ export const bold = (text: string): string => paint(1, text);
 
 /** One line of progress. */
 export function say(line: string): void {
-  console.error(line);
+  // not console.error: on a terminal Bun paints it red
+  process.stderr.write(`${line}\n`);
 }
 
 /** What a command ends with when it cannot do its work: the message is all that is shown, without a stack trace. */

@@ -1,6 +1,10 @@
 /** `npm run cluster`: the cluster of the tests, for a person. */
 
+import { dirname, join } from "node:path";
 import { startApiServer } from "../../test/cluster/api-server.ts";
+import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
+import { netplugOnEtcd, ptpNetwork } from "../../test/cluster/networks.ts";
+import { build } from "../build.ts";
 import {
   API_SERVER_PROGRAMS,
   CLUSTER_PROGRAMS,
@@ -9,20 +13,26 @@ import {
   goForCluster,
 } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
-import { bold, say, since, TaskFailure } from "../terminal.ts";
-
-const USAGE = `npm run cluster -- build: builds everything that a cluster needs, minutes the first time
-npm run cluster -- api:   kube-apiserver and etcd only`;
+import { repositoryRoot } from "../repository.ts";
+import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
+import { CLUSTER_USAGE, parseClusterOrder } from "./order.ts";
+import type { ClusterOrder } from "./order.ts";
 
 /** The task. */
 export async function runCluster(args: readonly string[]): Promise<number> {
-  const [command] = args;
-  if (command === "build") {
-    await ensurePrograms(CLUSTER_PROGRAMS);
-    return 0;
+  const order = parseClusterOrder(args);
+  switch (order.command) {
+    case "help":
+      say(CLUSTER_USAGE);
+      return 0;
+    case "build":
+      await ensurePrograms(CLUSTER_PROGRAMS);
+      return 0;
+    case "api":
+      return await playWithApiServer();
+    case "start":
+      return await playWithCluster(order);
   }
-  if (command === "api") return await playWithApiServer();
-  throw new TaskFailure(`cluster: got "${args.join(" ")}", want one of these:\n${USAGE}`);
 }
 
 async function ensurePrograms(names: readonly ClusterProgram[]): Promise<void> {
@@ -35,19 +45,48 @@ async function playWithApiServer(): Promise<number> {
   const started = performance.now();
   await using api = await startApiServer();
   say(`${bold("kube-apiserver")} at ${api.url} (${since(started)}); without nodes, nothing runs the pods`);
-  say(`  export KUBECONFIG=${api.kubeconfigFile}`);
-  say(`  ${clusterProgram("kubectl")} get namespaces`);
-  say("Ctrl-C ends it and removes its files");
+  sayHowToUse(api.kubeconfigFile, ["kubectl get namespaces"]);
   await untilInterrupted();
   return 0;
+}
+
+async function playWithCluster({ nodes, network }: Extract<ClusterOrder, { readonly command: "start" }>): Promise<number> {
+  await ensurePrograms(CLUSTER_PROGRAMS);
+  if (network === "netplug") build();
+  const started = performance.now();
+  say("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, containerd, kubelet …");
+  const pools = ["10.65.0.0/16"];
+  await using cluster = await startCluster({ nodes, network: network === "netplug" ? netplugOnEtcd({ pools }) : ptpNetwork() });
+  if (network === "ptp") for (const node of cluster.nodes) cluster.route(cluster.podCidrsOf(node)[0], node);
+  say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${network} (${since(started)})`);
+  sayHowToUse(cluster.api.kubeconfigFile, [
+    "kubectl get nodes -o wide",
+    `kubectl create deployment web --image=${BUSYBOX_IMAGE} --replicas=3`,
+    "kubectl get pods -o wide",
+    ...(network === "netplug"
+      ? [`ETCD_ENDPOINTS=${cluster.api.etcdEndpoint} ${join(repositoryRoot, "dist", "netplugctl")} ipam show`]
+      : []),
+    ...cluster.nodes.map((node) => `nsenter -t ${node.init.pid ?? ""} -m -u -i -n -p -C sh   ${dim(`# a shell on ${node.name}`)}`),
+  ]);
+  say(`logs of every program: ${cluster.api.folder}/*.log, ${cluster.api.folder}/node-*/*.log`);
+  await untilInterrupted();
+  return 0;
+}
+
+function sayHowToUse(kubeconfigFile: string, commands: readonly string[]): void {
+  say("in another terminal:");
+  say(`  export KUBECONFIG=${kubeconfigFile} PATH=${dirname(clusterProgram("kubectl"))}:$PATH`);
+  for (const command of commands) say(`  ${command}`);
+  say("Ctrl-C ends it and removes everything that it made");
 }
 
 async function untilInterrupted(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = (): void => resolve();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, done);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, done);
   // nothing else keeps the process alive
   const timer = setInterval(() => undefined, 60_000);
   await promise;
   clearInterval(timer);
+  say("stopping …");
 }
