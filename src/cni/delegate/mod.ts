@@ -77,10 +77,16 @@ export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): 
   throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, details === undefined ? {} : { details });
 }
 
-/** Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`. A delegate without GC has nothing to do. @throws as {@link delegateAdd} */
-export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+/**
+ * Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`.
+ *
+ * @returns false: it is too old for GC, and did nothing
+ * @throws as {@link delegateAdd}
+ */
+export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
   const answer = await run("GC", call, ports);
-  if (answer.ok || (await isVerbUnknown("GC", answer.error, call, ports))) return;
+  if (answer.ok) return true;
+  if (await isVerbUnknown("GC", answer.error, call, ports)) return false;
   throw toFailure("GC", call.type, answer.error);
 }
 
