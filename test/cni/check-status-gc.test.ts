@@ -10,13 +10,21 @@ beforeAll(async () => {
 });
 afterAll(async () => await node[Symbol.asyncDispose]());
 
+/** The one attachment of a test. */
+function hostSide(): string {
+  return nodePlace.links().find(({ ifalias }) => ifalias?.startsWith("netplug:test-net:") === true)?.ifname ?? "";
+}
+
 describe("CHECK", () => {
   test.each([
     ["the pod's address", (pod: TestNetns, address: string) => pod.must(["ip", "address", "del", address, "dev", "eth0"])],
     ["the pod's default route", (pod: TestNetns) => pod.must(["ip", "route", "del", "default"])],
     ["the pod's interface", (pod: TestNetns) => pod.must(["ip", "link", "del", "eth0"])],
     ["the host's route", (_pod: TestNetns, address: string) => nodePlace.must(["ip", "route", "del", address])],
-  ])("sees that %s is gone", async (_what, damage) => {
+    ["the pod's MAC", (pod: TestNetns) => pod.must(["ip", "link", "set", "eth0", "address", "02:00:5e:00:00:99"])],
+    ["the pod's MTU", (pod: TestNetns) => pod.must(["ip", "link", "set", "eth0", "mtu", "1300"])],
+    ["the host's interface as it was", () => nodePlace.must(["ip", "link", "set", hostSide(), "down"])],
+  ])("sees that %s is gone or changed", async (_what, damage) => {
     using pod = new TestNetns();
     const containerID = node.newContainerID();
     const prevResult = await node.add(pod, { containerID });
@@ -40,6 +48,46 @@ describe("CHECK", () => {
     const reply = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult }) });
     expect(reply.status).toBe(1);
     await node.del({ containerID, netns: pod.path });
+  });
+
+  test("sees that the workload endpoint is gone, or another container's", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const prevResult = await node.add(pod, { containerID });
+    const config = node.config({ prevResult });
+    const [key = ""] = (await node.keys()).filter((one) => one.includes("/workloadendpoints/"));
+    const record = (await node.etcd.ctl(["get", key, "--print-value-only"])).trim();
+    await node.etcd.ctl(["put", key, record.replaceAll(`"${containerID}"`, '"another"')]);
+    const foreign = await node.call("CHECK", { containerID, netns: pod.path, config });
+    expect([foreign.json?.code, foreign.json?.msg]).toEqual([113, expect.stringContaining('"another"')]);
+    await node.etcd.ctl(["del", key]);
+    const gone = await node.call("CHECK", { containerID, netns: pod.path, config });
+    expect([gone.json?.code, gone.json?.msg]).toEqual([113, expect.stringContaining("workload endpoint is missing")]);
+    await node.del({ containerID, netns: pod.path });
+  });
+
+  test("of netplug-ipam looks at addresses of our pools only", async () => {
+    const containerID = node.newContainerID();
+    const call = { plugin: "netplug-ipam", containerID, netns: "/run/netns/any" };
+    const { json } = await node.call("ADD", call);
+    const prevResult = { ...json, ips: [...(json?.ips ?? []), { address: "192.0.2.9/24" }] };
+    const reply = await node.call("CHECK", { ...call, config: node.config({ prevResult }) });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    const more = { ...json, ips: [...(json?.ips ?? []), { address: "10.65.0.250/26" }] };
+    const refused = await node.call("CHECK", { ...call, config: node.config({ prevResult: more }) });
+    expect([refused.json?.code, refused.json?.msg]).toEqual([113, expect.stringContaining('"10.65.0.250"')]);
+    await node.del(call);
+  });
+
+  test("in the node's own namespace is allowed by CNI_NETNS_OVERRIDE, as ADD is", async () => {
+    const containerID = node.newContainerID();
+    const call = { containerID, netns: "/proc/thread-self/ns/net", ifname: "npgt-own", env: { CNI_NETNS_OVERRIDE: "true" } };
+    const config = node.config({ ipam: { routes: [] } });
+    const { json } = await node.call("ADD", { ...call, config });
+    const reply = await node.call("CHECK", { ...call, config: { ...config, prevResult: json } });
+    await node.del(call);
+    // with both sides in one namespace the way to the address is no route of ours: that much was looked at
+    expect([json?.code, reply.json?.code]).toEqual([undefined, 113]);
   });
 
   test("without prevResult is code 7", async () => {

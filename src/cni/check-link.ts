@@ -1,0 +1,74 @@
+/** The kernel's part of a CHECK. */
+
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { tryParseMac } from "../lib/mac-address.ts";
+import { quote } from "../lib/quote.ts";
+import type { Link } from "../linux/netlink/link.ts";
+import { linkNamesOf, netnsOptionsOf } from "./attachment.ts";
+import type { LocalCall } from "./call.ts";
+import { findLink } from "./link/find.ts";
+import { inspectLink } from "./link/inspect.ts";
+import { openPodNetns } from "./link/pod-netns.ts";
+import { openLinkSession } from "./link/session.ts";
+import { resolveMtu } from "./node-facts.ts";
+import type { CniResult } from "./protocol/result.ts";
+
+/**
+ * Looks at the attachment's link.
+ *
+ * @param addresses what is ours of those in `prevResult`
+ * @param record undefined: the datastore has none
+ * @returns one sentence per fault
+ * @throws NetplugError badNetns
+ */
+export function checkLink(
+  call: LocalCall,
+  previous: CniResult,
+  addresses: readonly Address[],
+  record: WorkloadEndpoint | undefined,
+): readonly string[] {
+  const { kernel } = call.host;
+  const names = linkNamesOf(call);
+  const podMac = tryParseMac(record?.spec.mac ?? "");
+  using netns = openPodNetns(kernel, call.environment.netns ?? "", netnsOptionsOf(call));
+  using session = openLinkSession(kernel, netns, names);
+  const pod = findLink(session.pod, { name: names.podName });
+  return [
+    ...inspectLink(session, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
+    ...(pod === undefined ? [] : changesOf(call, previous, pod, podMac)),
+  ];
+}
+
+function ownRoutes(previous: CniResult): readonly Prefix[] {
+  return previous.routes.flatMap(({ dst, gw }) => {
+    const prefix = gw === NEXT_HOP_V4 || gw === NEXT_HOP_V6 ? tryParsePrefix(dst) : undefined;
+    return prefix === undefined ? [] : [prefix];
+  });
+}
+
+/** MAC and MTU are as the ADD set them, unless `prevResult` shows that a later plugin changed them, or does not show them. */
+function changesOf(call: LocalCall, { interfaces }: CniResult, pod: Link, podMac: Link["mac"]): readonly string[] {
+  const shown = interfaces.find(({ name, sandbox }) => name === pod.name && sandbox !== undefined);
+  const what = `interface ${quote(pod.name)} in the pod`;
+  const faults: string[] = [];
+  if (podMac !== undefined && tryParseMac(shown?.mac ?? "") === podMac && pod.mac !== podMac) {
+    faults.push(`${what}: got MAC address ${pod.mac ?? "none"}, want ${podMac}`);
+  }
+  const mtu = plannedMtu(call);
+  if (mtu !== undefined && shown?.mtu === mtu && pod.mtu !== mtu) faults.push(`${what}: got MTU ${pod.mtu}, want ${mtu}`);
+  return faults;
+}
+
+/** undefined when a file that an ADD would need is missing by now. */
+function plannedMtu({ config, host, log }: LocalCall): number | undefined {
+  try {
+    return resolveMtu(config, host.files);
+  } catch (thrown) {
+    log.debug("cannot tell which MTU is ours", { reason: messageOf(thrown) });
+    return undefined;
+  }
+}
