@@ -9,17 +9,20 @@ import type { Address } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
+import type { Netns } from "../linux/netns.ts";
 import { checkAddable, linkNamesOf, netnsOptionsOf, toAddRequest } from "./attachment.ts";
 import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateDel } from "./delegate/mod.ts";
 import { inspectLink } from "./link/inspect.ts";
-import { openPodNetns } from "./link/pod-netns.ts";
+import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { addressesOf, type CniResult } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
+import { inOrder } from "./undo-in-order.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
 import { waitForGates } from "./wait/readiness-gates.ts";
 
@@ -35,17 +38,23 @@ export async function add(call: Call): Promise<CniResult> {
   checkAddable(call);
   const delegate = delegateOf(call);
   const request = toAddRequest(call, delegate === undefined ? undefined : []);
-  // The datastore's answer is on its way while the kernel is asked.
-  const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
-  reading.catch(() => {
-    // Reported below, unless something else fails first.
-  });
+  const read = (): Promise<Facts> => {
+    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
+    facts.catch(() => {
+      // Reported below, unless something else fails first.
+    });
+    return facts;
+  };
+  // The answer is on its way while the kernel is asked.
+  const reading = read();
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
+  const latest = (await takeTurn(call, netns)) === "waited" ? read() : reading;
   using session = ledger.time("kernel", () => openLinkSession(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(session));
-  const [facts] = await Promise.all([reading, passGates(call, reading)]);
+  const [facts] = await Promise.all([latest, passGates(call, latest)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
-  return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (undo) => {
+  return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
+    const undo = inOrder(stack);
     const isRepeated = existing?.isOurs === true;
     let created: CreatedLink | undefined;
     // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
@@ -60,6 +69,13 @@ export async function add(call: Call): Promise<CniResult> {
     await holdBack(call, plan);
     return toAddResult(call, plan, delegated?.dns);
   });
+}
+
+/** @throws NetplugError tryAgainLater when another call works in the namespace all the time */
+async function takeTurn({ host, deadline }: Call, netns: Netns): Promise<"at-once" | "waited"> {
+  const turn = await takeTurnInNetns(host.kernel, netns, { clock: host.clock, remainingMs: deadline.remainingMs });
+  if (turn !== "busy") return turn;
+  throw new NetplugError("tryAgainLater", `wait for network namespace ${quote(netns.path)}: another ADD or DEL works in it`);
 }
 
 /** @param besides what the ADD waits for at the same time: when that fails, nobody needs the gates any more */

@@ -32,8 +32,8 @@ export async function del(call: Call): Promise<void> {
     // Reported below, after the local work.
   });
   const link = await settle(() => ledger.time("kernel", () => void takeDown(call)));
-  const delegate = await settle(() => releaseFromDelegate(call));
   // While the link stands, its addresses must not be given to anybody else.
+  const delegate = link.ok ? await settle(() => releaseFromDelegate(call)) : link;
   const store = link.ok ? await settle(async () => withdraw(call, request, await reading)) : link;
   throwFirstFailure([link, delegate, store]);
 }
@@ -46,7 +46,7 @@ export async function del(call: Call): Promise<void> {
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _turn = await takeTurn(call);
   const link = await settle(() => call.ledger.time("kernel", () => void takeDown(call)));
-  const delegate = await settle(() => releaseFromDelegate(call));
+  const delegate = link.ok ? await settle(() => releaseFromDelegate(call)) : link;
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }
