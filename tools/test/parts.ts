@@ -113,6 +113,16 @@ export const TEST_PARTS: readonly TestPart[] = [
     timeoutMs: 15 * MINUTE,
   },
   {
+    name: "kube",
+    folders: ["test/kube"],
+    needsRoot: false,
+    tools: ["openssl", "etcdctl"],
+    needsBuild: false,
+    clusterPrograms: API_SERVER_PROGRAMS,
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
     name: "cluster",
     folders: ["test/cluster"],
     needsRoot: true,

@@ -1,0 +1,119 @@
+/** A real API server that is away, stands still, or has lost its etcd: what requests end with, and how soon. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeError } from "../../src/kube/kube-error.ts";
+import type { ApiServer } from "../cluster/api-server.ts";
+import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { failureOf } from "./support/fake-api-server.ts";
+import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const REF = { namespace: "default", name: "thing" };
+
+let api: ApiServer;
+let client: KubeClient;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  api = await startApiServer({ users: { alice: {} } });
+  client = openClient(api);
+  await client.create(CONFIG_MAPS, { metadata: REF });
+});
+afterAll(async () => {
+  client?.close();
+  await api?.[Symbol.asyncDispose]();
+});
+
+async function timed<T>(work: Promise<T>): Promise<readonly [T, number]> {
+  const start = performance.now();
+  return [await work, performance.now() - start];
+}
+
+describe("an API server", () => {
+  test("that is away is named within a second, and used again when it is back (needs cluster)", async () => {
+    await api.server.stop();
+    const [error, ms] = await timed(failureOf<KubeError>(client.get(CONFIG_MAPS, REF)));
+    expect(error).toMatchObject({ code: 11, retriable: true, isOutcomeUnknown: false });
+    expect(error.message).toBe(`get configmaps "default/thing": ${api.url}: connection refused`);
+    expect(ms).toBeLessThan(1_000);
+    await api.server.start();
+    expect((await client.get(CONFIG_MAPS, REF))?.metadata.name).toBe("thing");
+  }, 60_000);
+
+  test("that stands still ends every request at its limit, and what was written then is not known (needs cluster)", async () => {
+    api.server.pause();
+    try {
+      const pending = [client.get(CONFIG_MAPS, REF), client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { a: "1" } } })];
+      const [[read, readMs], [write, writeMs]] = (await Promise.all(pending.map((promise) => timed(failureOf<KubeError>(promise))))) as [
+        readonly [KubeError, number],
+        readonly [KubeError, number],
+      ];
+      expect(read).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: false });
+      expect(write).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: true });
+      expect(read.message).toEndWith("no answer within 5 s");
+      for (const ms of [readMs, writeMs]) {
+        expect(ms).toBeGreaterThan(4_900);
+        expect(ms).toBeLessThan(6_000);
+      }
+    } finally {
+      api.server.resume();
+    }
+    await until("an answer", async () => await client.get(CONFIG_MAPS, REF));
+  }, 60_000);
+
+  test("without its etcd answers within the limit, code 11, and works again when etcd does (needs cluster)", async () => {
+    await api.etcd.stop();
+    const [error, ms] = await timed(failureOf<KubeError>(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "1" } } })));
+    expect(error).toMatchObject({ code: 11, isOutcomeUnknown: true });
+    expect(ms).toBeLessThan(6_000);
+    await api.etcd.start();
+    await until("a write", async () => await client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "2" } } }));
+  }, 60_000);
+});
+
+describe("a token that is refused", () => {
+  const tokenFile = (): string => `${api.folder}/token`;
+  const kubeconfig = (): string => `${api.folder}/file.kubeconfig`;
+  const write = (path: string, user: object): void =>
+    writeFileSync(
+      path,
+      JSON.stringify({
+        "current-context": "c",
+        contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+        clusters: [{ name: "k", cluster: { server: api.url, "certificate-authority": api.caFile } }],
+        users: [{ name: "u", user }],
+      }),
+    );
+
+  test("is read again from its file, and the request made again (needs cluster)", async () => {
+    write(kubeconfig(), { tokenFile: tokenFile() });
+    writeFileSync(tokenFile(), "expired");
+    const own = openClient(api, {}, { kubeconfig: kubeconfig() });
+    expect(await failureOf(own.get(CONFIG_MAPS, REF))).toMatchObject({
+      code: 108,
+      message: `get configmaps "default/thing": the API server does not accept the token in "${tokenFile()}" of user "u" in kubeconfig "${kubeconfig()}"`,
+    });
+    writeFileSync(tokenFile(), api.token);
+    expect((await own.get(CONFIG_MAPS, REF))?.metadata.name).toBe("thing");
+    own.close();
+  });
+
+  test("is read again from the kubeconfig, which others keep fresh (needs cluster)", async () => {
+    write(kubeconfig(), { token: api.token });
+    const own = openClient(api, {}, { kubeconfig: kubeconfig() });
+    await own.get(CONFIG_MAPS, REF);
+    write(kubeconfig(), { token: api.tokenOf("alice") });
+    // Still accepted, so still shown.
+    await own.get(CONFIG_MAPS, REF);
+    own.close();
+    const late = openClient(api, {}, { kubeconfig: kubeconfig() });
+    write(kubeconfig(), { token: "expired" });
+    expect(await failureOf(late.get(CONFIG_MAPS, REF))).toMatchObject({ code: 108, reason: "unauthorized" });
+    write(kubeconfig(), { token: api.token });
+    expect(await late.get(CONFIG_MAPS, REF)).toBeDefined();
+    rmSync(kubeconfig());
+    expect(await late.get(CONFIG_MAPS, REF)).toBeDefined();
+    late.close();
+  });
+});
