@@ -12,10 +12,21 @@ export interface EtcdTls {
   readonly clientCaFile?: string;
 }
 
+/** Where a member runs. */
+export interface EtcdHost {
+  readonly address: string;
+  /** What its command begins with, to run it somewhere else: `ip netns exec …`. */
+  readonly prefix: readonly string[];
+}
+
 export interface EtcdServerOptions {
   /** @default `ETCD_BINARY` of the environment, else `etcd` */
   readonly binary?: string;
   readonly tls?: EtcdTls;
+  /** Milliseconds between heartbeats; an election begins after ten of them, so a server that stands alone restarts faster with less. @default 100 */
+  readonly heartbeatMs?: number;
+  /** One for each member. @default all on 127.0.0.1 */
+  readonly hosts?: readonly EtcdHost[];
   /** More flags. */
   readonly args?: readonly string[];
 }
@@ -28,6 +39,7 @@ export interface EtcdServer extends AsyncDisposable {
   /** `http://127.0.0.1:port` or `https://…`. */
   readonly endpoint: string;
   readonly port: number;
+  readonly peerPort: number;
   start(): Promise<void>;
   /** Ends it at once, as a power cut does. */
   stop(): Promise<void>;
@@ -50,9 +62,12 @@ export async function startEtcd(options: EtcdServerOptions = {}): Promise<EtcdSe
 /** Starts a cluster; all members serve when it returns. */
 export async function startEtcdCluster(size: number, options: EtcdServerOptions = {}): Promise<readonly EtcdServer[]> {
   const ports = freePorts(size * 2);
-  const peers = ports.slice(size).map((port) => `http://127.0.0.1:${port}`);
-  const cluster = peers.map((peer, index) => `m${index}=${peer}`).join(",");
-  const members = peers.map((peer, index) => createMember(options, `m${index}`, ports[index] ?? 0, peer, cluster));
+  const places = Array.from({ length: size }, (_, index): Place => {
+    const host = options.hosts?.[index] ?? { address: "127.0.0.1", prefix: [] };
+    return { name: `m${index}`, host, port: ports[index] ?? 0, peerPort: ports[size + index] ?? 0 };
+  });
+  const cluster = places.map((place) => `${place.name}=${peerUrlOf(place)}`).join(",");
+  const members = places.map((place) => createMember(options, place, cluster));
   const started = await Promise.allSettled(members.map((member) => member.start()));
   const failed = started.find((result) => result.status === "rejected");
   if (failed !== undefined) {
@@ -62,10 +77,25 @@ export async function startEtcdCluster(size: number, options: EtcdServerOptions 
   return members;
 }
 
-function createMember(options: EtcdServerOptions, name: string, port: number, peer: string, cluster: string): EtcdServer {
+interface Place {
+  readonly name: string;
+  readonly host: EtcdHost;
+  readonly port: number;
+  readonly peerPort: number;
+}
+
+function peerUrlOf({ host, peerPort }: Place): string {
+  return `http://${host.address}:${peerPort}`;
+}
+
+function createMember(options: EtcdServerOptions, place: Place, cluster: string): EtcdServer {
+  const { name, host, port, peerPort } = place;
   const folder = mkdtempSync(join(tmpdir(), "netplug-etcd-"));
-  const endpoint = `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${port}`;
+  const endpoint = `${options.tls === undefined ? "http" : "https"}://${host.address}:${port}`;
+  const peer = peerUrlOf(place);
+  const heartbeatMs = options.heartbeatMs ?? 100;
   const command = [
+    ...host.prefix,
     options.binary ?? process.env["ETCD_BINARY"] ?? "etcd",
     `--name=${name}`,
     `--data-dir=${join(folder, "data")}`,
@@ -75,6 +105,8 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=${cluster}`,
     `--initial-cluster-token=${cluster.replaceAll(/\W+/g, "-")}`,
+    `--heartbeat-interval=${heartbeatMs}`,
+    `--election-timeout=${heartbeatMs * 10}`,
     "--logger=zap",
     ...tlsFlags(options.tls),
     ...(options.args ?? []),
@@ -84,6 +116,7 @@ function createMember(options: EtcdServerOptions, name: string, port: number, pe
   const server: EtcdServer = {
     endpoint,
     port,
+    peerPort,
     async start() {
       running = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "" } });
       await untilItServes(running);
@@ -119,11 +152,23 @@ export async function runEtcdctl(args: readonly string[], stdin = ""): Promise<s
   return stdout;
 }
 
-/** Ports that nobody listened on a moment ago, all different. */
+/** Below those that the kernel gives to clients, so that no connection takes one between two starts of a server. */
+const PORTS = { first: 10_000, count: 22_000 } as const;
+let lastPort = Math.floor(Math.random() * PORTS.count);
+
+/** Ports that nobody listened on a moment ago; none is given twice by one process. */
 export function freePorts(count: number): readonly number[] {
-  const listeners = Array.from({ length: count }, () => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }));
-  const ports = listeners.map((listener) => listener.port);
-  for (const listener of listeners) listener.stop(true);
+  const ports: number[] = [];
+  while (ports.length < count) {
+    lastPort = (lastPort + 1) % PORTS.count;
+    const port = PORTS.first + lastPort;
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      ports.push(port);
+    } catch {
+      // Somebody listens there.
+    }
+  }
   return ports;
 }
 

@@ -6,15 +6,13 @@ import type { Socket } from "bun";
 export type ReplyMode =
   | "pass"
   /** The request reaches the server; its reply is thrown away and the client's connection closed. */
-  | "drop"
-  /** As `drop`, but the connection stays open and silent. */
-  | "swallow";
+  | "drop";
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
   mode: ReplyMode;
-  /** Pieces of data that clients sent since the start: one per small request. */
-  readonly sent: number;
+  /** Resolves when a reply was lost for the first time. */
+  readonly dropped: Promise<void>;
   /** Closes all connections. */
   cut(): void;
 }
@@ -28,7 +26,7 @@ interface Link {
 /** Passes connections on to a port of 127.0.0.1. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const open = new Set<Socket<Link>>();
-  let sent = 0;
+  const dropped = Promise.withResolvers<void>();
   const forget = (socket: Socket<Link>): void => {
     open.delete(socket);
     socket.data?.peer?.end();
@@ -51,8 +49,12 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
               for (const chunk of client.data.waiting) upstream.write(chunk);
             },
             data(_upstream, chunk) {
-              if (proxy.mode === "pass") client.write(chunk);
-              else if (proxy.mode === "drop") client.end();
+              if (proxy.mode === "pass") {
+                client.write(chunk);
+              } else {
+                client.end();
+                dropped.resolve();
+              }
             },
             close: forget,
             error: forget,
@@ -60,7 +62,6 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
         }).catch(() => client.terminate());
       },
       data(client, chunk) {
-        sent++;
         if (client.data.peer === undefined) client.data.waiting.push(chunk);
         else client.data.peer.write(chunk);
       },
@@ -71,9 +72,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     port: server.port,
     mode: "pass",
-    get sent() {
-      return sent;
-    },
+    dropped: dropped.promise,
     cut() {
       for (const socket of open) socket.terminate();
       open.clear();

@@ -2,75 +2,118 @@
 
 import type { Clock, Files } from "../../lib/ports.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
-import type { EtcdFailure } from "./failure.ts";
-import { judge } from "./failure.ts";
+import { EtcdFailure, isSurelyNotApplied, judge } from "./failure.ts";
+import { toFailure } from "./fetch-failure.ts";
 import { createGateway } from "./gateway.ts";
 import type { Target, TlsMaterial, Transport } from "./transport.ts";
 
+/** Sequential round trips, and retries among them. */
+export interface RequestCounts {
+  roundTrips: number;
+  retries: number;
+}
+
+export interface AccessPorts {
+  readonly clock: Clock;
+  readonly files: Files;
+}
+
+/** What is done at an endpoint once we are let in. */
+export type Run<T> = (transport: Transport, target: Target) => Promise<T>;
+
 /** After how long the TLS files are read again, so that renewed ones are used: milliseconds. */
 const TLS_LIFETIME_MS = 60_000;
+
+/** An old token, and the wrong transport. */
+const MAX_REPAIRS = 2;
+
+/** What a log-in gives where there are no users. */
+const NO_TOKEN = "";
 
 /** What one process needs to be let in, kept in memory only. */
 export class Access {
   readonly #config: EtcdConfig;
   readonly #clock: Clock;
   readonly #files: Files;
-  /** Called before each log-in. */
-  readonly #onLogIn: () => void;
-  #transport: Transport | undefined;
-  #speaksGrpc: boolean;
-  /** "": the server has no users. */
+  readonly #counts: RequestCounts;
+  #transport: Transport = createGateway();
+  #speaksGrpc = false;
   #token: string | undefined;
   /** A log-in under way, shared by all who need it. */
   #loggingIn: Promise<string> | undefined;
   #tls: { readonly material: TlsMaterial; readonly readAt: number } | undefined;
 
-  constructor(config: EtcdConfig, ports: { readonly clock: Clock; readonly files: Files }, onLogIn: () => void) {
+  constructor(config: EtcdConfig, ports: AccessPorts, counts: RequestCounts) {
     this.#config = config;
     this.#clock = ports.clock;
     this.#files = ports.files;
-    this.#onLogIn = onLogIn;
-    // A certificate and no user: with users switched on, etcd takes the certificate's name for the user over gRPC only.
-    this.#speaksGrpc = config.certFile !== undefined && config.username === undefined;
-  }
-
-  /** What the next request to an endpoint needs; logs in when there is a user and no token. @throws EtcdFailure, or NetplugError for unreadable files */
-  async prepare(endpoint: string, signal: AbortSignal): Promise<{ readonly transport: Transport; readonly target: Target }> {
-    const tls = endpoint.startsWith("https:") ? await this.#readTls() : undefined;
-    this.#transport ??= this.#speaksGrpc ? await loadGrpc() : createGateway();
-    const token = await this.#logIn(this.#transport, { endpoint, signal, tls });
-    return { transport: this.#transport, target: { endpoint, signal, tls, token } };
+    this.#counts = counts;
   }
 
   /**
-   * Changes what a failure says is wrong with us.
+   * One try at one endpoint; again at once when all that is wrong is an old token or the wrong transport.
+   *
+   * @throws EtcdFailure, or NetplugError for unreadable files
+   */
+  async call<T>(endpoint: string, signal: AbortSignal, run: Run<T>): Promise<T> {
+    for (let repairs = 0; ; repairs++) {
+      const tls = endpoint.startsWith("https:") ? await this.#readTls() : undefined;
+      const transport = this.#transport;
+      let token: string | undefined;
+      try {
+        // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
+        if (this.#config.username !== undefined) token = await this.#logIn(transport, { endpoint, signal, tls });
+        this.#counts.roundTrips++;
+        return await run(transport, { endpoint, signal, tls, token: token === NO_TOKEN ? undefined : token });
+      } catch (thrown) {
+        const failure = toFailure(thrown);
+        if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted")) await this.#doubtTls(tls);
+        if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, token))) throw failure;
+        this.#counts.retries++;
+      }
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  /**
+   * Changes what a failure says is wrong with us, unless another request that met the same has done so meanwhile.
    *
    * @returns whether the same request may succeed now
    */
-  async recover(failure: EtcdFailure): Promise<boolean> {
+  async #repair(failure: EtcdFailure, transport: Transport, token: string | undefined): Promise<boolean> {
     switch (judge(failure)) {
-      case "log-in-again": {
-        const hadToken = this.#token !== undefined && this.#token !== "";
-        this.#token = undefined;
-        return hadToken;
-      }
-      case "use-grpc": {
-        const mayHelp = failure.reason === "unsupported" || this.#config.certFile !== undefined;
-        if (this.#speaksGrpc || !mayHelp) return false;
-        this.#transport?.close();
-        this.#transport = undefined;
-        this.#speaksGrpc = true;
-        return true;
-      }
+      case "use-grpc":
+        return await this.#useGrpc(transport);
+      case "needs-user":
+        if (this.#config.username === undefined) return this.#config.certFile !== undefined && (await this.#useGrpc(transport));
+        return this.#forget(token);
+      case "log-in-again":
+        return this.#forget(token);
       default:
         return false;
     }
   }
 
-  close(): void {
-    this.#transport?.close();
+  #forget(token: string | undefined): boolean {
+    if (this.#token === token) this.#token = undefined;
+    return token !== undefined;
   }
 
+  async #useGrpc(transport: Transport): Promise<boolean> {
+    if (this.#speaksGrpc) return transport !== this.#transport;
+    const { createGrpcTransport } = await import("./grpc/transport.ts");
+    if (transport === this.#transport) {
+      transport.close();
+      this.#transport = createGrpcTransport();
+      this.#speaksGrpc = true;
+    }
+    return true;
+  }
+
+  /** @returns {@link NO_TOKEN} where there are no users, undefined when we are none */
   async #logIn(transport: Transport, target: Target): Promise<string | undefined> {
     const { username, password } = this.#config;
     if (username === undefined || password === undefined) return undefined;
@@ -80,16 +123,18 @@ export class Access {
       });
       this.#token = await this.#loggingIn;
     }
-    return this.#token === "" ? undefined : this.#token;
+    return this.#token;
   }
 
   async #authenticate(transport: Transport, username: string, password: string, target: Target): Promise<string> {
-    this.#onLogIn();
+    this.#counts.roundTrips++;
     try {
       return await transport.authenticate(username, password, target);
     } catch (thrown) {
-      if (thrown instanceof Error && thrown.message.includes("authentication is not enabled")) return "";
-      throw thrown;
+      const failure = toFailure(thrown);
+      if (failure.message.includes("authentication is not enabled")) return NO_TOKEN;
+      // Whatever became of the log-in: the request that needs it was not sent.
+      throw isSurelyNotApplied(failure) ? failure : new EtcdFailure("unreachable", `log in: ${failure.message}`, 0, failure);
     }
   }
 
@@ -104,9 +149,11 @@ export class Access {
     }
     return this.#tls.material;
   }
-}
 
-async function loadGrpc(): Promise<Transport> {
-  const { createGrpcTransport } = await import("./grpc/transport.ts");
-  return createGrpcTransport();
+  /** No connection was made: are the files at fault? They are read again next time, for they may be about to be renewed. */
+  async #doubtTls(material: TlsMaterial): Promise<void> {
+    this.#tls = { material, readAt: -Infinity };
+    const { requireUsable } = await import("./tls-check.ts");
+    requireUsable(this.#config, material);
+  }
 }

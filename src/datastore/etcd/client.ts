@@ -3,12 +3,13 @@
 import type { Backoff } from "../../lib/backoff.ts";
 import { delayAfter } from "../../lib/backoff.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import type { Clock, Files, Random } from "../../lib/ports.ts";
+import type { Random } from "../../lib/ports.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
 import { DEFAULT_ETCD_ENDPOINT } from "../datastore-config.ts";
+import type { AccessPorts, RequestCounts, Run } from "./access.ts";
 import { Access } from "./access.ts";
 import type { Endpoints } from "./endpoints.ts";
-import { createEndpoints } from "./endpoints.ts";
+import { createEndpoints, shuffle } from "./endpoints.ts";
 import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { withLiveness } from "./liveness.ts";
@@ -16,27 +17,30 @@ import type { Action, FailedTry } from "./messages.ts";
 import { abortedError, failedError, lostCommitError } from "./messages.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "./rpc.ts";
 import type { ResolveSrv } from "./srv.ts";
-import type { Target, Transport } from "./transport.ts";
 import { TryLimit } from "./try-limit.ts";
 import type { WatchRange, WatchReply } from "./watch-rpc.ts";
 
-export interface EtcdPorts {
-  readonly clock: Clock;
+export interface EtcdPorts extends AccessPorts {
   readonly random: Random;
-  readonly files: Files;
   /** Looks up SRV records; the system's resolver when absent. */
   readonly resolveSrv?: ResolveSrv;
+  /** @default {@link REQUEST_LIMITS} */
+  readonly limits?: RequestLimits;
 }
+
+/** How long is waited, in milliseconds. */
+export interface RequestLimits {
+  /** For one request with all its tries. */
+  readonly requestMs: number;
+  /** For one try of a read while other endpoints are left. */
+  readonly tryMs: number;
+}
+
+export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000, tryMs: 1_500 };
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
-
-/** Limit for one request with all its tries, in milliseconds. */
-export const REQUEST_LIMIT_MS = 5_000;
-
-/** Limit for one try of a read while other endpoints are left, in milliseconds. */
-const TRY_LIMIT_MS = 1_500;
 
 /** The cheapest request that needs a healthy member with a leader. */
 const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
@@ -44,20 +48,18 @@ const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
 /** An election takes one to two seconds; a server that restarts is back sooner or much later. */
 const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
 
+/** With less time left another round would only hide what the last one said: milliseconds. */
+const LEAST_ROUND_MS = 100;
+
 /** After so many rounds we believe that servers that are not there stay away. */
 const ROUNDS_WHEN_UNREACHABLE = 3;
 
-/** An old token and the wrong transport. */
-const MAX_REPAIRS = 2;
-
-type Outcome<T> = { readonly value: T } | { readonly failure: EtcdFailure };
-type Run<T> = (transport: Transport, target: Target) => Promise<T>;
-
 /** An etcd cluster, reached by whichever of its endpoints answers. */
 export class EtcdClient {
-  readonly requests = { roundTrips: 0, retries: 0 };
+  readonly requests: RequestCounts = { roundTrips: 0, retries: 0 };
   readonly #config: EtcdConfig;
   readonly #ports: EtcdPorts;
+  readonly #limits: RequestLimits;
   readonly #access: Access;
   #endpoints: Endpoints | undefined;
 
@@ -65,7 +67,8 @@ export class EtcdClient {
   constructor(config: EtcdConfig, ports: EtcdPorts) {
     this.#config = config;
     this.#ports = ports;
-    this.#access = new Access(config, ports, () => this.requests.roundTrips++);
+    this.#limits = ports.limits ?? REQUEST_LIMITS;
+    this.#access = new Access(config, ports, this.requests);
   }
 
   read(request: ReadRequest, options: CallOptions): Promise<ReadReply> {
@@ -83,26 +86,20 @@ export class EtcdClient {
    * @throws NetplugError
    */
   async *watch(ranges: readonly WatchRange[], signal: AbortSignal): AsyncIterable<WatchReply> {
-    const endpoints = await this.#findEndpoints();
+    const endpoints = await this.#findEndpoints("watch", signal);
     const endpoint = endpoints.inOrder()[0] ?? DEFAULT_ETCD_ENDPOINT;
     const connection = new AbortController();
-    const ends = AbortSignal.any([signal, connection.signal]);
     try {
-      const { transport, target } = await this.#access.prepare(endpoint, ends);
-      const replies = transport.watch(ranges, target)[Symbol.asyncIterator]();
-      const probe = async (): Promise<void> => {
-        using limit = new TryLimit(REQUEST_LIMIT_MS, ends);
-        await transport.read(PROBE, { ...target, signal: limit.signal });
-      };
-      for await (const reply of withLiveness(replies, this.#ports.clock, probe)) {
+      const replies = await this.#startWatch(endpoint, ranges, signal, connection);
+      endpoints.onSuccess(endpoint);
+      for await (const reply of replies) {
         if (reply.canceled && !reply.compacted) throw toCancellation(reply.cancelReason);
         yield reply;
       }
     } catch (thrown) {
-      if (thrown instanceof NetplugError && thrown.kind !== "tryAgainLater") throw thrown;
+      if (thrown instanceof NetplugError) throw thrown;
       const failure = toFailure(thrown);
       endpoints.onFailure(endpoint);
-      if (await this.#access.recover(failure)) return;
       throw failedError("watch", [{ endpoint, failure }], judge(failure));
     } finally {
       connection.abort();
@@ -113,11 +110,31 @@ export class EtcdClient {
     this.#access.close();
   }
 
+  /** Waits for the first reply, then passes on all of them. */
+  async #startWatch(
+    endpoint: string,
+    ranges: readonly WatchRange[],
+    signal: AbortSignal,
+    connection: AbortController,
+  ): Promise<AsyncIterable<WatchReply>> {
+    using limit = new TryLimit(this.#limits.requestMs, signal);
+    limit.signal.addEventListener("abort", () => connection.abort(limit.signal.reason));
+    const ends = AbortSignal.any([signal, connection.signal]);
+    return await this.#access.call(endpoint, limit.signal, async (transport, target) => {
+      const replies = transport.watch(ranges, { ...target, signal: ends })[Symbol.asyncIterator]();
+      const probe = async (): Promise<void> => {
+        using probeLimit = new TryLimit(this.#limits.requestMs, ends);
+        await transport.read(PROBE, { ...target, signal: probeLimit.signal });
+      };
+      return withLiveness(await replies.next(), replies, this.#ports.clock, probe);
+    });
+  }
+
   /** Round after round over all endpoints, until one can do it or it makes no sense to go on. */
   async #call<T>(action: Action, options: CallOptions, run: Run<T>): Promise<T> {
     const { clock, random } = this.#ports;
-    const end = clock.monotonic() + REQUEST_LIMIT_MS;
-    const endpoints = this.#endpoints ?? (await this.#findEndpoints());
+    const end = clock.monotonic() + this.#limits.requestMs;
+    const endpoints = this.#knownEndpoints() ?? (await this.#findEndpoints(action, options.signal));
     for (let round = 1; ; round++) {
       const tries: FailedTry[] = [];
       const order = endpoints.inOrder();
@@ -126,51 +143,51 @@ export class EtcdClient {
         if (leftMs <= 0) throw failedError(action, tries, "try-elsewhere");
         if (round > 1 || tries.length > 0) this.requests.retries++;
         const mayFailOver = action === "read from" && tries.length < order.length - 1;
-        const outcome = await this.#tryEndpoint(endpoint, mayFailOver ? Math.min(leftMs, TRY_LIMIT_MS) : leftMs, options, run);
-        if ("value" in outcome) {
+        using limit = new TryLimit(mayFailOver ? Math.min(leftMs, this.#limits.tryMs) : leftMs, options.signal);
+        try {
+          const value = await this.#access.call(endpoint, limit.signal, run);
           endpoints.onSuccess(endpoint);
-          return outcome.value;
+          return value;
+        } catch (failure) {
+          if (!(failure instanceof EtcdFailure)) throw failure;
+          endpoints.onFailure(endpoint);
+          tries.push({ endpoint, failure });
+          throwIfFinal(action, tries, options.signal);
         }
-        endpoints.onFailure(endpoint);
-        tries.push({ endpoint, failure: outcome.failure });
-        throwIfFinal(action, tries, options.signal);
       }
       const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
-      if (round >= roundsWorthTrying(tries) || delayMs >= end - clock.monotonic()) throw failedError(action, tries, "try-elsewhere");
+      const wouldBeTooLate = delayMs + LEAST_ROUND_MS > end - clock.monotonic();
+      if (wouldBeTooLate || round >= roundsWorthTrying(tries)) throw failedError(action, tries, "try-elsewhere");
       await clock.sleep(delayMs, options.signal).catch((reason: unknown) => {
         throw abortedError(action, reason);
       });
     }
   }
 
-  /** Tries one endpoint; once more when all that is wrong is an old token or the wrong transport. */
-  async #tryEndpoint<T>(endpoint: string, limitMs: number, options: CallOptions, run: Run<T>): Promise<Outcome<T>> {
-    using limit = new TryLimit(limitMs, options.signal);
-    for (let repairs = 0; ; repairs++) {
-      try {
-        const { transport, target } = await this.#access.prepare(endpoint, limit.signal);
-        this.requests.roundTrips++;
-        return { value: await run(transport, target) };
-      } catch (thrown) {
-        if (thrown instanceof NetplugError && !limit.signal.aborted) throw thrown;
-        const failure = toFailure(thrown);
-        if (repairs === MAX_REPAIRS || !(await this.#access.recover(failure))) return { failure };
-        this.requests.retries++;
-      }
+  /** Those of the config, or those that were discovered and of which one still answers. */
+  #knownEndpoints(): Endpoints | undefined {
+    const { endpoints, discoverySrv } = this.#config;
+    if (discoverySrv === undefined) {
+      this.#endpoints ??= createEndpoints(endpoints.length === 0 ? [DEFAULT_ETCD_ENDPOINT] : shuffle(endpoints, this.#ports.random));
+      return this.#endpoints;
     }
+    return this.#endpoints?.haveAllFailed === false ? this.#endpoints : undefined;
   }
 
-  async #findEndpoints(): Promise<Endpoints> {
-    if (this.#endpoints === undefined) {
-      const { discoverySrv, endpoints } = this.#config;
-      let urls = endpoints.length > 0 ? endpoints : [DEFAULT_ETCD_ENDPOINT];
-      if (discoverySrv !== undefined) {
-        const { discover } = await import("./srv.ts");
-        urls = await discover(discoverySrv, this.#ports.resolveSrv);
-      }
-      this.#endpoints = createEndpoints(urls, this.#ports.random);
+  async #findEndpoints(action: Action, signal: AbortSignal | undefined): Promise<Endpoints> {
+    const known = this.#knownEndpoints();
+    if (known !== undefined) return known;
+    using limit = new TryLimit(this.#limits.requestMs, signal);
+    const { discover } = await import("./srv.ts");
+    const { random, resolveSrv } = this.#ports;
+    try {
+      const urls = await discover(this.#config.discoverySrv ?? "", { random, resolveSrv, signal: limit.signal });
+      this.#endpoints = createEndpoints(urls);
+      return this.#endpoints;
+    } catch (thrown) {
+      if (signal?.aborted === true) throw abortedError(action, signal.reason);
+      throw thrown;
     }
-    return this.#endpoints;
   }
 }
 

@@ -27,6 +27,9 @@ export class EtcdFailure extends Error {
   }
 }
 
+/** What a server does to those who do not speak TLS when it does, or the reverse; and one that is going down. */
+export const NO_REPLY = "connection closed without a reply";
+
 /** @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
 export const STATUS = {
   invalidArgument: 3,
@@ -45,7 +48,9 @@ export type Verdict =
   | "try-elsewhere"
   /** Our token is old: log in and try again. */
   | "log-in-again"
-  /** etcd wants a user, which it takes from a client certificate over gRPC only. */
+  /** etcd has users and does not know ours: it has them since a moment ago, or takes ours from a client certificate, over gRPC only. */
+  | "needs-user"
+  /** The JSON gateway does not serve us. */
   | "use-grpc"
   /** The revision that a read is pinned to is gone. */
   | "compacted"
@@ -56,12 +61,25 @@ export type Verdict =
   /** A defect of ours. */
   | "defect";
 
+/** Refusals that come before a write is proposed to the cluster, whatever is wrong. */
+const NOTHING_PROPOSED: readonly number[] = [
+  STATUS.invalidArgument,
+  STATUS.permissionDenied,
+  STATUS.resourceExhausted,
+  STATUS.failedPrecondition,
+  STATUS.outOfRange,
+  STATUS.unimplemented,
+  STATUS.unauthenticated,
+];
+
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
-  // Timeouts, a stopped server and a change of leader leave a proposal on its way; these three are said before there is one.
-  if (failure.status === STATUS.unavailable) return /no leader|not enough started members|unhealthy cluster/.test(failure.message);
-  return failure.status !== 1 && failure.status !== 2 && failure.status !== 4;
+  // Timeouts, a stopped server and a change of leader leave a proposal on its way; these are said before there is one.
+  if (failure.status === STATUS.unavailable) {
+    return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
+  }
+  return NOTHING_PROPOSED.includes(failure.status);
 }
 
 export function judge(failure: EtcdFailure): Verdict {
@@ -69,7 +87,7 @@ export function judge(failure: EtcdFailure): Verdict {
   if (failure.reason !== "refused") return "try-elsewhere";
   const { message, status } = failure;
   if (/invalid auth token|revision of auth store is old/.test(message)) return "log-in-again";
-  if (/user name is empty/.test(message)) return "use-grpc";
+  if (/user name is empty/.test(message)) return "needs-user";
   if (/revision has been compacted|is a future revision/.test(message)) return "compacted";
   if (/database space exceeded/.test(message)) return "no-space";
   if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || /authentication failed/.test(message)) return "denied";

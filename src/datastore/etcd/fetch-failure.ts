@@ -1,7 +1,7 @@
 /** What Bun's `fetch` throws, as one of our failures. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { EtcdFailure } from "./failure.ts";
+import { EtcdFailure, NO_REPLY } from "./failure.ts";
 
 /** Codes of errors that come before the first byte of a request is sent. */
 const NEVER_SENT: Readonly<Record<string, string>> = {
@@ -29,6 +29,7 @@ export function toFailure(thrown: unknown, replied = false): EtcdFailure {
     const reason = NEVER_SENT[codeText];
     if (reason !== undefined) return new EtcdFailure("unreachable", reason, 0, thrown);
     if (HANDSHAKE.test(codeText)) return new EtcdFailure("untrusted", `TLS handshake: ${codeText}`, 0, thrown);
+    if (codeText === "ECONNRESET") return new EtcdFailure("lost", NO_REPLY, 0, thrown);
   }
   return new EtcdFailure("lost", typeof message === "string" && codeText === "" ? message : `connection lost (${codeText})`, 0, thrown);
 }

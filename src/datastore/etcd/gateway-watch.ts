@@ -8,7 +8,8 @@ import type { JsonKeyValue } from "./gateway-json.ts";
 import type { KeyEvent, WatchRange, WatchReply } from "./watch-rpc.ts";
 
 interface JsonWatchReply {
-  readonly header: { readonly revision: string };
+  /** Without a revision when the watch is canceled. */
+  readonly header: { readonly revision?: string };
   readonly watch_id?: string;
   readonly created?: boolean;
   readonly canceled?: boolean;
@@ -45,7 +46,7 @@ function decodeLine(line: string): WatchReply {
   if (result === undefined) throw toRefusal(200, JSON.stringify({ code: error?.grpc_code ?? error?.code, message: error?.message }));
   return {
     range: Number(result.watch_id ?? 0) - 1,
-    revision: BigInt(result.header.revision),
+    revision: BigInt(result.header.revision ?? 0),
     events: (result.events ?? []).map(decodeEvent),
     created: result.created === true,
     canceled: result.canceled === true,

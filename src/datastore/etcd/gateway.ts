@@ -37,7 +37,7 @@ export function createGateway(): Transport {
 
 /** Sends one request; the body of the reply is not read yet. */
 async function send(sessions: Sessions, path: string, body: string, { endpoint, token, tls, signal }: Target): Promise<Response> {
-  const headers: Record<string, string> = { "content-type": "application/json" };
+  const headers: Record<string, string> = { "content-type": "application/json", "grpc-metadata-hasleader": "true" };
   if (token !== undefined) headers["authorization"] = token;
   let response: Response;
   try {
@@ -70,8 +70,9 @@ export function toRefusal(httpStatus: number, body: string): EtcdFailure {
       ? new EtcdFailure("unsupported", `HTTP status ${httpStatus}, the JSON gateway does not serve us`)
       : new EtcdFailure("refused", `HTTP status ${httpStatus}`, STATUS.unavailable);
   }
-  // The gateway is a client of its own server, and its certificate is not always one for clients.
-  if (code === STATUS.unavailable && /handshake failed|bad certificate|connection closed before server preface/.test(text)) {
+  // The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
+  // connection stands, so nothing was asked.
+  if (code === STATUS.unavailable && /handshake failed|bad certificate|preface|^connection closed$/.test(text)) {
     return new EtcdFailure("unsupported", `the JSON gateway cannot reach its own server: ${text}`);
   }
   return new EtcdFailure("refused", text, code);

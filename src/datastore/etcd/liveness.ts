@@ -3,9 +3,6 @@
 import type { Clock } from "../../lib/ports.ts";
 import { EtcdFailure } from "./failure.ts";
 
-/** A server answers a new watch at once: limit for the first reply, in milliseconds. */
-const FIRST_REPLY_MS = 5_000;
-
 /** Silence after which the server is asked whether it lives, in milliseconds. */
 const PROBE_AFTER_MS = 30_000;
 
@@ -15,21 +12,25 @@ const SILENCE_LIMIT_MS = 12 * 60_000;
 /**
  * Passes replies on.
  *
+ * @param first what `replies` gave already
  * @param probe throws when the server does not answer
- * @throws EtcdFailure when the first reply does not come or the silence is too long; what `probe` and `replies` throw
+ * @throws EtcdFailure when the silence is too long; what `probe` and `replies` throw
  */
-export async function* withLiveness<T>(replies: AsyncIterator<T>, clock: Clock, probe: () => Promise<void>): AsyncIterable<T> {
+export async function* withLiveness<T>(
+  first: IteratorResult<T>,
+  replies: AsyncIterator<T>,
+  clock: Clock,
+  probe: () => Promise<void>,
+): AsyncIterable<T> {
   try {
-    for (let isFirst = true; ; isFirst = false) {
+    for (let result = first; result.done !== true;) {
+      yield result.value;
       const next = replies.next();
-      const limitMs = isFirst ? FIRST_REPLY_MS : PROBE_AFTER_MS;
-      for (let silentMs = limitMs; !(await settlesWithin(next, limitMs, clock)); silentMs += limitMs) {
-        if (isFirst || silentMs > SILENCE_LIMIT_MS) throw new EtcdFailure("lost", "the watch is silent");
+      for (let silentMs = PROBE_AFTER_MS; !(await settlesWithin(next, PROBE_AFTER_MS, clock)); silentMs += PROBE_AFTER_MS) {
+        if (silentMs > SILENCE_LIMIT_MS) throw new EtcdFailure("lost", "the watch is silent");
         await probe();
       }
-      const result = await next;
-      if (result.done === true) return;
-      yield result.value;
+      result = await next;
     }
   } finally {
     // Not awaited: it waits for the very reply that does not come.

@@ -4,9 +4,10 @@ import type { ErrorName } from "../../lib/errors.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { OutcomeUnknown } from "../outcome-unknown.ts";
 import type { EtcdFailure, Verdict } from "./failure.ts";
+import { NO_REPLY } from "./failure.ts";
 
-/** What was being done: `read from`, `commit to`, `log in to`, `watch`. */
-export type Action = "read from" | "commit to" | "log in to" | "watch";
+/** What was being done. */
+export type Action = "read from" | "commit to" | "watch";
 
 /** One failed try. */
 export interface FailedTry {
@@ -33,14 +34,15 @@ export function abortedError(action: Action, reason: unknown): NetplugError {
 
 function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {
   if (verdict === "defect") return "internal";
-  if (verdict === "denied" || verdict === "log-in-again" || verdict === "use-grpc") return "accessDenied";
+  if (verdict === "denied" || verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc") return "accessDenied";
   // A certificate that we do not trust is nothing that waiting mends, unless another endpoint is merely down.
   return tries.length > 0 && tries.every(({ failure }) => failure.reason === "untrusted") ? "accessDenied" : "tryAgainLater";
 }
 
 function adviceFor(tries: readonly FailedTry[], verdict: Verdict): string {
-  if (verdict === "use-grpc") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
+  if (verdict === "needs-user") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
   if (verdict === "no-space") return "; compact and defragment etcd, then disarm its alarm";
   if (verdict === "denied") return "; check the etcd user, its password and its roles";
+  if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
   return tries.some(({ failure }) => failure.reason === "untrusted") ? "; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file" : "";
 }

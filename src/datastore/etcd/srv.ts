@@ -1,47 +1,79 @@
 /** Finds a cluster's members by DNS, as etcd's own clients do. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import type { Random } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
 
 export interface SrvRecord {
   readonly name: string;
   readonly port: number;
   /** Smaller is asked first. */
   readonly priority: number;
+  /** Share among those of the same priority. */
+  readonly weight: number;
 }
 
-/** @throws when there is no such record, or no answer */
-export type ResolveSrv = (name: string) => Promise<readonly SrvRecord[]>;
+/** @throws when there is no such record or no answer, or when the signal aborts */
+export type ResolveSrv = (name: string, signal: AbortSignal) => Promise<readonly SrvRecord[]>;
 
-/** Looked up in this order; both may exist. */
-const SERVICES = [
-  { service: "_etcd-client-ssl._tcp", scheme: "https" },
-  { service: "_etcd-client._tcp", scheme: "http" },
-] as const;
+export interface DiscoverOptions {
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  /** @default the system's resolver */
+  readonly resolveSrv?: ResolveSrv | undefined;
+}
+
+const TLS = { service: "_etcd-client-ssl._tcp", scheme: "https" } as const;
+const PLAIN = { service: "_etcd-client._tcp", scheme: "http" } as const;
+
+/** What a resolver says when a name surely has no such records. */
+const HAS_NONE = /ENOTFOUND|ENODATA/;
 
 /**
- * Endpoints of a domain; those over TLS come alone when there are any, so that nothing is sent in the clear by mistake.
+ * Endpoints of a domain, in the order in which they are to be asked. Those without TLS are used only when there are surely none with it, so
+ * that nothing is sent in the clear because a name server was slow.
  *
- * @throws NetplugError tryAgainLater when neither name has records
+ * @throws NetplugError tryAgainLater when no name has records, or nobody answers
+ * @see RFC 2782
  */
-export async function discover(domain: string, resolveSrv: ResolveSrv = systemResolver): Promise<readonly string[]> {
+export async function discover(domain: string, options: DiscoverOptions): Promise<readonly string[]> {
   const failures: string[] = [];
-  for (const { service, scheme } of SERVICES) {
+  for (const { service, scheme } of [TLS, PLAIN]) {
     const name = `${service}.${domain}`;
     try {
-      const records = await resolveSrv(name);
-      const sorted = [...records].sort((a, b) => a.priority - b.priority);
-      if (sorted.length > 0) return sorted.map((record) => `${scheme}://${toHost(record.name)}:${record.port}`);
+      const records = await (options.resolveSrv ?? createResolver())(name, options.signal);
+      if (records.length > 0) return inOrder(records, options.random).map((record) => `${scheme}://${toHost(record.name)}:${record.port}`);
       failures.push(`${name}: no records`);
     } catch (cause) {
-      failures.push(`${name}: ${codeOf(cause)}`);
+      const code = codeOf(cause);
+      failures.push(`${name}: ${code}`);
+      if (!HAS_NONE.test(code)) break;
     }
   }
-  throw new NetplugError("tryAgainLater", `discover etcd by "${domain}": ${failures.join("; ")}`);
+  throw new NetplugError("tryAgainLater", `discover etcd by ${quote(domain)}: ${failures.join("; ")}`);
 }
 
-async function systemResolver(name: string): Promise<readonly SrvRecord[]> {
-  const { Resolver } = await import("node:dns/promises");
-  return await new Resolver({ timeout: 1_000, tries: 2 }).resolveSrv(name);
+/** Asks the name servers given (`address` or `address:port`), or those of the system. */
+export function createResolver(servers?: readonly string[]): ResolveSrv {
+  return async (name, signal) => {
+    const { Resolver } = await import("node:dns/promises");
+    signal.throwIfAborted();
+    const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+    if (servers !== undefined) resolver.setServers(servers);
+    const onAbort = (): void => resolver.cancel();
+    signal.addEventListener("abort", onAbort);
+    try {
+      return await resolver.resolveSrv(name);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  };
+}
+
+/** By priority; among equals at random, those with more weight more often first. */
+function inOrder(records: readonly SrvRecord[], random: Random): readonly SrvRecord[] {
+  const drawn = records.map((record) => ({ record, draw: random() ** (1 / (record.weight || 0.01)) }));
+  return drawn.sort((a, b) => a.record.priority - b.record.priority || b.draw - a.draw).map(({ record }) => record);
 }
 
 function toHost(name: string): string {

@@ -1,0 +1,56 @@
+/** What every datastore tells a watcher. */
+
+import { expect, test } from "bun:test";
+import type { Datastore } from "../../../src/datastore/datastore.ts";
+import { makeBlock } from "../blocks.ts";
+import { makeEndpoint, makePool, poolRef } from "../resources.ts";
+import { commit, readBlock } from "../steps.ts";
+import { take, toText } from "../watch-events.ts";
+
+export function describeWatch(datastore: Datastore): void {
+  test("a watch gives a snapshot, then what changes of its kinds, until it is ended", async () => {
+    await commit(datastore, { op: "create", resource: makePool("a") }, { op: "create-block", block: makeBlock("10.65.0.0/30", "n1") });
+    const ending = new AbortController();
+    const events = datastore.watch({ kinds: ["IPPool", "IPAMBlock"], signal: ending.signal })[Symbol.asyncIterator]();
+    expect((await take(events, 4)).map(toText)).toEqual(["reset", "put a", "put-block n1", "in-sync"]);
+
+    const revision = await commit(datastore, { op: "create", resource: makePool("b") });
+    const [put] = await take(events, 1);
+    expect(put).toEqual({
+      type: "put",
+      stored: { value: { ...makePool("b"), metadata: { name: "b", resourceVersion: revision } }, revision },
+    });
+
+    await commit(datastore, { op: "create", resource: makeEndpoint("default", "unwanted") });
+    await commit(datastore, { op: "delete", ref: poolRef("a") });
+    expect((await take(events, 1)).map(toText)).toEqual(["delete a"]);
+
+    const previous = await readBlock(datastore, makeBlock("10.65.0.0/30", "n1"));
+    await commit(datastore, { op: "update-block", block: makeBlock("10.65.0.0/30", "n2"), previous });
+    expect((await take(events, 2)).map(toText)).toEqual(["delete-block n1", "put-block n2"]);
+    await commit(datastore, { op: "delete-block", previous: await readBlock(datastore, makeBlock("10.65.0.0/30", "n2")) });
+    expect((await take(events, 1)).map(toText)).toEqual(["delete-block n2"]);
+
+    const last = events.next();
+    ending.abort();
+    expect((await last).done).toBe(true);
+  });
+
+  test("a watch misses nothing of what is written while it begins", async () => {
+    const ending = new AbortController();
+    const events = datastore.watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]();
+    const names = Array.from({ length: 40 }, (_, index) => `pool-${index}`);
+    const writing = (async () => {
+      for (const name of names) await commit(datastore, { op: "create", resource: makePool(name) });
+    })();
+    const seen = new Set<string>();
+    while (seen.size < names.length) {
+      const { done, value } = await events.next();
+      if (done === true) throw new Error("the watch ended");
+      if (value.type === "put") seen.add(value.stored.value.metadata.name);
+    }
+    await writing;
+    ending.abort();
+    expect([...seen].sort()).toEqual([...names].sort());
+  });
+}

@@ -1,0 +1,79 @@
+/** Finding etcd by SRV records, asked of a real name server. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import type { SrvRecord } from "../../src/datastore/etcd/srv.ts";
+import { createResolver } from "../../src/datastore/etcd/srv.ts";
+import { createCertificateFolder } from "../support/certificates.ts";
+import { freePorts, startEtcd } from "../support/etcd.ts";
+import { startDnsServer } from "./dns-server.ts";
+import { IMPATIENT, openEtcd } from "./open-etcd.ts";
+import { create, failureOf, namesIn, use } from "./steps.ts";
+
+const TLS_NAME = "_etcd-client-ssl._tcp.example.test";
+const PLAIN_NAME = "_etcd-client._tcp.example.test";
+
+const certificates = createCertificateFolder();
+const ca = certificates.createAuthority("ca");
+afterAll(() => certificates[Symbol.dispose]());
+
+function at(port: number, priority = 0, weight = 1): SrvRecord {
+  return { name: "localhost", port, priority, weight };
+}
+
+function discover(dns: { readonly address: string }, config = {}, ports = {}) {
+  return openEtcd({ endpoints: [], discoverySrv: "example.test", ...config }, { resolveSrv: createResolver([dns.address]), ...ports });
+}
+
+describe.concurrent("discovery", () => {
+  test("finds servers under the plain name, by priority, and passes over those that are dead", async () => {
+    await using server = await startEtcd({ heartbeatMs: 10 });
+    const [dead = 0] = freePorts(1);
+    using dns = await startDnsServer({ [PLAIN_NAME]: [at(server.port, 20), at(dead, 10)] });
+    const datastore = discover(dns);
+    expect(await namesIn(datastore)).toEqual([]);
+    expect(datastore.requests).toEqual({ roundTrips: 2, retries: 1 });
+    await create(datastore, "a");
+    expect(datastore.requests).toEqual({ roundTrips: 3, retries: 1 });
+    expect(dns.questions).toEqual([TLS_NAME, PLAIN_NAME]);
+  });
+
+  test("takes those with TLS alone when there are any", async () => {
+    await using server = await startEtcd({ heartbeatMs: 10, tls: ca.issueServer("server") });
+    using dns = await startDnsServer({ [TLS_NAME]: [at(server.port)], [PLAIN_NAME]: [at(1)] });
+    expect(await use(discover(dns, { caCertFile: ca.certFile }), "a")).toBe("works");
+    expect(dns.questions).toEqual([TLS_NAME]);
+  });
+
+  test("never falls back to plain text because a name server is silent, and ends in time", async () => {
+    using dns = await startDnsServer({ [TLS_NAME]: undefined, [PLAIN_NAME]: [at(1)] });
+    const start = performance.now();
+    const error = await failureOf(namesIn(discover(dns, {}, { limits: IMPATIENT })));
+    expect(error).toMatchObject({ kind: "tryAgainLater", message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `) });
+    expect(performance.now() - start).toBeLessThan(1_500);
+    expect(dns.questions).not.toContain(PLAIN_NAME);
+    const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
+    expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });
+  });
+
+  test("that finds nothing names both names", async () => {
+    using dns = await startDnsServer({ [PLAIN_NAME]: [] });
+    const { kind, message } = await failureOf(namesIn(discover(dns)));
+    expect(kind).toBe("tryAgainLater");
+    expect(message).toMatch(/^discover etcd by "example\.test": _etcd-client-ssl\._tcp\.example\.test: \w+; _etcd-client\._tcp\.example\.test: \w+/);
+  });
+
+  test("is done again when all that was found is gone, and not before", async () => {
+    const old = await startEtcd({ heartbeatMs: 10 });
+    await using next = await startEtcd({ heartbeatMs: 10 });
+    const zone = { [PLAIN_NAME]: [at(old.port)] };
+    using dns = await startDnsServer(zone);
+    const datastore = discover(dns);
+    for (const name of ["a", "b"]) await create(datastore, name);
+    expect(dns.questions).toHaveLength(2);
+    zone[PLAIN_NAME] = [at(next.port)];
+    await old[Symbol.asyncDispose]();
+    await failureOf(namesIn(datastore));
+    expect(await namesIn(datastore)).toEqual([]);
+    expect(dns.questions).toHaveLength(4);
+  });
+});

@@ -1,0 +1,103 @@
+/** Where etcd's JSON gateway does not serve us: certificates whose name is the user, and gateways that are off. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { KeyPair } from "../support/certificates.ts";
+import { createCertificateFolder } from "../support/certificates.ts";
+import type { EtcdServer } from "../support/etcd.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { openEtcd } from "./open-etcd.ts";
+import { makePool, poolRef } from "./resources.ts";
+import { commit, create, failureOf, namesIn, use } from "./steps.ts";
+import { PASSWORD, switchUsersOn } from "./users.ts";
+import { take, toText } from "./watch-events.ts";
+
+/** With passwords that are cheap to check. */
+const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
+const AS_NETPLUG = { username: "netplug", password: PASSWORD };
+
+const certificates = createCertificateFolder();
+const ca = certificates.createAuthority("ca");
+const root = ca.issueClient("root");
+const plugin = ca.issueClient("netplug");
+
+/** Takes its users from client certificates. */
+let server: EtcdServer;
+beforeAll(async () => {
+  server = await startEtcd({ ...QUICK, tls: { ...ca.issueServer("server"), clientCaFile: ca.certFile } });
+  await switchUsersOn(server, access(root));
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  certificates[Symbol.dispose]();
+});
+
+function access(pair: KeyPair): readonly string[] {
+  return [`--cacert=${ca.certFile}`, `--cert=${pair.certFile}`, `--key=${pair.keyFile}`];
+}
+
+function open(pair: KeyPair, user = {}) {
+  return openEtcd({ endpoints: [server.endpoint], ...pair, caCertFile: ca.certFile, ...user });
+}
+
+describe.concurrent("a certificate's name", () => {
+  test("is the user: reads, commits, conflicts, watches", async () => {
+    const datastore = open(plugin);
+    // Many at once, all of which find out that the gateway does not do.
+    await Promise.all(Array.from({ length: 5 }, () => namesIn(datastore)));
+    const before = { ...datastore.requests };
+    expect(await create(datastore, "a")).toMatchObject({ committed: true });
+    const again = await datastore.commit([{ op: "create", resource: makePool("a") }], {
+      readOnConflict: [{ type: "get", ref: poolRef("a") }],
+    });
+    expect(again).toMatchObject({ committed: false, current: [{ value: { metadata: { name: "a" } } }] });
+    expect(datastore.requests).toEqual({ roundTrips: before.roundTrips + 2, retries: before.retries });
+    const ending = new AbortController();
+    const events = datastore.watch({ kinds: ["Node"], signal: ending.signal })[Symbol.asyncIterator]();
+    expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
+    const put = take(events, 1);
+    await commit(datastore, { op: "create", resource: { ...makePool("b"), kind: "Node" } });
+    expect((await put).map(toText)).toEqual(["put b"]);
+    const last = events.next();
+    ending.abort();
+    expect((await last).done).toBe(true);
+    datastore.close();
+  });
+
+  test("of nobody is refused with the reason", async () => {
+    const error = await failureOf(namesIn(open(ca.issueClient("mallory"))));
+    expect(error).toMatchObject({ kind: "accessDenied", message: expect.stringContaining("permission denied") });
+  });
+
+  test("that only reads is refused a commit, at once and with the reason", async () => {
+    const pair = ca.issueClient("reader");
+    for (const isFirst of [true, false]) {
+      const datastore = open(pair);
+      if (!isFirst) await namesIn(datastore);
+      const error = await failureOf(create(datastore, "c"));
+      expect(error).toMatchObject({ kind: "accessDenied", message: expect.stringContaining("permission denied") });
+      datastore.close();
+    }
+  });
+
+  test("stands behind user and password", async () => {
+    expect(await use(open(ca.issueClient("reader"), AS_NETPLUG), "d")).toBe("works");
+  });
+});
+
+describe.concurrent("a gateway", () => {
+  test("that is switched off is done without", async () => {
+    await using off = await startEtcd({ ...QUICK, args: [...QUICK.args, "--enable-grpc-gateway=false"] });
+    expect(await use(openEtcd({ endpoints: [off.endpoint] }), "a")).toBe("works");
+    await switchUsersOn(off);
+    expect(await use(openEtcd({ endpoints: [off.endpoint], ...AS_NETPLUG }), "b")).toBe("works");
+  });
+
+  test("that its own server does not let in is done without", async () => {
+    const serverOnly = ca.issueServer("server-only", undefined, "serverAuth");
+    await using shut = await startEtcd({ ...QUICK, tls: { ...serverOnly, clientCaFile: ca.certFile } });
+    const config = { endpoints: [shut.endpoint], ...plugin, caCertFile: ca.certFile };
+    expect(await use(openEtcd(config), "a")).toBe("works");
+    await switchUsersOn(shut, access(root));
+    expect(await use(openEtcd({ ...config, ...AS_NETPLUG }), "b")).toBe("works");
+  });
+});

@@ -1,0 +1,56 @@
+/** For tests: what is done with a datastore again and again. */
+
+import type { Block } from "../../src/api/ipam-block.ts";
+import type { Datastore, Query, Revision, Stored } from "../../src/datastore/datastore.ts";
+import type { NetplugError } from "../../src/lib/errors.ts";
+import { toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { makePool } from "./resources.ts";
+
+/** Commits what must not conflict. */
+export async function commit(datastore: Datastore, ...writes: Parameters<Datastore["commit"]>[0]): Promise<Revision> {
+  const result = await datastore.commit(writes);
+  if (!result.committed) throw new Error(`conflict: ${JSON.stringify(writes.map((write) => write.op))}`);
+  return result.revision;
+}
+
+/** Asks one question. */
+export async function ask<const Q extends Query>(datastore: Datastore, query: Q) {
+  return (await datastore.read([query]))[0];
+}
+
+/** Reads a block that must be there. */
+export async function readBlock(datastore: Datastore, block: Block): Promise<Stored<Block>> {
+  const stored = await ask(datastore, { type: "block", ref: block });
+  if (stored === undefined) throw new Error(`no block ${toPrefixText(block.cidr)} of ${block.node}`);
+  return stored;
+}
+
+/** Commits a pool of this name, which may conflict. */
+export function create(datastore: Datastore, name: string): ReturnType<Datastore["commit"]> {
+  return datastore.commit([{ op: "create", resource: makePool(name) }]);
+}
+
+/** Names of all pools. */
+export async function namesIn(datastore: Datastore): Promise<readonly string[]> {
+  return (await ask(datastore, { type: "list", kind: "IPPool" })).map(({ value }) => value.metadata.name);
+}
+
+/** Commits a pool, reads it back and closes. */
+export async function use(datastore: Datastore, name: string): Promise<"works" | "conflict"> {
+  try {
+    const { committed } = await create(datastore, name);
+    return committed && (await namesIn(datastore)).includes(name) ? "works" : "conflict";
+  } finally {
+    datastore.close();
+  }
+}
+
+/** What something that must fail fails with. Not `expect(…).rejects`: while that waits, Bun's `node:http2` stands still. */
+export async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
+  return await operation.then(
+    (value) => {
+      throw new Error(`no failure: ${JSON.stringify(value)}`);
+    },
+    (thrown: NetplugError) => thrown,
+  );
+}

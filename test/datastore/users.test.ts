@@ -1,0 +1,121 @@
+/** Users and passwords, and tokens that do not last. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import type { EtcdServer } from "../support/etcd.ts";
+import { freePorts, startEtcd } from "../support/etcd.ts";
+import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";
+import { create, failureOf, namesIn, use } from "./steps.ts";
+import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
+
+/** With passwords that are cheap to check. */
+const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
+const AS_NETPLUG = { username: "netplug", password: PASSWORD };
+
+let server: EtcdServer;
+beforeAll(async () => {
+  server = await startEtcd(QUICK);
+  await switchUsersOn(server);
+});
+beforeEach(() => server.ctl(["del", "--prefix", "/netplug/"], AS_ROOT));
+afterAll(() => server[Symbol.asyncDispose]());
+
+function open(config: Partial<EtcdConfig> = {}) {
+  return openEtcd({ endpoints: [server.endpoint], ...config });
+}
+
+async function refusalOf(operation: Promise<unknown>) {
+  const error = await failureOf(operation);
+  expect(`${String(error)} ${Bun.inspect(error)}`).not.toContain(PASSWORD);
+  expect(error).toMatchObject({ kind: "accessDenied", code: 108 });
+  return error.message;
+}
+
+describe("a user", () => {
+  test("logs in once, however many requests wait for that", async () => {
+    const datastore = open(AS_NETPLUG);
+    await Promise.all(Array.from({ length: 5 }, () => namesIn(datastore)));
+    expect(datastore.requests).toEqual({ roundTrips: 6, retries: 0 });
+    expect(await use(datastore, "a")).toBe("works");
+  });
+
+  test("logs in again when the password has changed, with however many requests under way", async () => {
+    const datastore = open(AS_NETPLUG);
+    expect(await use(datastore, "a")).toBe("works");
+    // The same again ends the tokens that were given for it.
+    await server.ctl(["user", "passwd", "netplug", "--interactive=false", ...AS_ROOT], [], `${PASSWORD}\n`);
+    const names = await Promise.all(Array.from({ length: 5 }, () => namesIn(datastore)));
+    expect(names).toEqual(Array.from({ length: 5 }, () => ["a"]));
+    expect(datastore.requests.retries).toBeGreaterThan(0);
+    await server.ctl(["user", "passwd", "netplug", "--interactive=false", ...AS_ROOT], [], `${PASSWORD}\n`);
+    expect(await use(datastore, "b")).toBe("works");
+  });
+
+  test("with a wrong password is refused for good, with a word on what to check", async () => {
+    expect(await refusalOf(namesIn(open({ username: "netplug", password: `${PASSWORD}x` })))).toBe(
+      `read from etcd: ${server.endpoint}: etcdserver: authentication failed, invalid user ID or password; check the etcd user, its password and its roles`,
+    );
+  });
+
+  test("without permission is refused a read or a commit", async () => {
+    const readOnly = open({ username: "reader", password: PASSWORD });
+    expect(await namesIn(readOnly)).toEqual([]);
+    expect(await refusalOf(create(readOnly, "a"))).toContain("commit to etcd: ");
+    expect(await refusalOf(namesIn(open({ username: "nobody", password: PASSWORD })))).toContain(
+      "etcdserver: permission denied; check the etcd user",
+    );
+  });
+
+  test("is asked for when there is none", async () => {
+    expect(await refusalOf(namesIn(open()))).toContain("user name is empty; give etcd_username and etcd_password");
+  });
+
+  test("may watch what it may read, and is told when it may not", async () => {
+    const ending = new AbortController();
+    const watch = (username: string) =>
+      open({ username, password: PASSWORD }).watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]();
+    const reader = watch("reader");
+    expect((await reader.next()).value).toEqual({ type: "reset" });
+    expect((await reader.next()).value).toEqual({ type: "in-sync" });
+    const next = reader.next();
+    await create(open(AS_NETPLUG), "a");
+    expect((await next).value).toMatchObject({ type: "put" });
+    await refusalOf(watch("nobody").next());
+    ending.abort();
+  });
+});
+
+describe.concurrent("a server", () => {
+  test("without users lets everyone in, and when it gets users the same process logs in", async () => {
+    await using free = await startEtcd(QUICK);
+    const datastore = openEtcd({ endpoints: [free.endpoint], ...AS_NETPLUG });
+    await create(datastore, "a");
+    await switchUsersOn(free);
+    await create(datastore, "b");
+    await free.ctl(["auth", "disable"], AS_ROOT);
+    expect(await namesIn(datastore)).toEqual(["a", "b"]);
+  });
+
+  test("that dies during the log-in of a commit leaves no doubt: the next one gets it", async () => {
+    const [dead] = freePorts(1);
+    await using standing = await startEtcd(QUICK);
+    standing.pause();
+    const endpoints = [standing.endpoint, `http://127.0.0.1:${dead}`];
+    const limits = { limits: IMPATIENT, random: inGivenOrder };
+    const error = await failureOf(create(openEtcd({ endpoints, ...AS_NETPLUG }, limits), "a"));
+    expect(error).toMatchObject({ kind: "tryAgainLater" });
+    expect(error).not.toBeInstanceOf(OutcomeUnknown);
+    expect(error.message).toContain(`${standing.endpoint}: log in: no answer within `);
+  });
+
+  test("whose tokens expire is logged in to again", async () => {
+    await using forgetful = await startEtcd({ ...QUICK, args: [...QUICK.args, "--auth-token-ttl=1"] });
+    await switchUsersOn(forgetful);
+    const datastore = openEtcd({ endpoints: [forgetful.endpoint], ...AS_NETPLUG });
+    expect(await namesIn(datastore)).toEqual([]);
+    await Bun.sleep(2_200); // each use lets a token live longer, so it must be left alone; etcd looks once a second
+    expect(await use(datastore, "a")).toBe("works");
+    expect(datastore.requests.retries).toBe(1);
+  });
+});

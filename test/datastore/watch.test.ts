@@ -1,0 +1,119 @@
+/** Watches of real etcd that outlive their connections, their history and their log-in. */
+
+import { describe, expect, test } from "bun:test";
+import type { Datastore, WatchEvent } from "../../src/datastore/datastore.ts";
+import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { openEtcd } from "./open-etcd.ts";
+import { poolRef } from "./resources.ts";
+import { commit, create } from "./steps.ts";
+import { PASSWORD, switchUsersOn } from "./users.ts";
+import { take, toText } from "./watch-events.ts";
+
+/** A watch of pools that ends with the test. */
+class PoolWatch implements Disposable {
+  readonly #ending = new AbortController();
+  readonly #events: AsyncIterator<WatchEvent>;
+
+  constructor(datastore: Datastore) {
+    this.#events = datastore.watch({ kinds: ["IPPool"], signal: this.#ending.signal })[Symbol.asyncIterator]();
+  }
+
+  async next(count: number): Promise<readonly string[]> {
+    return (await take(this.#events, count)).map(toText);
+  }
+
+  [Symbol.dispose](): void {
+    this.#ending.abort();
+  }
+}
+
+/** Throws the history away up to now. */
+async function compact(server: EtcdServer): Promise<void> {
+  const revision = /"revision":(\d+)/.exec(await server.ctl(["get", "x", "-w", "json"]))?.[1] ?? "";
+  await server.ctl(["compact", "--physical", revision]);
+}
+
+describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
+  const options = { heartbeatMs: 10, args: way === "gRPC" ? ["--enable-grpc-gateway=false", "--bcrypt-cost=4"] : ["--bcrypt-cost=4"] };
+
+  test("goes on where it was when its connection is cut, with nothing lost and nothing twice", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    const direct = openEtcd({ endpoints: [server.endpoint] });
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await create(direct, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+    for (const name of ["b", "c", "d"]) {
+      proxy.cut();
+      await create(direct, name);
+      await commit(direct, { op: "delete", ref: poolRef(name) });
+      expect(await watch.next(2)).toEqual([`put ${name}`, `delete ${name}`]);
+    }
+  });
+
+  test("goes on when the server was away", async () => {
+    await using server = await startEtcd(options);
+    const datastore = openEtcd({ endpoints: [server.endpoint] });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await server.stop();
+    await server.start();
+    await create(datastore, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+  });
+
+  test("begins anew when the history that it missed is gone", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    const direct = openEtcd({ endpoints: [server.endpoint] });
+    await create(direct, "a");
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
+    expect(await watch.next(3)).toEqual(["reset", "put a", "in-sync"]);
+    proxy.mode = "drop";
+    proxy.cut();
+    await create(direct, "b");
+    await commit(direct, { op: "delete", ref: poolRef("a") });
+    await compact(server);
+    proxy.mode = "pass";
+    expect(await watch.next(3)).toEqual(["reset", "put b", "in-sync"]);
+    await create(direct, "c");
+    expect(await watch.next(1)).toEqual(["put c"]);
+  });
+
+  test("is not disturbed by a compaction while it is up to date", async () => {
+    await using server = await startEtcd(options);
+    const datastore = openEtcd({ endpoints: [server.endpoint] });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await create(datastore, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+    await compact(server);
+    await create(datastore, "b");
+    expect(await watch.next(1)).toEqual(["put b"]);
+  });
+
+  test("logs in again when its token is gone with the server that gave it", async () => {
+    await using server = await startEtcd(options);
+    await switchUsersOn(server);
+    const datastore = openEtcd({ endpoints: [server.endpoint], username: "netplug", password: PASSWORD });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await server.stop();
+    await server.start();
+    await create(openEtcd({ endpoints: [server.endpoint], username: "netplug", password: PASSWORD }), "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+  });
+
+  test("tells of what somebody else has put there, and goes on", async () => {
+    await using server = await startEtcd(options);
+    const datastore = openEtcd({ endpoints: [server.endpoint] });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await server.ctl(["put", "/netplug/v3/ippools/strange", "no JSON"]);
+    expect(await watch.next(1)).toEqual(["unreadable"]);
+    await create(datastore, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+  });
+});
