@@ -82,7 +82,9 @@ describe.concurrent("a member that is cut off from the others, but not from us",
     await using cluster = await startIsolatedMember(HEARTBEAT_MS);
     const { isolated, others } = cluster;
     const ending = new AbortController();
-    const events = openInOrder([isolated, ...others]).watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]();
+    const events = openInOrder([isolated, ...others])
+      .watch({ kinds: ["IPPool"], signal: ending.signal })
+      [Symbol.asyncIterator]();
     expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
 
     cluster.cutOff();
@@ -126,7 +128,7 @@ async function leaderFirst(members: readonly EtcdServer[]): Promise<readonly [Et
     return status.leader === status.header.member_id;
   };
   const leads = await Promise.all(members.map(isLeader));
-  const [leader] = members.filter((_, index) => leads[index]);
+  const leader = members.find((_, index) => leads[index]);
   const [first, second] = members.filter((member) => member !== leader);
   if (leader === undefined || first === undefined || second === undefined) throw new Error("want three members with a leader");
   return [leader, first, second];

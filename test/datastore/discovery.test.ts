@@ -48,7 +48,10 @@ describe.concurrent("discovery", () => {
     using dns = await startDnsServer({ [TLS_NAME]: undefined, [PLAIN_NAME]: [at(1)] });
     const start = performance.now();
     const error = await failureOf(namesIn(discover(dns, {}, { limits: IMPATIENT })));
-    expect(error).toMatchObject({ kind: "tryAgainLater", message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `) });
+    expect(error).toMatchObject({
+      kind: "tryAgainLater",
+      message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `),
+    });
     expect(performance.now() - start).toBeLessThan(1_500);
     expect(dns.questions).not.toContain(PLAIN_NAME);
     const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
@@ -59,7 +62,9 @@ describe.concurrent("discovery", () => {
     using dns = await startDnsServer({ [PLAIN_NAME]: [] });
     const { kind, message } = await failureOf(namesIn(discover(dns)));
     expect(kind).toBe("tryAgainLater");
-    expect(message).toMatch(/^discover etcd by "example\.test": _etcd-client-ssl\._tcp\.example\.test: \w+; _etcd-client\._tcp\.example\.test: \w+/);
+    expect(message).toMatch(
+      /^discover etcd by "example\.test": _etcd-client-ssl\._tcp\.example\.test: \w+; _etcd-client\._tcp\.example\.test: \w+/,
+    );
   });
 
   test("is done again when all that was found is gone, and not before", async () => {

@@ -117,22 +117,25 @@ describe.concurrent("one server", () => {
 describe.concurrent.each(["gateway", "gRPC"])("a reply of the %s that is lost", (way) => {
   const options = { ...QUICK, args: way === "gRPC" ? ["--enable-grpc-gateway=false"] : [] };
 
-  test.each(["fresh", "kept-alive"])("on a %s connection is not taken for a conflict, and the commit is not sent twice", async (connection) => {
-    await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
-    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] });
-    // The first request of all finds out that the gateway is off, and is safe to repeat.
-    if (connection === "kept-alive" || way === "gRPC") await namesIn(datastore);
-    if (connection === "fresh") proxy.cut();
-    const before = await revisionOf(server);
-    proxy.mode = "drop";
-    const error = await failureOf(create(datastore, "a"));
-    expect(error).toBeInstanceOf(OutcomeUnknown);
-    expect(error).toMatchObject({ kind: "tryAgainLater", code: 11 });
-    proxy.mode = "pass";
-    expect(await namesIn(datastore)).toEqual(["a"]);
-    expect(await revisionOf(server)).toBe(before + 1);
-  });
+  test.each(["fresh", "kept-alive"])(
+    "on a %s connection is not taken for a conflict, and the commit is not sent twice",
+    async (connection) => {
+      await using server = await startEtcd(options);
+      await using proxy = await startTcpProxy(server.port);
+      const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] });
+      // The first request of all finds out that the gateway is off, and is safe to repeat.
+      if (connection === "kept-alive" || way === "gRPC") await namesIn(datastore);
+      if (connection === "fresh") proxy.cut();
+      const before = await revisionOf(server);
+      proxy.mode = "drop";
+      const error = await failureOf(create(datastore, "a"));
+      expect(error).toBeInstanceOf(OutcomeUnknown);
+      expect(error).toMatchObject({ kind: "tryAgainLater", code: 11 });
+      proxy.mode = "pass";
+      expect(await namesIn(datastore)).toEqual(["a"]);
+      expect(await revisionOf(server)).toBe(before + 1);
+    },
+  );
 
   test("is asked for again when it is a read's", async () => {
     await using server = await startEtcd(options);

@@ -74,7 +74,9 @@ describe("a user", () => {
   test("may watch what it may read, and is told when it may not", async () => {
     const ending = new AbortController();
     const watch = (username: string) =>
-      open({ username, password: PASSWORD }).watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]();
+      open({ username, password: PASSWORD })
+        .watch({ kinds: ["IPPool"], signal: ending.signal })
+        [Symbol.asyncIterator]();
     const reader = watch("reader");
     expect((await reader.next()).value).toEqual({ type: "reset" });
     expect((await reader.next()).value).toEqual({ type: "in-sync" });
