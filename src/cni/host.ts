@@ -18,7 +18,7 @@ export interface Host {
   readonly kernel: Kernel;
   readonly fetch: GateFetch;
   readonly watchDirectory: PolicyWatch;
-  /** The whole of stdin. */
+  /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
   hostName(): string;
   /** When this process began, in milliseconds of `clock.monotonic()`. */

@@ -53,6 +53,8 @@ async function readStdin(host: Host): Promise<string> {
   try {
     return await host.readStdin();
   } catch (cause) {
+    if (cause instanceof TypeError)
+      throw new NetplugError("cannotDecode", "read network config: got bytes that are no UTF-8, want JSON in UTF-8");
     throw new NetplugError("ioFailure", `read network config from stdin: ${messageOf(cause)}`, { cause });
   }
 }

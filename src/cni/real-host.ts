@@ -2,6 +2,7 @@
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
+import { messageOf } from "../lib/errors.ts";
 import { openLogFile } from "../lib/log-file.ts";
 import { textSink } from "../lib/log-format.ts";
 import { createLog, type LogSink } from "../lib/log.ts";
@@ -21,10 +22,15 @@ import type { LogConfig } from "./network-config.ts";
 import { runPlugin } from "./plugin.ts";
 import type { PluginName } from "./program.ts";
 
-/** Plays the call and ends the process with its answer. */
+/** Plays the call and ends the process with its answer. One that cannot be told is a failure: the runtime will call DEL. */
 export async function playWithRealHost(plugin: PluginName): Promise<never> {
   const { status, stdout } = await runPlugin(plugin, realHost());
-  if (stdout !== "") writeStdout(`${stdout}\n`);
+  try {
+    if (stdout !== "") writeStdout(`${stdout}\n`);
+  } catch (thrown) {
+    console.error(`${plugin}: write answer: ${messageOf(thrown)}`);
+    return endProcess(1);
+  }
   return endProcess(status);
 }
 

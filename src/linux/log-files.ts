@@ -10,7 +10,7 @@ import { LOCK_EX, LOCK_NB, LOCK_UN } from "./flock.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { AT_FDCWD, O_APPEND, O_CREAT, O_WRONLY } from "./open-flags.ts";
+import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./open-flags.ts";
 import { statFd, statPath } from "./stat.ts";
 
 const LOG_MODE = 0o644;
@@ -19,7 +19,8 @@ const RENAME_NOREPLACE = 1;
 /** The real file system. */
 export const linuxLogFiles: LogFiles = {
   openAppend(path) {
-    const flags = O_WRONLY | O_APPEND | O_CREAT;
+    // Not to hang when the path names a FIFO that nobody reads.
+    const flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
     const fd = openFile(path, flags, LOG_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOG_MODE));
     if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder vanished`);
     return toAppendFile(fd, path);

@@ -14,9 +14,9 @@ const POLLIN = 1;
 const POLLOUT = 4;
 const FOR_EVER = -1;
 
-/** Everything on stdin, as UTF-8. Blocks until the other side ends it. @throws {KernelError} ioFailure */
+/** Everything on stdin. Blocks until the other side ends it. @throws {KernelError} ioFailure @throws {TypeError} it is no UTF-8 */
 export function readStdin(): string {
-  return new TextDecoder().decode(readToEnd(STDIN, "stdin", () => waitFor(STDIN, POLLIN)));
+  return new TextDecoder("utf-8", { fatal: true }).decode(readToEnd(STDIN, "stdin", () => waitFor(STDIN, POLLIN)));
 }
 
 /** Returns when all of the text is written, also to a pipe that is full. @throws {KernelError} ioFailure */

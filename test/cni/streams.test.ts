@@ -1,0 +1,151 @@
+/** Streams and files that are not what they should be: closed, full, endless, binary, a FIFO, a folder. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CniReply, distFolder, type Json, TestNode } from "../support/cni.ts";
+import { TestNetns } from "../support/netns.ts";
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24"]);
+  Bun.spawnSync(["mkfifo", join(node.folder, "fifo")]);
+  mkdirSync(join(node.folder, "folder"));
+  symlinkSync(join(node.folder, "loop"), join(node.folder, "loop"));
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+/** Calls the plugin from a shell, which redirects as told; `CONFIG` is the file with the network config. */
+async function callWith(redirections: string, pod: TestNetns, containerID: string, verb = "ADD"): Promise<Omit<CniReply, "json">> {
+  const file = join(node.folder, "config.json");
+  writeFileSync(file, JSON.stringify(node.config()));
+  const child = Bun.spawn(["sh", "-c", `exec ${distFolder}/netplug ${redirections.replaceAll("CONFIG", file)}`], {
+    env: { CNI_COMMAND: verb, CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: distFolder },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { status, stdout, stderr };
+}
+
+describe("stdin", () => {
+  test.each([
+    ["closed", "<&-", 6],
+    ["empty", "</dev/null", 6],
+    ["a folder", "</tmp", 5],
+    ["endless", "</dev/zero", 5],
+  ])("that is %s is an error: code %p", async (_what, redirection, code) => {
+    using pod = new TestNetns();
+    const { status, stdout } = await callWith(redirection, pod, "none");
+    expect([status, (JSON.parse(stdout) as Json)["code"]]).toEqual([1, code]);
+  });
+
+  test.each<[what: string, encode: (text: string) => Buffer]>([
+    ["UTF-16", (text) => Buffer.from(`\ufeff${text}`, "utf16le")],
+    ["cut inside a character", (text) => Buffer.from(text.replace('"test-net"', '"test-net","x":"é"'), "latin1")],
+  ])("in %s is code 6", async (_what, encode) => {
+    using pod = new TestNetns();
+    const file = join(node.folder, "bytes");
+    writeFileSync(file, encode(JSON.stringify(node.config())));
+    const { status, stdout } = await callWith(`<${file}`, pod, "none");
+    expect([status, (JSON.parse(stdout) as Json)["code"]]).toEqual([1, 6]);
+  });
+
+  test("with a byte order mark is accepted", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID, config: `\ufeff${JSON.stringify(node.config())}` });
+    await node.del({ containerID, netns: pod.path });
+  });
+});
+
+describe("stdout", () => {
+  test("that is full makes an ADD fail, and says so on stderr", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const { status, stderr } = await callWith("<CONFIG >/dev/full", pod, containerID);
+    expect([status, stderr]).toEqual([1, expect.stringContaining('netplug: write answer: write "stdout": ENOSPC')]);
+    await node.del({ containerID, netns: pod.path });
+    expect(await node.addressesInUse()).toBe(0);
+  });
+
+  test("gets a result that is larger than a pipe, read slowly", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const interfaces = Array.from({ length: 4000 }, (_, i) => ({ name: `${"x".repeat(60)}${i}` }));
+    writeFileSync(join(node.folder, "large.json"), JSON.stringify(node.config({ prevResult: { cniVersion: "1.1.0", interfaces } })));
+    const { status, stdout } = await callWith(`<${join(node.folder, "large.json")} | { sleep 0.2; cat; }`, pod, containerID);
+    expect([status, ((JSON.parse(stdout) as Json)["interfaces"] as readonly unknown[]).length]).toEqual([0, 4002]);
+    await node.del({ containerID, netns: pod.path });
+  });
+});
+
+test.each([
+  ["closed", "2>&-"],
+  ["full", "2>/dev/full"],
+])("stderr that is %s changes nothing", async (_what, redirection) => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const { status, stdout } = await callWith(`<CONFIG ${redirection}`, pod, containerID);
+  expect([status, (JSON.parse(stdout) as Json)["cniVersion"]]).toEqual([0, "1.1.0"]);
+  await node.del({ containerID, netns: pod.path });
+});
+
+describe("paths of the config", () => {
+  test.each([["fifo"], ["folder"], ["loop"], ["/dev/full"], ["/proc/nowhere/cni.log"], ["missing/folders/../cni.log"]])(
+    "a log file that is %p fails no ADD, and stderr has the lines",
+    async (name) => {
+      using pod = new TestNetns();
+      const containerID = node.newContainerID();
+      const config = node.config({ log_file_path: name.startsWith("/") ? name : join(node.folder, name) });
+      const reply = await node.call("ADD", { containerID, netns: pod.path, config });
+      expect([reply.status, reply.stderr]).toEqual([0, expect.stringContaining("INFO ledger")]);
+      await node.del({ containerID, netns: pod.path, config });
+    },
+  );
+
+  test.each([
+    ["folder", 5],
+    ["loop", 5],
+    ["/dev/zero", 5],
+    ["/proc/self/mem", 5],
+  ])("a node name file that is %p is an error: code %p", async (name, code) => {
+    using pod = new TestNetns();
+    const file = name.startsWith("/") ? name : join(node.folder, name);
+    const config = node.config({ nodename: "", nodename_file: file });
+    const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, config });
+    expect([reply.status, reply.json?.code, reply.json?.msg]).toEqual([1, code, expect.stringContaining(file)]);
+    expect(await node.addressesInUse()).toBe(0);
+  });
+
+  test.each([["fifo"], ["folder"], ["loop"]])("CNI_NETNS that is %p is code 8", async (name) => {
+    const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: join(node.folder, name) });
+    expect([reply.status, reply.json?.code]).toEqual([1, 8]);
+    expect(await node.addressesInUse()).toBe(0);
+  });
+
+  test("CNI_NETNS by a link, or with dots in it, is the namespace that it names", async () => {
+    using pod = new TestNetns();
+    const link = join(node.folder, "netns");
+    symlinkSync(pod.path, link);
+    for (const netns of [link, pod.path.replace("/run/", "/run/../run/./")]) {
+      const containerID = node.newContainerID();
+      const result = await node.add(pod, { containerID, netns });
+      expect(pod.addresses("eth0")).toEqual([result.ips?.[0]?.address ?? ""]);
+      await node.del({ containerID, netns });
+      expect(pod.link("eth0")).toBeUndefined();
+    }
+  });
+});
+
+test("without log_file_path there is no file, whatever the level", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = node.config({ log_file_path: undefined });
+  const before = node.logLines().length;
+  const reply = await node.call("ADD", { containerID, netns: pod.path, config });
+  expect([reply.status, reply.stderr]).toEqual([0, expect.stringContaining("INFO ledger")]);
+  await node.del({ containerID, netns: pod.path, config });
+  expect(node.logLines()).toHaveLength(before);
+});
