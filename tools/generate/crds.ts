@@ -9,7 +9,10 @@ export function crdsManifest(): string {
     `# Kubernetes ${OLDEST_KUBERNETES} or newer. Over older ones, too: kubectl apply --server-side --force-conflicts -f crds.yaml`,
     "",
   ].join("\n");
-  return customResourceDefinitions()
-    .map((definition) => `---\n${Bun.YAML.stringify(definition, null, 2)}\n`)
-    .reduce((text, document) => text + document, header);
+  return (
+    header +
+    customResourceDefinitions()
+      .map((definition) => `${Bun.YAML.stringify(definition, null, 2)}\n`)
+      .join("---\n")
+  );
 }

@@ -32,6 +32,7 @@ export interface GoProgramSet {
 }
 
 export const LIBCNI_DRIVER: GoProgram = { name: "libcni-driver", folder: "test/libcni", package: "." };
+export const OLDEST_KUBERNETES: GoProgram = { name: "oldest-kubernetes", folder: "test/crds/oldest-kubernetes", package: "." };
 export const NEWER_ETCD: GoProgram = { name: "etcd", folder: "test/newer-etcd", package: "go.etcd.io/etcd/server/v3" };
 
 /** Whether there is a Go that is new enough for the module in `folder`, on `PATH` or where its own installer puts it. */

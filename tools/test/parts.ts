@@ -2,7 +2,7 @@
 
 import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
-import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
+import { LIBCNI_DRIVER, NEWER_ETCD, OLDEST_KUBERNETES } from "../prerequisites/go.ts";
 import type { GoProgram } from "../prerequisites/go.ts";
 import type { SystemToolName } from "../prerequisites/system-tools.ts";
 
@@ -111,6 +111,18 @@ export const TEST_PARTS: readonly TestPart[] = [
     clusterPrograms: API_SERVER_PROGRAMS,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
+  },
+  {
+    name: "crds",
+    folders: ["test/crds"],
+    needsRoot: true,
+    tools: ["openssl"],
+    needsBuild: false,
+    goProgram: { program: OLDEST_KUBERNETES, variable: "OLDEST_KUBERNETES" },
+    clusterPrograms: API_SERVER_PROGRAMS,
+    isAboutCluster: true,
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
   },
   {
     name: "kube",
