@@ -176,6 +176,36 @@ describe("a request", () => {
     );
   });
 
+  test.each([
+    ["update", (client: KubeClient) => client.update(NODES, NODE), "PUT"],
+    ["delete", (client: KubeClient) => client.delete(NODES, { name: "n" }), "DELETE"],
+    ["create", (client: KubeClient) => client.create(NODES, NODE), "POST"],
+    ["patch", (client: KubeClient) => client.patch(NODES, { name: "n" }, { type: "merge", body: {} }), "PATCH"],
+  ])("that writes (%s) is sent once when a kept connection closes under it", async (_name, write, method) => {
+    const methods: string[] = [];
+    const used = new WeakSet<object>();
+    const listener = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        data(socket, data) {
+          const [first = ""] = new TextDecoder().decode(data).split(" ");
+          // A streamed body may come in a piece of its own.
+          if (/^[A-Z]+$/.test(first)) methods.push(first);
+          if (used.has(socket)) socket.end();
+          else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\n{"metadata":{"name":"n"}}');
+          used.add(socket);
+        },
+      },
+    });
+    const client = clientOf({ url: `http://127.0.0.1:${listener.port}` });
+    await client.get(NODES, { name: "n" });
+    expect(await failureOf(write(client))).toMatchObject({ reason: "lost", isOutcomeUnknown: true });
+    expect(methods).toEqual(["GET", method]);
+    client.close();
+    listener.stop(true);
+  });
+
   test("does not follow a redirection, which would show our credentials to others", async () => {
     await using server = answering(() => Response.redirect("http://127.0.0.1:1/elsewhere"));
     expect(await failureOf(clientOf(server).get(NODES, { name: "n" }))).toMatchObject({ reason: "badRequest", status: 302 });

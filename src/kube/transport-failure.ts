@@ -17,7 +17,9 @@ const NEVER_SENT: Readonly<Record<string, string>> = {
 };
 
 /** OpenSSL's verification codes and what else a failed handshake is called. */
-const HANDSHAKE = /CERT|ISSUER|CRL|ERR_TLS|ERR_SSL|ERR_BORINGSSL|SIGNATURE|EPROTO|HOSTNAME|PATH_LENGTH|INVALID_CA|INVALID_PURPOSE/;
+function isHandshakeCode(code: string): boolean {
+  return /CERT|ISSUER|CRL|ERR_TLS|ERR_SSL|ERR_BORINGSSL|SIGNATURE|EPROTO|HOSTNAME|PATH_LENGTH|INVALID_CA|INVALID_PURPOSE/.test(code);
+}
 
 export interface BrokenRequest {
   readonly request: KubeRequest;
@@ -36,7 +38,7 @@ export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }
   if (!isAnswered) {
     const reason = NEVER_SENT[codeText];
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
-    if (HANDSHAKE.test(codeText)) return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown });
+    if (isHandshakeCode(codeText)) return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown });
   }
   const text =
     thrown instanceof NetplugError || (typeof message === "string" && codeText === "") ? String(message) : `connection lost (${codeText})`;

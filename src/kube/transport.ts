@@ -38,7 +38,7 @@ export class Transport {
       return await fetch(access.server + request.path + toQuery(request.query), {
         method: toHttpMethod(request.verb),
         headers: toHeaders(request, identity),
-        ...(request.body !== undefined && { body: request.body }),
+        ...(request.body !== undefined && { body: toBody(request.body, request) }),
         signal,
         redirect: "manual",
         session: this.#sessionFor(access, identity.tls),
@@ -65,6 +65,20 @@ export class Transport {
     }
     return this.#session.session;
   }
+}
+
+/**
+ * `fetch` sends a PUT or DELETE again by itself when a kept connection closes under it, and what the first one did is lost: an update
+ * would find the revision that it has made itself. It cannot repeat a stream.
+ */
+function toBody(body: string, { verb, isRepeatable }: KubeRequest): string | ReadableStream<Uint8Array> {
+  if (isRepeatable || (verb !== "update" && verb !== "delete")) return body;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(body));
+      controller.close();
+    },
+  });
 }
 
 function toHeaders({ body, contentType }: KubeRequest, { authorization, impersonate }: Identity): Record<string, string> {

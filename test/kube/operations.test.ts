@@ -6,6 +6,7 @@ import type { KubeClient } from "../../src/kube/client.ts";
 import { NAMESPACES, PODS } from "../../src/kube/core-types.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../src/kube/kube-object.ts";
+import { toPointerStep } from "../../src/kube/patch.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
@@ -100,7 +101,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     const json = [
       { op: "test", path: "/metadata/labels/a", value: "1" },
       { op: "remove", path: "/metadata/labels/a" },
-      { op: "add", path: "/metadata/annotations/cni.netplug.io~1containerID", value: "abc" },
+      { op: "add", path: `/metadata/annotations/${toPointerStep("cni.netplug.io/containerID")}`, value: "abc" },
     ] as const;
     const ref = { namespace: "default", name: ours };
     await client.patch(PODS, ref, { type: "merge", body: merge });

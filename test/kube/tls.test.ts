@@ -63,17 +63,32 @@ function serve(pair: KeyPair, { http2 = true, clientCa }: { readonly http2?: boo
   };
 }
 
-/** Passes connections on, and can lose those that exist as a power cut does: nobody hears of it. */
-function startNetwork(targetPort: number): AsyncDisposable & { readonly port: number; loseConnections(): void } {
+interface Network extends AsyncDisposable {
+  readonly port: number;
+  /** Loses the connections that exist as a power cut does: nobody hears of it. */
+  loseConnections(): void;
+  /** Throws the server's next words away and closes the connection, once. */
+  dropNextReply(): void;
+}
+
+/** Passes connections on. */
+function startNetwork(targetPort: number): Network {
   interface Link {
     peer: Promise<Socket<Link>> | undefined;
     isLost: boolean;
   }
   const sockets = new Set<Socket<Link>>();
+  let dropsNext = false;
   const pass = async (socket: Socket<Link>, data: Uint8Array): Promise<void> => {
     const bytes = data.slice();
     const peer = await socket.data.peer;
     if (!socket.data.isLost) peer?.write(bytes);
+  };
+  const passReply = async (socket: Socket<Link>, data: Uint8Array): Promise<void> => {
+    if (!dropsNext) return await pass(socket, data);
+    dropsNext = false;
+    socket.data.isLost = true;
+    (await socket.data.peer)?.terminate();
   };
   const listener = Bun.listen<Link>({
     hostname: "127.0.0.1",
@@ -84,7 +99,7 @@ function startNetwork(targetPort: number): AsyncDisposable & { readonly port: nu
           hostname: "127.0.0.1",
           port: targetPort,
           data: { peer: Promise.resolve(client), isLost: false },
-          socket: { data: pass },
+          socket: { data: passReply },
         });
         client.data = { peer: upstream, isLost: false };
         sockets.add(client);
@@ -97,6 +112,9 @@ function startNetwork(targetPort: number): AsyncDisposable & { readonly port: nu
     port: listener.port,
     loseConnections() {
       for (const { data } of sockets) data.isLost = true;
+    },
+    dropNextReply() {
+      dropsNext = true;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.terminate();
@@ -187,6 +205,29 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     expect(await failureOf(client.get(NODES, { name: "n" }, { limitMs: 200 }))).toMatchObject({ reason: "lost" });
     await ask(client);
     expect(server.seen).toHaveLength(2);
+  });
+
+  test("a write whose reply is lost reaches the server once, and its outcome is unknown", async () => {
+    await using server = serve(byAddress);
+    await using network = startNetwork(Number(new URL(server.url).port));
+    const cluster = { server: `https://127.0.0.1:${network.port}`, "certificate-authority": authority.certFile };
+    const client = clientFor(cluster, {}, { protocol });
+    const node = { metadata: { name: "n" } };
+    const writes = [
+      () => client.create(NODES, node),
+      () => client.update(NODES, node),
+      () => client.patch(NODES, node.metadata, { type: "merge", body: {} }),
+      () => client.delete(NODES, node.metadata),
+    ];
+    for (const write of writes) {
+      await ask(client);
+      server.seen.length = 0;
+      network.dropNextReply();
+      expect(await failureOf(write())).toMatchObject({ reason: "lost", isOutcomeUnknown: true });
+      // Whoever sent it again would have done so by now.
+      await ask(client);
+      expect(server.seen).toHaveLength(2);
+    }
   });
 
   test("requests that start together share what they can", async () => {

@@ -41,8 +41,8 @@ describe("without any setting", () => {
   });
 
   test("the default kubeconfig beats the pod, as long as it is there", async () => {
-    const settings = { defaultKubeconfig: "/home/me/.kube/config" };
-    expect((await resolve(settings, { ...POD_FILES, "/home/me/.kube/config": KUBECONFIG }, POD_ENV)).server).toBe("https://file.example");
+    const settings = { defaultKubeconfig: "/users/me/.kube/config" };
+    expect((await resolve(settings, { ...POD_FILES, "/users/me/.kube/config": KUBECONFIG }, POD_ENV)).server).toBe("https://file.example");
     expect((await resolve(settings, POD_FILES, POD_ENV)).server).toBe("https://10.96.0.1:443");
   });
 });
