@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer, startApiServer } from "./api-server.ts";
 import type { ApiServer, Identity } from "./api-server.ts";
+import { eventually } from "./eventually.ts";
 import { startTimeOf } from "./process-status.ts";
 
 const test = always.skipIf(!canStartApiServer());
@@ -51,7 +52,7 @@ test("a user without a role is refused, and let in when RBAC says so", async () 
   expect((await get("/api/v1/nodes", alice)).status).toBe(403);
   await api.kubectl(["create", "clusterrole", "see-nodes", "--verb=list", "--resource=nodes"]);
   await api.kubectl(["create", "clusterrolebinding", "see-nodes", "--clusterrole=see-nodes", "--group=readers"]);
-  await until(async () => (await get("/api/v1/nodes", alice)).status === 200);
+  await eventually(async () => expect((await get("/api/v1/nodes", alice)).status).toBe(200));
   expect((await get("/api/v1/pods", alice)).status).toBe(403);
   const bob = api.issue("bob", ["readers"]);
   expect((await get("/api/v1/nodes", bob)).status).toBe(200);
@@ -66,7 +67,7 @@ test("the server can be stopped and started again on the same port, with its dat
   expect(await api.kubectl(["get", "configmap", "kept", "-o", "jsonpath={.data.a}"])).toBe("b");
   await api.etcd.stop();
   await api.etcd.start();
-  await until(async () => (await get("/api/v1/namespaces/default/configmaps/kept", { token: api.token })).status === 200);
+  await eventually(async () => expect((await get("/api/v1/namespaces/default/configmaps/kept", { token: api.token })).status).toBe(200));
 });
 
 test("stopping it leaves no process and no file", async () => {
@@ -77,10 +78,3 @@ test("stopping it leaves no process and no file", async () => {
   expect(pids.map((pid) => startTimeOf(pid))).toEqual([undefined, undefined]);
   expect(existsSync(own.folder)).toBe(false);
 });
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await Bun.sleep(50)) {
-    if (await isSo().catch(() => false)) return;
-  }
-  throw new Error("waited 20 s in vain");
-}

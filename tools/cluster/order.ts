@@ -19,11 +19,11 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
   const [first] = args;
   if (first === "--help" || first === "help") return { command: "help" };
   if ((first === "build" || first === "api") && args.length === 1) return { command: first };
-  let order: Extract<ClusterOrder, { readonly command: "start" }> = { command: "start", nodes: 1, network: "netplug" };
+  const order = { command: "start" as const, nodes: 1, network: NETWORKS[0] as (typeof NETWORKS)[number] };
   for (const arg of args) {
     const [name, value = ""] = arg.split("=", 2);
-    if (name === "--nodes") order = { ...order, nodes: parseNodes(value) };
-    else if (name === "--network") order = { ...order, network: parseNetwork(value) };
+    if (name === "--nodes") order.nodes = parseNodes(value);
+    else if (name === "--network") order.network = parseNetwork(value);
     else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n${CLUSTER_USAGE}`);
   }
   return order;
