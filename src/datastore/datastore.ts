@@ -1,6 +1,7 @@
 /** The one door to what the cluster knows: resources and address blocks, read in batches and written atomically. */
 
 import type { Block, BlockRef } from "../api/ipam-block.ts";
+import type { SpareBlock } from "../api/ipam-block-spare.ts";
 import type { Kind, Resource } from "../api/resource.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Family } from "../lib/ip/address.ts";
@@ -37,7 +38,7 @@ export type Query =
   | { readonly type: "claimed-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Blocks inside a prefix without any allocation, in address order, with the time since which they are empty. */
   | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }
-  /** Blocks inside a prefix with at least one unallocated address, in address order beginning at `from`. */
+  /** Blocks inside a prefix with at least one unallocated address, in address order beginning at `from`, and what is next there. */
   | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Every block; for administration only, never on the path of an ADD or DEL. */
   | { readonly type: "all-blocks"; readonly family?: Family };
@@ -61,9 +62,11 @@ export type Answer<Q extends Query> = Q extends { type: "get" }
             ? number
             : Q extends { type: "empty-blocks" }
               ? readonly EmptyBlock[]
-              : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" | "spare-blocks" }
-                ? readonly BlockRef[]
-                : never;
+              : Q extends { type: "spare-blocks" }
+                ? readonly SpareBlock[]
+                : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" }
+                  ? readonly BlockRef[]
+                  : never;
 
 export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };
 

@@ -101,7 +101,7 @@ describe("allocate()", () => {
     expect(await failureOf(world.add("c3", "n1"))).toMatchObject({
       kind: "noAddressLeft",
       message:
-        'allocate an IPv4 address on node "n1": no address left: pool "a" (10.65.0.0/31): full: 2 of 2 addresses are in use; ' +
+        'allocate an IPv4 address on node "n1": no address left: pool "a" (10.65.0.0/31): full: all 2 addresses are in use; ' +
         'pool "b": it is disabled; pool "c": its nodeSelector "zone == \\"x\\"" does not match node "n1"; ' +
         'pool "d": it overlaps the older pool "a" (10.65.0.0/31)',
     });

@@ -46,11 +46,7 @@ export function ownBlocks(facts: Facts, draft: Draft, node: string): readonly Dr
 export function blockAt(facts: Facts, draft: Draft, ref: BlockRef, ahead: readonly BlockRef[] = []): DraftBlock | undefined {
   const drafted = draft.get(toPrefixText(ref.cidr));
   if (drafted !== undefined) return drafted;
-  const stored = know(
-    facts,
-    { type: "block", ref },
-    ahead.map((other): Query => ({ type: "block", ref: other })),
-  );
+  const stored = know(facts, { type: "block", ref }, () => ahead.map((other): Query => ({ type: "block", ref: other })));
   return stored === undefined ? undefined : { stored, block: stored.value };
 }
 

@@ -1,13 +1,10 @@
 /** Says why no address is left, pool by pool. */
 
-import type { Block } from "../api/ipam-block.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Family } from "../lib/ip/address.ts";
-import { containsPrefix, sizeOf, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
+import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
-import { isCoolingDown } from "./block.ts";
 import type { Pool, RefusedPool } from "./pools.ts";
-import { reservedIn } from "./reservations.ts";
 import type { Situation } from "./situation.ts";
 
 /** What was sought in vain. */
@@ -20,8 +17,8 @@ export interface Exhaustion {
   readonly refused: readonly RefusedPool[];
   /** Why the node could have no further block; undefined: it could. */
   readonly noClaim: string | undefined;
-  /** Every block that the search looked into: its own ones, and others' with spare addresses. */
-  readonly seen: readonly Block[];
+  /** How many addresses are known to rest after their release, by the CIDR of their block. */
+  readonly resting: ReadonlyMap<string, number>;
 }
 
 /** Error 101. */
@@ -49,18 +46,14 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
   if (noClaim !== undefined) return `nothing left in any claimed block, and ${noClaim}`;
   const total = sizeOf(pool.cidr);
   const resting = countResting(pool, exhaustion);
-  const rest = resting === 0 ? "" : `, ${resting} cool down after their release`;
-  if (reservedCount > 0n) return `full: all ${total} addresses are in use or reserved (${reservedCount} are reserved)${rest}`;
-  return `full: ${total - BigInt(resting)} of ${total} addresses are in use${rest}`;
+  const rest = resting === 0 ? "" : `, or cool down after their release (at least ${resting} of them)`;
+  if (reservedCount > 0n) return `full: all ${total} addresses are in use${rest} or reserved (${reservedCount} of them)`;
+  return `full: all ${total} addresses are in use${rest}`;
 }
 
 /** Addresses of a pool that nothing but their cool-down keeps from being given. */
-function countResting(pool: Pool, { seen, situation: { reserved, moment } }: Exhaustion): number {
+function countResting({ cidr }: Pool, { resting }: Exhaustion): number {
   let count = 0;
-  for (const block of seen) {
-    if (!containsPrefix(pool.cidr, block.cidr)) continue;
-    const isReserved = reservedIn(reserved, block.cidr);
-    count += block.free.filter((ordinal) => isCoolingDown(block, ordinal, moment) && !isReserved(ordinal)).length;
-  }
+  for (const [text, some] of resting) if (containsPrefix(cidr, parsePrefix(text))) count += some;
   return count;
 }

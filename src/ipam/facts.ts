@@ -44,10 +44,10 @@ export class FactsWanted extends Error {
  * @param ahead further queries that a decision in the same place is likely to need: read in the same round trip
  * @throws {FactsWanted} when it is not known
  */
-export function know<Q extends Query>(facts: Facts, query: Q, ahead: readonly Query[] = []): Answer<Q> {
+export function know<Q extends Query>(facts: Facts, query: Q, ahead: () => readonly Query[] = () => []): Answer<Q> {
   const found = facts.find(query);
   if (found !== undefined) return found.answer;
-  throw new FactsWanted([query, ...ahead.filter((other) => facts.find(other) === undefined)]);
+  throw new FactsWanted([query, ...ahead().filter((other) => facts.find(other) === undefined)]);
 }
 
 /** What {@link collectWanted} found out. */

@@ -1,9 +1,9 @@
 /**
- * Finds a place for a new block without reading every block.
+ * Finds a place for a new block without reading any block.
  *
- * First a window of claimed blocks from a start that differs from node to node, so that nodes seldom meet. Only when the
- * window has no gap, the pool is counted in sixteenths, and the search goes on in one that has fewer blocks than places:
- * a /16 pool with one place left costs three reads, a /8 pool five. Each read is one round trip.
+ * First a window of claims from a start that differs from node to node, so that nodes seldom meet. Only when the window has no
+ * gap, the pool is counted in sixteenths, and the claims are read in parts that have fewer of them than places: a /16 pool with one
+ * place left costs two reads, a /8 pool four. Each read is one round trip.
  */
 
 import type { BlockRef } from "../api/ipam-block.ts";
@@ -23,35 +23,40 @@ export interface FreeBlockSearch {
   readonly spread: bigint;
 }
 
-/** Claimed blocks that one query asks for. */
+/** Claimed blocks that the first query asks for. */
 const WINDOW = 64;
+/** A part with so many places, or so many claims, is not divided further. */
+const PART_BLOCKS = 1_024;
 /** Bits of a prefix that one round of counting decides. */
 const STEP_BITS = 4;
+/** Starts that are tried until one is not reserved. */
+const STARTS = 8;
 
 /**
  * A CIDR of the pool's block size that no claimed block overlaps and that is not reserved as a whole.
  *
+ * @param ahead what else the caller is likely to ask when there is none
  * @returns undefined when the pool has none
  * @throws {FactsWanted} what must be read first
  */
-export function findFreeBlock(pool: Pool, search: FreeBlockSearch, ahead: readonly Query[] = []): Prefix | undefined {
+export function findFreeBlock(pool: Pool, search: FreeBlockSearch, ahead: () => readonly Query[] = () => []): Prefix | undefined {
   const { facts } = search;
-  const [countQuery, windowQuery, startQuery] = freeBlockQueries(pool, search.spread);
-  const count = know(facts, countQuery, [windowQuery, startQuery, ...ahead]);
+  const [countQuery, windowQuery, startQuery] = freeBlockQueries(pool, search);
+  const count = know(facts, countQuery, () => [windowQuery, startQuery, ...ahead()]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
   // Blocks of another size, from before the pool was made anew, make counts say less.
   const isUniform = [...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
   const places = subnetCount(pool.cidr, pool.blockLength);
   if (isUniform && BigInt(count) >= places) return undefined;
-  const start = startOf(pool, search.spread);
+  const start = startOf(pool, search);
   const end = window.length < WINDOW ? places : placeOf(pool, window.at(-1));
-  return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, pool.cidr, isUniform);
+  return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, { within: pool.cidr, count }, isUniform);
 }
 
 /** What {@link findFreeBlock} asks for first. */
-export function freeBlockQueries(pool: Pool, spread: bigint) {
-  const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, spread));
+export function freeBlockQueries(pool: Pool, search: Pick<FreeBlockSearch, "spread" | "reserved">) {
+  const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, search));
   return [
     { type: "count-blocks", within: pool.cidr },
     { type: "claimed-blocks", within: pool.cidr, from: baseOf(start), limit: WINDOW },
@@ -63,35 +68,90 @@ export function freeBlockQueries(pool: Pool, spread: bigint) {
 export function spreadOf(node: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(node)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  hash = BigInt.asUintN(64, (hash ^ (hash >> 33n)) * 0xff51afd7ed558ccdn);
-  return hash ^ (hash >> 33n);
+  return mix(hash);
 }
 
-function startOf(pool: Pool, spread: bigint): bigint {
-  return spread % subnetCount(pool.cidr, pool.blockLength);
+/** Another number, 64 bits, in which each bit depends on all of the given one's. */
+function mix(number: bigint): bigint {
+  const mixed = BigInt.asUintN(64, (number ^ (number >> 33n)) * 0xff51afd7ed558ccdn);
+  return mixed ^ (mixed >> 33n);
 }
 
-/** The first free place inside `within`, by counting its parts. */
-function descend(pool: Pool, search: FreeBlockSearch, within: Prefix, isUniform: boolean): Prefix | undefined {
-  if (search.reserved.covers(within)) return undefined;
-  const places = subnetCount(within, pool.blockLength);
-  if (places <= BigInt(WINDOW)) {
-    const limit = WINDOW * 16; // blocks may be smaller than the places
-    const claimed = know(search.facts, { type: "claimed-blocks", within, limit });
-    const first = placeOf(pool, { cidr: within });
-    return firstGap(pool, search, claimed, first, claimed.length < limit ? first + places : placeOf(pool, claimed.at(-1)));
+/** Nodes that would begin in a reserved part would all meet behind it, so they begin elsewhere. */
+function startOf(pool: Pool, { spread, reserved }: Pick<FreeBlockSearch, "spread" | "reserved">): bigint {
+  let start = toPlace(pool, spread);
+  for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toPlace(pool, mix(spread + i));
+  return start;
+}
+
+/** A place for a number of 64 bits; in an IPv6 pool that has more places than such numbers, one of all its parts. */
+function toPlace({ cidr, blockLength }: Pool, number: bigint): bigint {
+  const places = subnetCount(cidr, blockLength);
+  const spread = BigInt.asUintN(64, number);
+  return places > 1n << 64n ? spread * (places >> 64n) : spread % places;
+}
+
+/** A part of a pool, and how many blocks are claimed in it. */
+interface Part {
+  readonly within: Prefix;
+  readonly count: number;
+}
+
+/** The first free place of a part: by its claims when they are few, else by counting in its own parts. */
+function descend(
+  pool: Pool,
+  search: FreeBlockSearch,
+  part: Part,
+  isUniform: boolean,
+  ahead: () => readonly Query[] = () => [],
+): Prefix | undefined {
+  if (isSmall(pool, part)) return gapInPart(pool, search, part.within, ahead);
+  const countQueries = countQueriesOf(pool, part.within);
+  const begin = Number(search.spread % BigInt(countQueries.length));
+  const candidates: Part[] = [];
+  for (const query of [...countQueries.slice(begin), ...countQueries.slice(0, begin)]) {
+    const { within } = query;
+    if (search.reserved.covers(within)) continue;
+    const count = know(search.facts, query, () => [...countQueries, ...ahead()]);
+    if (!isUniform || BigInt(count) < subnetCount(within, pool.blockLength)) candidates.push({ within, count });
   }
-  const length = Math.min(within.length + STEP_BITS, pool.blockLength);
-  const parts = Array.from({ length: 2 ** (length - within.length) }, (_, i) => subnetAt(within, length, i));
-  const counts = parts.map((part): Query & { type: "count-blocks" } => ({ type: "count-blocks", within: part }));
-  const begin = Number(search.spread % BigInt(parts.length));
-  for (const part of [...parts.slice(begin), ...parts.slice(0, begin)]) {
-    const count = know(search.facts, { type: "count-blocks", within: part }, counts);
-    if (isUniform && BigInt(count) >= subnetCount(part, pool.blockLength)) continue;
-    const found = descend(pool, search, part, isUniform);
+  for (const [i, candidate] of candidates.entries()) {
+    // A part that has fewer claims than places has a free one, unless that is reserved: with each that failed, ask for more at once.
+    const next = (): readonly Query[] => candidates.slice(i + 1, 2 * i + 1).flatMap((other) => firstQueriesOf(pool, other));
+    const found = descend(pool, search, candidate, isUniform, next);
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Whether all claims of a part are read at once. */
+function isSmall(pool: Pool, { within, count }: Part): boolean {
+  return count <= PART_BLOCKS || subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS);
+}
+
+type CountQuery = Query & { type: "count-blocks" };
+
+/** What {@link descend} asks for first. */
+function firstQueriesOf(pool: Pool, part: Part): readonly Query[] {
+  return isSmall(pool, part) ? [claimsQueryOf(part.within)] : countQueriesOf(pool, part.within);
+}
+
+function countQueriesOf(pool: Pool, within: Prefix): readonly CountQuery[] {
+  const length = Math.min(within.length + STEP_BITS, pool.blockLength);
+  return Array.from({ length: 2 ** (length - within.length) }, (_, i) => ({ type: "count-blocks", within: subnetAt(within, length, i) }));
+}
+
+/** Blocks may be smaller than the places. */
+function claimsQueryOf(within: Prefix) {
+  return { type: "claimed-blocks", within, limit: 2 * PART_BLOCKS } as const satisfies Query;
+}
+
+function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, ahead: () => readonly Query[]): Prefix | undefined {
+  const query = claimsQueryOf(within);
+  const claimed = know(search.facts, query, ahead);
+  const first = placeOf(pool, { cidr: within });
+  const end = claimed.length < query.limit ? first + subnetCount(within, pool.blockLength) : placeOf(pool, claimed.at(-1));
+  return firstGap(pool, search, claimed, first, end);
 }
 
 /**

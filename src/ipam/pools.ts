@@ -5,7 +5,7 @@ import type { Resource } from "../api/resource.ts";
 import type { Revision, Stored } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Family } from "../lib/ip/address.ts";
-import { equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { comparePrefixes, equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
 import { type Labels, matches } from "../policy/selector/matches.ts";
 import { tryParseSelector } from "../policy/selector/parse.ts";
@@ -68,13 +68,23 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   }
   const masters: Omit<Pool, "unusable">[] = [];
   const maskedBy = new Map<string, string>();
-  for (const { pool } of sound.toSorted((a, b) => a.createdAt - b.createdAt)) {
+  const contested = haveOverlap(sound.map(({ pool }) => pool.cidr)) ? sound.toSorted((a, b) => a.createdAt - b.createdAt) : [];
+  for (const { pool } of contested) {
     const master = masters.find((other) => overlaps(other.cidr, pool.cidr));
     if (master === undefined) masters.push(pool);
     else maskedBy.set(pool.name, `it overlaps the older pool ${quote(master.name)} (${toPrefixText(master.cidr)})`);
   }
   const unusable = (pool: Omit<Pool, "unusable">): string | undefined => (pool.spec.disabled ? "it is disabled" : maskedBy.get(pool.name));
   return { pools: sound.map(({ pool }) => ({ ...pool, unusable: unusable(pool) })), broken };
+}
+
+/** Nearly always they have none, and to find that out costs less than to look at every pair. */
+function haveOverlap(cidrs: readonly Prefix[]): boolean {
+  const sorted = cidrs.toSorted(comparePrefixes);
+  return sorted.some((cidr, i) => {
+    const before = sorted[i - 1];
+    return before !== undefined && overlaps(before, cidr);
+  });
 }
 
 /**

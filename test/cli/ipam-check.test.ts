@@ -101,6 +101,13 @@ describe("what was damaged by hand is found:", () => {
     ]);
   });
 
+  test("a block of whose next addresses the list says something else", async () => {
+    await put(key("spare", "4", "0"), { node: "n1", next: { listed: [[0, 0]], isAll: true } });
+    expect(await problems()).toEqual([
+      "corrupt-block 10.65.0.0/31: the list of blocks with unallocated addresses says something else of what is next in it",
+    ]);
+  });
+
   test("a block that is listed as empty and is not", async () => {
     await put(key("empty", "4", "0"), { node: "n1", since: 1 });
     expect(await problems()).toEqual(['corrupt-block 10.65.0.0/31: the list of empty blocks has it for node "n1", which is not so']);

@@ -1,6 +1,7 @@
 /** What is written beside a block so that blocks are found without reading them: a pure function of the block. */
 
 import type { Block } from "../../api/ipam-block.ts";
+import { nextOrdinalsOf } from "../../api/ipam-block-spare.ts";
 import { borrowedKey, indexKey } from "./keys.ts";
 
 export interface IndexChange {
@@ -14,7 +15,10 @@ export function indexEntriesOf(block: Block): ReadonlyMap<string, string> {
   const { cidr, node } = block;
   const owned = JSON.stringify({ node });
   const entries = new Map([[indexKey("claims", cidr), owned]]);
-  if (block.free.length > 0) entries.set(indexKey("spare", cidr), owned);
+  if (block.free.length > 0) {
+    const next = nextOrdinalsOf(block);
+    entries.set(indexKey("spare", cidr), next === undefined ? owned : JSON.stringify({ node, next }));
+  }
   if (block.emptySince !== undefined) entries.set(indexKey("empty", cidr), JSON.stringify({ node, since: block.emptySince }));
   for (const { owner } of block.allocations) {
     if (owner.node !== node) entries.set(borrowedKey(owner.node, cidr), owned);

@@ -1,6 +1,7 @@
 /** Turns each query into ranges of keys, and their replies into its answer. */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
+import { type SpareBlock, toNextOrdinals } from "../../api/ipam-block-spare.ts";
 import { toHostPrefix } from "../../lib/ip/prefix.ts";
 import type { EmptyBlock, Query } from "../datastore.ts";
 import type { KeyRange } from "./keys.ts";
@@ -61,7 +62,7 @@ export function planQuery(query: Query): QueryPlan {
     case "empty-blocks":
       return planMany(indexRange("empty", query.within), toEmptyBlock, query.limit);
     case "spare-blocks":
-      return planMany(indexRange("spare", query.within, query.from?.value), toBlockRef, query.limit);
+      return planMany(indexRange("spare", query.within, query.from?.value), toSpareBlock, query.limit);
   }
 }
 
@@ -97,13 +98,20 @@ function toBlockRef(kv: KeyValue): BlockRef {
 }
 
 function toEmptyBlock(kv: KeyValue): EmptyBlock {
-  return parseIndexEntry(kv);
+  const { cidr, node, since } = parseIndexEntry(kv);
+  return { cidr, node, since };
 }
 
-function parseIndexEntry(kv: KeyValue): EmptyBlock {
+function toSpareBlock(kv: KeyValue): SpareBlock {
+  const { cidr, node, value } = parseIndexEntry(kv);
+  const next = toNextOrdinals((value as { next?: unknown }).next);
+  return next === undefined ? { cidr, node } : { cidr, node, next };
+}
+
+function parseIndexEntry(kv: KeyValue): EmptyBlock & { readonly value: object } {
   const cidr = cidrOfIndexKey(kv.key);
   const value = parseValue(kv);
   const { node, since = 0 } = value as { node?: unknown; since?: unknown };
   if (cidr === undefined || typeof node !== "string" || typeof since !== "number") throw notOurs(kv.key);
-  return { cidr, node, since };
+  return { cidr, node, since, value };
 }

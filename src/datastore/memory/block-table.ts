@@ -1,6 +1,7 @@
 /** Blocks in address order, and what the queries about them answer. Nothing is indexed: it looks at the blocks themselves. */
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
+import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { comparePrefixes, containsAddress, containsPrefix, lastAddressOf, overlaps, type Prefix } from "../../lib/ip/prefix.ts";
 import type { EmptyBlock, Stored } from "../datastore.ts";
@@ -70,9 +71,12 @@ export class BlockTable {
     return found.slice(0, limit);
   }
 
-  spare(within: Prefix, from: Address | undefined, limit: number): readonly BlockRef[] {
+  spare(within: Prefix, from: Address | undefined, limit: number): readonly SpareBlock[] {
     const rows = this.#inside(within).filter((row) => row.value.free.length > 0 && isFrom(row, from));
-    return rows.slice(0, limit).map(toRef);
+    return rows.slice(0, limit).map((row) => {
+      const next = nextOrdinalsOf(row.value);
+      return next === undefined ? toRef(row) : { ...toRef(row), next };
+    });
   }
 
   #inside(within: Prefix): readonly Stored<Block>[] {

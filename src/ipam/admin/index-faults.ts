@@ -4,6 +4,7 @@
  */
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
+import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
@@ -51,6 +52,7 @@ export async function findIndexFaults(
       empty,
     ),
   ];
+  found.push(...staleNext(blocks, spare));
   for (const node of borrowers) {
     const lends = (block: Block): boolean => block.node !== node && block.allocations.some(({ owner }) => owner.node === node);
     found.push(...compare(`blocks that node ${quote(node)} borrows of`, blocks.filter(lends), (borrowed.get(node) ?? []).filter(isRead)));
@@ -70,8 +72,18 @@ function* compare(index: string, wanted: readonly BlockRef[], listed: readonly B
     yield { cidr, detail: `the list of ${index} has it for node ${quote(node)}, which is not so` };
 }
 
-async function readSpare(datastore: Datastore): Promise<readonly BlockRef[]> {
-  const found: BlockRef[] = [];
+/** A list that hides addresses keeps a block from being read. */
+function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Generator<IndexFault> {
+  const byCidr = new Map(blocks.map((block) => [toPrefixText(block.cidr), block]));
+  for (const { cidr, next } of listed) {
+    const block = byCidr.get(toPrefixText(cidr));
+    if (block === undefined || block.free.length === 0 || Bun.deepEquals(next, nextOrdinalsOf(block))) continue;
+    yield { cidr, detail: "the list of blocks with unallocated addresses says something else of what is next in it" };
+  }
+}
+
+async function readSpare(datastore: Datastore): Promise<readonly SpareBlock[]> {
+  const found: SpareBlock[] = [];
   for (const within of EVERYWHERE) {
     for (let from = within.base; ;) {
       const query = { type: "spare-blocks", within, from: { family: within.family, value: from }, limit: PER_PAGE } as const;

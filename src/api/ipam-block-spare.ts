@@ -1,0 +1,43 @@
+/**
+ * What the list of blocks with unallocated addresses says of a block, so that who looks for such an address need not read every
+ * block that has only reserved ones left, or only such as rest after their release.
+ */
+
+import type { Block, BlockRef } from "./ipam-block.ts";
+
+/** A block with an unallocated address. */
+export interface SpareBlock extends BlockRef {
+  /** Absent: there are many, and the next one was never given. */
+  readonly next?: NextOrdinals;
+}
+
+/** The unallocated ordinals in their order of reuse. */
+export interface NextOrdinals {
+  /** The first few of them, with the second of their release; 0: never given. */
+  readonly listed: readonly NextOrdinal[];
+  /** Whether these are all. */
+  readonly isAll: boolean;
+}
+
+export type NextOrdinal = readonly [ordinal: number, releasedAt: number];
+
+const LISTED = 8;
+
+/** Nothing of a block with much space: its entry shall not change with every address that it gives. */
+export function nextOrdinalsOf({ free, allocations, releasedAt }: Block): NextOrdinals | undefined {
+  const isFew = free.length * LISTED <= free.length + allocations.length;
+  if (!isFew && !releasedAt.has(free[0] ?? -1)) return undefined;
+  const listed = free.slice(0, LISTED).map((ordinal): NextOrdinal => [ordinal, releasedAt.get(ordinal) ?? 0]);
+  return { listed, isAll: free.length <= LISTED };
+}
+
+/** What a list that was read may be; anything that is none counts as absent, so that the block is read. */
+export function toNextOrdinals(given: unknown): NextOrdinals | undefined {
+  const { listed, isAll } = (given ?? {}) as { readonly listed?: unknown; readonly isAll?: unknown };
+  if (!Array.isArray(listed) || typeof isAll !== "boolean" || !listed.every(isNextOrdinal)) return undefined;
+  return { listed, isAll };
+}
+
+function isNextOrdinal(given: unknown): given is NextOrdinal {
+  return Array.isArray(given) && given.length === 2 && given.every((number) => Number.isSafeInteger(number) && number >= 0);
+}

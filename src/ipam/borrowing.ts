@@ -1,0 +1,82 @@
+/** Finds an address in another node's block without reading every such block: the list of them says which make sense to read. */
+
+import type { BlockRef } from "../api/ipam-block.ts";
+import type { SpareBlock } from "../api/ipam-block-spare.ts";
+import type { Query } from "../datastore/datastore.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { baseOf, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
+import { isResting } from "./block.ts";
+import { blockAt, type Draft } from "./draft.ts";
+import { know } from "./facts.ts";
+import type { Pool } from "./pools.ts";
+import { reservedIn } from "./reservations.ts";
+import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
+import type { Assigned } from "./situation.ts";
+
+/** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
+const SPARE_BLOCKS = 64;
+/** Of those that may lend, how many are read at once at first. */
+const LENDERS = 8;
+
+/** Takes an address out of another node's block, which stays with that node. */
+export function byBorrowing(search: Search): Assigned | undefined {
+  const { situation, draft, request, pools } = search;
+  for (const [i, pool] of pools.entries()) {
+    for (const listed of spareBlocks(search, pool, poolsAfter(pools, i))) {
+      const lenders = listed.filter(
+        (ref) => ref.node !== request.owner.node && isAllowed(situation, pool, ref.cidr) && mayLend(search, ref, draft),
+      );
+      for (const [at, ref] of lenders.entries()) {
+        const found = blockAt(situation.facts, draft, ref, lenders.slice(at, at + Math.max(LENDERS, at)));
+        if (found === undefined || found.block.node === request.owner.node) continue;
+        const ordinal = usableOrdinal(search, found);
+        if (ordinal !== undefined) return give(search, pool, found, ordinal);
+        noteResting(search, ref.cidr, freeOrdinalsOf(found.block));
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Whether it makes sense to read a block: not when all that is left in it is reserved, or rests. */
+function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): boolean {
+  if (next === undefined || draft.has(toPrefixText(cidr))) return true;
+  const { reserved, moment } = search.situation;
+  const isReserved = reservedIn(reserved, cidr);
+  const givable = next.listed.filter(([ordinal]) => !isReserved(ordinal));
+  if (givable.some(([, releasedAt]) => !isResting(releasedAt || undefined, moment))) return true;
+  noteResting(search, cidr, givable);
+  // Those that are not listed were released later, so they rest as well.
+  return givable.length === 0 && !next.isAll;
+}
+
+/** Blocks of a pool with unallocated addresses, some at a time, once around from the node's start. */
+function* spareBlocks({ situation, spread }: Search, pool: Pool, later: readonly Pool[]): Generator<readonly SpareBlock[]> {
+  const start = startOfSpare(pool, spread);
+  const isBeforeStart = (ref: BlockRef): boolean => ref.cidr.base < start.value;
+  const ahead = (): readonly Query[] => [pool, ...later].flatMap((other) => spareQueries(other, spread));
+  for (const part of ["from start", "up to start"] as const) {
+    let from = part === "from start" ? start : baseOf(pool.cidr);
+    for (let limit = SPARE_BLOCKS; ; limit *= 2) {
+      const listed = know(situation.facts, spareQuery(pool, from, limit), limit === SPARE_BLOCKS ? ahead : undefined);
+      yield part === "from start" ? listed : listed.filter(isBeforeStart);
+      const last = listed.at(-1);
+      if (last === undefined || listed.length < limit || (part === "up to start" && !isBeforeStart(last))) break;
+      from = { family: from.family, value: last.cidr.base + 1n };
+    }
+    if (start.value === pool.cidr.base) return;
+  }
+}
+
+function startOfSpare({ cidr, blockLength }: Pool, spread: bigint): Address {
+  return baseOf(subnetAt(cidr, blockLength, spread % subnetCount(cidr, blockLength)));
+}
+
+/** What {@link spareBlocks} asks for first. */
+function spareQueries(pool: Pool, spread: bigint): readonly Query[] {
+  return [spareQuery(pool, startOfSpare(pool, spread), SPARE_BLOCKS), spareQuery(pool, baseOf(pool.cidr), SPARE_BLOCKS)];
+}
+
+function spareQuery({ cidr }: Pool, from: Address, limit: number) {
+  return { type: "spare-blocks", within: cidr, from, limit } as const satisfies Query;
+}

@@ -1,0 +1,63 @@
+/** One search for an address, and what its steps share. */
+
+import type { Block } from "../api/ipam-block.ts";
+import type { NextOrdinal } from "../api/ipam-block-spare.ts";
+import type { Family } from "../lib/ip/address.ts";
+import { addressAt, containsPrefix, type Prefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { isResting, nextOrdinal, take } from "./block.ts";
+import { type Draft, type DraftBlock, withBlock } from "./draft.ts";
+import type { Pool } from "./pools.ts";
+import type { AddressRequest } from "./request.ts";
+import { reservedIn } from "./reservations.ts";
+import type { Assigned, Situation } from "./situation.ts";
+
+/** The request, and what it may use. */
+export interface Search {
+  readonly request: AddressRequest;
+  readonly family: Family;
+  readonly situation: Situation;
+  readonly draft: Draft;
+  readonly pools: readonly Pool[];
+  /** The node's own blocks. */
+  readonly own: readonly DraftBlock[];
+  readonly spread: bigint;
+  /** Addresses that rest after their release, by the CIDR of their block: for the message when nothing is found. */
+  readonly resting: Map<string, number>;
+}
+
+/** Pools whose first queries go along with those of the first; twice as many with each that had nothing. */
+const POOLS_AHEAD = 8;
+
+/** The pools whose turn comes next when the one at a position has nothing. */
+export function poolsAfter(pools: readonly Pool[], position: number): readonly Pool[] {
+  return pools.slice(position + 1, position + 1 + Math.max(POOLS_AHEAD, position));
+}
+
+/** Whether addresses of a block may be given from a pool. */
+export function isAllowed({ reserved }: Situation, pool: Pool, cidr: Prefix): boolean {
+  return containsPrefix(pool.cidr, cidr) && !reserved.covers(cidr);
+}
+
+/** The ordinal that a block gives next. */
+export function usableOrdinal({ situation }: Search, { block }: DraftBlock): number | undefined {
+  if (block.free.length === 0) return undefined;
+  return nextOrdinal(block, situation.moment, reservedIn(situation.reserved, block.cidr));
+}
+
+/** Ends a search: the address is taken. */
+export function give({ draft, request, situation }: Search, pool: Pool, { stored, block }: DraftBlock, ordinal: number): Assigned {
+  const next = take(block, ordinal, request.owner, situation.moment.now);
+  return { address: addressAt(block.cidr, ordinal), block: block.cidr, pool, draft: withBlock(draft, stored, next) };
+}
+
+/** All unallocated ordinals of a block. */
+export function freeOrdinalsOf({ free, releasedAt }: Block): readonly NextOrdinal[] {
+  return free.map((ordinal): NextOrdinal => [ordinal, releasedAt.get(ordinal) ?? 0]);
+}
+
+/** Remembers how many of these addresses nothing but their rest keeps from being given. */
+export function noteResting({ situation: { reserved, moment }, resting }: Search, cidr: Prefix, ordinals: readonly NextOrdinal[]): void {
+  const isReserved = reservedIn(reserved, cidr);
+  const count = ordinals.filter(([ordinal, releasedAt]) => !isReserved(ordinal) && isResting(releasedAt || undefined, moment)).length;
+  if (count > 0) resting.set(toPrefixText(cidr), count);
+}
