@@ -1,10 +1,11 @@
 /** Programs that are built from Go modules, once per machine, into the cache folder. */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { cacheFolder, repositoryRoot } from "../repository.ts";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { repositoryRoot } from "../repository.ts";
 import { say, since, TaskFailure } from "../terminal.ts";
 import { runGoBuild } from "./go-build.ts";
+import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
 
 /** Older ones do not read the `toolchain` and `tool` lines of the modules here. */
 const OLDEST_GO: GoVersion = [1, 24, 0];
@@ -84,20 +85,24 @@ function findGo(oldest: GoVersion): string | undefined {
  */
 export async function ensureGoProgram(program: GoProgram): Promise<string | undefined> {
   const target = goProgramPath(program);
-  if (existsSync(target)) return target;
+  const folder = dirname(target);
+  if (existsSync(target)) {
+    markUsed(folder);
+    return target;
+  }
   const go = findGo(oldestGoFor(program.folder));
   if (go === undefined) return undefined;
-  const staging = `${target}.${process.pid}`;
-  mkdirSync(join(target, ".."), { recursive: true });
-  await build(go, program.name, { folder: program.folder, output: staging, linkerFlags: [], packages: [program.package] }, () =>
-    renameSync(staging, target),
-  );
+  const staging = makeStaging(folder);
+  const output = join(staging, program.name);
+  await build(go, program.name, { folder: program.folder, staging, output, linkerFlags: [], packages: [program.package] });
+  renameSync(output, target);
+  rmSync(staging, { recursive: true });
   return target;
 }
 
 /** Where {@link ensureGoProgram} puts a program of the present sources, whether it is there or not. */
 export function goProgramPath(program: GoProgram): string {
-  return join(cacheFolder(), "go", `${program.name}-${hashOf(program.folder, [])}`, program.name);
+  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: [] }), program.name);
 }
 
 /**
@@ -109,22 +114,23 @@ export function goProgramPath(program: GoProgram): string {
 export async function ensureGoPrograms(set: GoProgramSet, names: readonly string[]): Promise<string | undefined> {
   const target = goProgramsFolder(set);
   const missing = names.filter((name) => !existsSync(join(target, name)));
-  if (missing.length === 0) return target;
+  if (missing.length === 0) {
+    markUsed(target);
+    return target;
+  }
   const go = findGo(oldestGoFor(set.folder));
   if (go === undefined) return undefined;
-  const staging = join(target, `.${process.pid}`);
-  mkdirSync(staging, { recursive: true });
+  const staging = makeStaging(target);
   const packages = missing.map((name) => packageOf(set, name));
-  await build(go, missing.join(", "), { folder: set.folder, output: `${staging}/`, linkerFlags: set.linkerFlags, packages }, () => {
-    for (const name of missing) renameSync(join(staging, name), join(target, name));
-    rmSync(staging, { recursive: true });
-  });
+  await build(go, missing.join(", "), { folder: set.folder, staging, output: `${staging}/`, linkerFlags: set.linkerFlags, packages });
+  for (const name of missing) renameSync(join(staging, name), join(target, name));
+  rmSync(staging, { recursive: true });
   return target;
 }
 
 /** Where {@link ensureGoPrograms} puts the programs of the present sources, whether they are there or not. */
 export function goProgramsFolder(set: GoProgramSet): string {
-  return join(cacheFolder(), "go", `${set.name}-${hashOf(set.folder, set.linkerFlags)}`);
+  return goCacheFolder(set);
 }
 
 function packageOf(set: GoProgramSet, name: string): string {
@@ -135,29 +141,20 @@ function packageOf(set: GoProgramSet, name: string): string {
 
 interface BuildOrder {
   readonly folder: string;
+  /** Removed when the build fails. */
+  readonly staging: string;
   readonly output: string;
   readonly linkerFlags: readonly string[];
   readonly packages: readonly string[];
 }
 
-async function build(go: string, what: string, order: BuildOrder, finish: () => void): Promise<void> {
+async function build(go: string, what: string, { staging, ...order }: BuildOrder): Promise<void> {
   const started = performance.now();
   say(`building ${what} with Go (once per machine) …`);
   const { status, complaints } = await runGoBuild({ ...order, go, folder: join(repositoryRoot, order.folder) });
   if (status !== 0) {
-    rmSync(order.output, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true });
     throw new TaskFailure(`build ${what}: go ended with status ${status}:\n${complaints}`);
   }
-  finish();
   say(`built ${what} (${since(started)})`);
-}
-
-/** Of everything that decides what comes out of a build, except for the compiler: any that is new enough will do. */
-function hashOf(folder: string, linkerFlags: readonly string[]): string {
-  const path = join(repositoryRoot, folder);
-  const hash = new Bun.CryptoHasher("sha256").update([process.arch, ...linkerFlags].join("\n"));
-  for (const file of readdirSync(path).sort()) {
-    if (/^go\.(?:mod|sum)$|\.go$/.test(file)) hash.update(`\n${file}\n`).update(readFileSync(join(path, file)));
-  }
-  return hash.digest("hex").slice(0, 16);
 }

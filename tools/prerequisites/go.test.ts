@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { areClusterProgramsBuilt, clusterProgram, goForCluster, kubernetesVersion } from "./cluster-programs.ts";
+import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
+import { wantedGo } from "./go.ts";
+
+const SOURCES = { name: "libcni-driver", folder: "test/libcni", linkerFlags: [] };
+const before = process.env["XDG_CACHE_HOME"];
+let cache: string;
+beforeEach(() => {
+  cache = mkdtempSync(join(tmpdir(), "npgt-cache-"));
+  process.env["XDG_CACHE_HOME"] = cache;
+});
+afterEach(() => {
+  if (before === undefined) delete process.env["XDG_CACHE_HOME"];
+  else process.env["XDG_CACHE_HOME"] = before;
+  rmSync(cache, { recursive: true, force: true });
+});
+
+test("a program that is not built is named, with the command that builds it and what that needs", () => {
+  expect(areClusterProgramsBuilt(["kubectl"])).toBe(false);
+  expect(() => clusterProgram("kubectl")).toThrow(/^kubectl is not built: run `npm run cluster -- build` \(Go 1\.\d+\.\d+ or newer/);
+});
+
+test("the wanted Go is that of the module, and not older than the tool lines need", () => {
+  expect(wantedGo()).toBe("Go 1.24.0 or newer");
+  expect(wantedGo("test/libcni")).toBe("Go 1.24.0 or newer");
+  expect(goForCluster()).toBe(wantedGo("test/cluster/containerd"));
+  expect(kubernetesVersion()).toMatch(/^1\.\d+\.\d+$/);
+});
+
+test("other flags are another folder of the cache", () => {
+  const folder = goCacheFolder(SOURCES);
+  expect(dirname(folder)).toBe(join(cache, "netplug", "go"));
+  expect(goCacheFolder({ ...SOURCES, linkerFlags: ["-X a.b=c"] })).not.toBe(folder);
+});
+
+test("a build removes what an ended one left, and states that nobody used for a month", () => {
+  const folder = goCacheFolder(SOURCES);
+  const state = (digit: string): string => join(dirname(folder), `${SOURCES.name}-${digit.repeat(16)}`);
+  const [forgotten, used, other] = [state("0"), state("1"), `${state("2")}-other`];
+  const leftover = join(folder, ".4194304");
+  for (const path of [forgotten, used, other, leftover]) mkdirSync(path, { recursive: true });
+  for (const path of [forgotten, used, other]) utimesSync(path, 0, 0);
+  markUsed(used);
+  expect(basename(makeStaging(folder))).toBe(`.${process.pid}`);
+  expect([forgotten, used, other, leftover].map((path) => existsSync(path))).toEqual([false, true, true, false]);
+});
