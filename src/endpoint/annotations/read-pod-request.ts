@@ -1,0 +1,136 @@
+/**
+ * What the annotations of a pod and its namespace ask for, with what the network config says where they are silent: annotations rank
+ * first, then the config, then the pools' own selectors.
+ */
+
+import { NetplugError } from "../../lib/errors.ts";
+import type { Address, Family } from "../../lib/ip/address.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
+import type { MacAddress } from "../../lib/mac-address.ts";
+import { quote } from "../../lib/quote.ts";
+import {
+  type AnnotatedPod,
+  ANNOTATION_PREFIX,
+  type AnnotationSource,
+  onNamespace,
+  onPod,
+  type RequestAnnotation,
+  toSourceText,
+} from "./sources.ts";
+import {
+  FAMILIES,
+  readFamilies,
+  readFloatingAddresses,
+  readHardwareAddress,
+  readPodAddresses,
+  readPools,
+  readSourcePrefixes,
+  readUncheckedPodAddresses,
+} from "./values.ts";
+
+/** What the network config has to say. */
+export interface AnnotationConfig {
+  /** `ipam.type`, and whether that is our own address management. */
+  readonly ipam: { readonly type: string | undefined; readonly isOwn: boolean };
+  readonly families: readonly Family[];
+  /** Names or CIDRs by family; a family without an entry may use all pools. */
+  readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** `feature_control`. */
+  readonly featureControl: { readonly ipAddrsNoIpam: boolean; readonly floatingIPs: boolean };
+}
+
+/** The wishes of a pod. Of those that an annotation does not name, `families` and `pools` are the config's. */
+export interface PodRequest {
+  /** For `AddressRequest.families`. */
+  readonly families: readonly Family[];
+  /** For `AddressRequest.pools`. */
+  readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** For `AddressRequest.addresses`; ranks above every other explicit request. Empty: not asked for. */
+  readonly addresses: readonly Address[];
+  /** For `AddRequest.delegated`: used as they are, without any address management. Empty: not asked for. */
+  readonly addressesWithoutIpam: readonly Address[];
+  /** Ranks above a MAC address of the runtime. */
+  readonly mac: MacAddress | undefined;
+  readonly floatingIPs: readonly Address[];
+  /** Prefixes that the pod may send from besides its own addresses. */
+  readonly allowedSourcePrefixes: readonly Prefix[];
+}
+
+const POOLS = { 4: "ipv4pools", 6: "ipv6pools" } as const satisfies Record<Family, RequestAnnotation>;
+
+/**
+ * Reads them all; who finds that annotations are not honoured does not call it.
+ *
+ * @throws {NetplugError} malformedRequest for a value that cannot be used, featureDisabled for one that the config does not allow
+ */
+export function readPodRequest(
+  pod: AnnotatedPod,
+  namespaceAnnotations: Readonly<Record<string, string>>,
+  config: AnnotationConfig,
+): PodRequest {
+  const anywhere = <T>(annotation: RequestAnnotation, read: (source: AnnotationSource) => T | undefined): T | undefined => {
+    for (const source of [onPod(pod, annotation), onNamespace(pod, namespaceAnnotations, annotation)]) {
+      const value = source === undefined ? undefined : read(source);
+      if (source === undefined || value === undefined) continue;
+      requireOwnIpam(source, config);
+      return value;
+    }
+    return undefined;
+  };
+  const mac = onPod(pod, "hwAddr");
+  const prefixes = onPod(pod, "allowedSourcePrefixes");
+  return {
+    ...readAddresses(pod, config),
+    families: anywhere("ipFamilies", readFamilies) ?? config.families,
+    pools: { ...config.pools, ...withoutAbsent(FAMILIES.map((family) => [family, anywhere(POOLS[family], readPools)] as const)) },
+    mac: mac === undefined ? undefined : readHardwareAddress(mac),
+    floatingIPs: readFloating(pod, config),
+    allowedSourcePrefixes: prefixes === undefined ? [] : readSourcePrefixes(prefixes),
+  };
+}
+
+/** Where both stand, neither counts, whatever else is wrong with them. */
+function readAddresses(pod: AnnotatedPod, config: AnnotationConfig): Pick<PodRequest, "addresses" | "addressesWithoutIpam"> {
+  const through = onPod(pod, "ipAddrs");
+  const past = onPod(pod, "ipAddrsNoIpam");
+  if (through !== undefined && past !== undefined) {
+    throw new NetplugError(
+      "malformedRequest",
+      `read ${toSourceText(past)}: got ${quote(past.value)} together with "${ANNOTATION_PREFIX}ipAddrs" ${quote(through.value)}, want one of the two`,
+    );
+  }
+  const addresses = through === undefined ? [] : readPodAddresses(through);
+  const addressesWithoutIpam = past === undefined ? [] : readUncheckedPodAddresses(past);
+  for (const source of [through, past]) if (source !== undefined) requireOwnIpam(source, config);
+  if (past !== undefined && !config.featureControl.ipAddrsNoIpam) throw disabled(past, "ip_addrs_no_ipam");
+  return { addresses, addressesWithoutIpam };
+}
+
+function readFloating(pod: AnnotatedPod, config: AnnotationConfig): readonly Address[] {
+  const source = onPod(pod, "floatingIPs");
+  if (source === undefined) return [];
+  const addresses = readFloatingAddresses(source);
+  if (!config.featureControl.floatingIPs) throw disabled(source, "floating_ips");
+  return addresses;
+}
+
+function requireOwnIpam(source: AnnotationSource, { ipam }: AnnotationConfig): void {
+  if (ipam.isOwn) return;
+  throw new NetplugError(
+    "featureDisabled",
+    `use ${toSourceText(source)}: got ${quote(source.value)}, and "ipam.type" is ${quote(ipam.type ?? "")}, want "netplug-ipam"; remove the annotation or change the type`,
+  );
+}
+
+function disabled(source: AnnotationSource, feature: string): NetplugError {
+  return new NetplugError(
+    "featureDisabled",
+    `use ${toSourceText(source)}: got ${quote(source.value)}, and the feature is off; set "feature_control.${feature}" to true in the network config, or remove the annotation`,
+  );
+}
+
+function withoutAbsent<T>(entries: readonly (readonly [family: Family, value: T | undefined])[]): Partial<Record<Family, T>> {
+  const present: Partial<Record<Family, T>> = {};
+  for (const [family, value] of entries) if (value !== undefined) present[family] = value;
+  return present;
+}

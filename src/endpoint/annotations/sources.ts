@@ -1,0 +1,58 @@
+/** Where the value of an annotation comes from, and how messages name it. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+
+/** Begins the name of every annotation of ours. */
+export const ANNOTATION_PREFIX = "cni.netplug.io/";
+
+/** Annotations that users set; those that the system writes on a pod's status are not among them. */
+export type RequestAnnotation =
+  "ipv4pools" | "ipv6pools" | "ipFamilies" | "ipAddrs" | "ipAddrsNoIpam" | "floatingIPs" | "hwAddr" | "allowedSourcePrefixes";
+
+/** What is read of a pod. */
+export interface AnnotatedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** One annotation with a value. */
+export interface AnnotationSource {
+  readonly annotation: RequestAnnotation;
+  readonly value: string;
+  /** E.g. `pod "default/web-0"`. */
+  readonly whose: string;
+}
+
+/** An annotation that counts on the pod only; an empty text counts as absent. */
+export function onPod(pod: AnnotatedPod, annotation: RequestAnnotation): AnnotationSource | undefined {
+  const value = pod.annotations[ANNOTATION_PREFIX + annotation];
+  return value === undefined || value === "" ? undefined : { annotation, value, whose: toPodText(pod) };
+}
+
+/** The same annotation of the pod's namespace. */
+export function onNamespace(
+  pod: AnnotatedPod,
+  namespaceAnnotations: Readonly<Record<string, string>>,
+  annotation: RequestAnnotation,
+): AnnotationSource | undefined {
+  const value = namespaceAnnotations[ANNOTATION_PREFIX + annotation];
+  const whose = `namespace ${quote(pod.namespace)} for ${toPodText(pod)}`;
+  return value === undefined || value === "" ? undefined : { annotation, value, whose };
+}
+
+function toPodText(pod: AnnotatedPod): string {
+  return `pod ${quote(`${pod.namespace}/${pod.name}`)}`;
+}
+
+/** E.g. `annotation "cni.netplug.io/ipAddrs" of pod "default/web-0"`. */
+export function toSourceText({ annotation, whose }: AnnotationSource): string {
+  return `annotation "${ANNOTATION_PREFIX}${annotation}" of ${whose}`;
+}
+
+/** A value that cannot be used. @param why what exactly is wrong with it, where `wanted` leaves that open */
+export function malformed(source: AnnotationSource, wanted: string, why?: string): NetplugError {
+  const reason = why === undefined ? "" : `: ${why}`;
+  return new NetplugError("malformedRequest", `read ${toSourceText(source)}: got ${quote(source.value)}, want ${wanted}${reason}`);
+}
