@@ -1,5 +1,7 @@
 /** What an attachment is called: on the host, in the datastore. */
 
+import { sha1Hex } from "../lib/hash.ts";
+
 /** The pod that the runtime names in `CNI_ARGS`. */
 export interface PodIdentity {
   readonly namespace: string;
@@ -29,7 +31,7 @@ const FIRST_INTERFACE = "eth0";
 export function toHostName(workload: Workload): string {
   const owner = workload.pod === undefined ? workload.containerID : `${workload.pod.namespace}.${workload.pod.name}`;
   const text = workload.ifName === FIRST_INTERFACE ? owner : `${owner}.${workload.ifName}`;
-  return HOST_PREFIX + new Bun.CryptoHasher("sha1").update(text).digest("hex").slice(0, 11);
+  return HOST_PREFIX + sha1Hex(text).slice(0, 11);
 }
 
 /** `ifalias` of the host side: tells DEL and GC whose interface it is. */

@@ -4,6 +4,7 @@ import type { Profile } from "../api/profile.ts";
 import { API_VERSION } from "../api/resource.ts";
 import { ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Address } from "../lib/ip/address.ts";
+import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./names.ts";
 
@@ -59,7 +60,8 @@ export function toWorkloadEndpoint({ node, network, workload, labels, podMac, ad
  * reached from its own network; a pod, whose Kubernetes peers do not carry the network's label, by all.
  */
 export function toNetworkProfile(network: string, workload: Workload): Profile {
-  const fromNetwork = { action: "Allow", source: { selector: `has(${network})` } } as const;
+  const label = toNetworkLabel(network);
+  const fromNetwork = { action: "Allow", source: { selector: `has(${label})` } } as const;
   return {
     apiVersion: API_VERSION,
     kind: "Profile",
@@ -67,7 +69,12 @@ export function toNetworkProfile(network: string, workload: Workload): Profile {
     spec: {
       ingress: [workload.pod === undefined ? fromNetwork : { action: "Allow" }],
       egress: [{ action: "Allow" }],
-      labelsToApply: { [network]: "" },
+      labelsToApply: { [label]: "" },
     },
   };
+}
+
+/** Label of all endpoints of a network: its name, or a hash of it, for CNI allows names that no label can have. */
+function toNetworkLabel(network: string): string {
+  return /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(network) ? network : `network-${sha1Hex(network)}`;
 }

@@ -1,6 +1,6 @@
 /** The environment that a runtime calls with. */
 
-import { hasControlCharacter, isName, utf8Length } from "../../lib/characters.ts";
+import { hasControlCharacter, isName } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 
@@ -78,25 +78,21 @@ export function findContainerIdFault(text: string): string | undefined {
   return isName(text, "_.-") ? undefined : 'letters, digits, "_", "." and "-", a letter or digit first';
 }
 
-/** Bytes of an interface's name, without the kernel's final zero (IFNAMSIZ is 16). */
-const MAX_IFNAME_BYTES = 15;
+/** Of an interface's name, without the kernel's final zero (IFNAMSIZ is 16). */
+const MAX_IFNAME_LENGTH = 15;
 
 /** Names of folders among the kernel's settings, which no interface can have. */
 const RESERVED_IFNAMES = [".", "..", "all", "default"];
 
 /**
- * What is wanted instead of a text that cannot name an interface; undefined when it can. `%` is refused besides what CNI refuses:
- * the kernel takes `eth%d` as a template and makes another name of it. So is what cannot be seen in a table or turns its line around.
+ * What is wanted instead of a text that cannot name an interface; undefined when it can. Narrower than CNI: what a workload endpoint
+ * may be called, and no `%`, for the kernel takes `eth%d` as a template and makes another name of it.
  */
 export function findIfNameFault(text: string): string | undefined {
   if (RESERVED_IFNAMES.includes(text)) return "the name of an interface";
-  if (text === "" || utf8Length(text) > MAX_IFNAME_BYTES) return `1..${MAX_IFNAME_BYTES} bytes`;
-  // Names of the usual kind need no closer look.
-  return isName(text, "_.-") || isAllowed(text) ? undefined : 'no white space, hidden character, "/", ":" or "%"';
-}
-
-function isAllowed(text: string): boolean {
-  return !/[\s/:%\p{C}]/u.test(text);
+  if (text === "" || text.length > MAX_IFNAME_LENGTH) return `1..${MAX_IFNAME_LENGTH} characters`;
+  // The letter before it allows every character at the beginning.
+  return isName(`a${text}`, "_.-") ? undefined : 'letters, digits, "_", "." and "-"';
 }
 
 function findNetnsFault(text: string): string | undefined {

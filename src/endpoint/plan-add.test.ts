@@ -1,0 +1,184 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { AddressRequest } from "../ipam/request.ts";
+import { transact } from "../ipam/transact.ts";
+import type { NetplugError } from "../lib/errors.ts";
+import { parseAddress, toAddressText } from "../lib/ip/address.ts";
+import type { PodIdentity } from "./names.ts";
+import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
+
+const NODE = "n1";
+
+function attachment(containerID: string, pod?: PodIdentity): AddRequest["attachment"] {
+  return {
+    node: NODE,
+    network: NETWORK,
+    workload: { containerID, ifName: "eth0", pod },
+    labels: {},
+    mac: undefined,
+    mtu: 1500,
+    queues: 1,
+    routes: undefined,
+    includeDefaultRoutes: false,
+    allowIpForwarding: false,
+  };
+}
+
+function request(containerID: string, ipam: Partial<AddressRequest> = {}, pod?: PodIdentity): AddRequest {
+  return { attachment: attachment(containerID, pod), ipam: requestFor(containerID, NODE, ipam) };
+}
+
+/** Plans and commits as the plugin does with one ADD, and an agent with several. */
+async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promise<readonly AddOutcome[]> {
+  return await transact(world.ports, addQueries(requests), (facts, attempt) => {
+    const plan = planAdds(requests, facts, attempt);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+  });
+}
+
+async function del(world: IpamWorld, containerID: string, endpoints: DelRequest["endpoints"] = []): Promise<number> {
+  const meant: DelRequest = {
+    node: NODE,
+    isOwnerMeant: (owner) => owner.containerID === containerID,
+    isEndpointMeant: ({ spec }) => spec.containerID === containerID,
+    endpoints,
+  };
+  return await transact(world.ports, delQueries(meant), (facts, { now }) => {
+    const plan = planDel(meant, facts, now);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.removed.length };
+  });
+}
+
+async function records(world: IpamWorld): Promise<readonly WorkloadEndpoint[]> {
+  const [found] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+  return found.map(({ value }) => value as WorkloadEndpoint);
+}
+
+function addressesOf(outcome: AddOutcome | undefined): readonly string[] {
+  return outcome === undefined || "error" in outcome ? [] : outcome.addresses.map(toAddressText);
+}
+
+function kindOf(outcome: AddOutcome | undefined): string | undefined {
+  return outcome !== undefined && "error" in outcome ? outcome.error.kind : undefined;
+}
+
+async function createWorld(): Promise<IpamWorld> {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  return world;
+}
+
+describe("planAdds()", () => {
+  test("records block, endpoint and profile of an ADD in one commit", async () => {
+    const world = await createWorld();
+    const commits: number[] = [];
+    const commit = world.datastore.commit.bind(world.datastore);
+    world.datastore.commit = async (writes, options) => {
+      commits.push(writes.length);
+      return await commit(writes, options);
+    };
+    const [outcome] = await addAll(world, [request("c1")]);
+    expect(commits).toHaveLength(1);
+    expect(await records(world)).toMatchObject([{ spec: { containerID: "c1", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
+    const [profile] = await world.datastore.read([{ type: "get", ref: { kind: "Profile", name: NETWORK } }]);
+    expect(profile?.value.metadata.name).toBe(NETWORK);
+    expect(await world.blocks()).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/26 n1 1\/64$/)]);
+  });
+
+  test("gives several ADDs of one commit different addresses, records for each, and one profile", async () => {
+    const world = await createWorld();
+    const outcomes = await addAll(
+      world,
+      Array.from({ length: 20 }, (_, i) => request(`c${i}`)),
+    );
+    expect(new Set(outcomes.flatMap(addressesOf)).size).toBe(20);
+    expect(await records(world)).toHaveLength(20);
+  });
+
+  test("lets one that cannot be met fail alone", async () => {
+    const world = await createWorld();
+    const outcomes = await addAll(world, [
+      request("c1"),
+      request("c2", { pools: { 4: ["nowhere"] } }),
+      request("c3", { addresses: [parseAddress("192.0.2.1")] }),
+      request("c4"),
+    ]);
+    expect(outcomes.map(kindOf)).toEqual([undefined, "poolUnusable", "addressOutsidePools", undefined]);
+    expect((await records(world)).map(({ spec }) => spec.containerID).toSorted()).toEqual(["c1", "c4"]);
+  });
+
+  test("of a repeated ADD wants nothing written, and gives the same", async () => {
+    const world = await createWorld();
+    const [first] = await addAll(world, [request("c1")]);
+    world.datastore.commit = () => Promise.reject(new Error("a repeated ADD wrote something"));
+    const [second] = await addAll(world, [request("c1")]);
+    expect(addressesOf(second)).toEqual(addressesOf(first));
+    expect(second).toMatchObject({ isNew: false });
+  });
+
+  test("records a delegate's addresses without a block", async () => {
+    const world = await createWorld();
+    const [outcome] = await addAll(world, [{ attachment: attachment("c1"), delegated: [parseAddress("10.77.0.2")] }]);
+    expect(addressesOf(outcome)).toEqual(["10.77.0.2"]);
+    expect(await records(world)).toMatchObject([{ spec: { ipNetworks: ["10.77.0.2/32"] } }]);
+    expect(await world.blocks()).toEqual([]);
+  });
+
+  test.each([
+    ["was never initialised", undefined, 112],
+    ["is locked", { datastoreReady: false }, 11],
+    ["is frozen", { datastoreReady: true, datastoreFrozen: true }, 11],
+  ])("takes nothing while the datastore %s", async (_what, spec, code) => {
+    const world = await createWorld();
+    if (spec === undefined) {
+      const [cluster] = await world.datastore.read([{ type: "get", ref: { kind: "ClusterInformation", name: "default" } }]);
+      if (cluster === undefined) throw new Error("there is none");
+      await world.datastore.commit([{ op: "delete", ref: { kind: "ClusterInformation", name: "default" }, revision: cluster.revision }]);
+    } else await world.put("ClusterInformation", "default", spec);
+    for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
+      const failure = await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError);
+      expect(failure).toMatchObject({ code });
+    }
+    expect(await records(world)).toEqual([]);
+  });
+
+  test("does not commit when the datastore was locked after it was read", async () => {
+    const world = await createWorld();
+    const commit = world.datastore.commit.bind(world.datastore);
+    world.datastore.commit = async (writes, options) => {
+      world.datastore.commit = commit;
+      await world.put("ClusterInformation", "default", { datastoreReady: false });
+      return await commit(writes, options);
+    };
+    for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
+      expect(await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError)).toMatchObject({ code: 11 });
+    }
+    expect([await records(world), await world.blocks()]).toEqual([[], []]);
+  });
+});
+
+describe("planDel()", () => {
+  test("takes away addresses and record, and what is gone already is no fault", async () => {
+    const world = await createWorld();
+    await addAll(world, [request("c1"), request("c2")]);
+    const [record] = (await records(world)).filter(({ spec }) => spec.containerID === "c1");
+    const ref = { kind: "WorkloadEndpoint", namespace: "default", name: record?.metadata.name ?? "" } as const;
+    expect(await del(world, "c1", [ref])).toBe(1);
+    expect(await del(world, "c1", [ref])).toBe(0);
+    expect((await records(world)).map(({ spec }) => spec.containerID)).toEqual(["c2"]);
+    expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
+  });
+
+  test("of an old container leaves the record to the new one of the same pod, and takes the old one's address only", async () => {
+    const world = await createWorld();
+    const pod = { namespace: "shop", name: "web-0" };
+    await addAll(world, [request("old", {}, pod)]);
+    const [outcome] = await addAll(world, [request("new", {}, pod)]);
+    const ref = { kind: "WorkloadEndpoint", namespace: "shop", name: "n1-k8s-web--0-eth0" } as const;
+    expect(await del(world, "old", [ref])).toBe(0);
+    expect(await records(world)).toMatchObject([{ spec: { containerID: "new", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
+    expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
+  });
+});
