@@ -15,6 +15,7 @@ import { watchDirectory } from "../linux/inotify.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStart } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
+import { connectTcp } from "../linux/tcp.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
@@ -49,7 +50,7 @@ export function realHost(): Host {
     hostName: readHostName,
     processStart: () => readProcessStart(systemClock),
     takeLock: (path, waitMs) => takeLock(path, { waitMs, clock: systemClock }),
-    openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles }),
+    openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles, connect: connectTcp }),
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };
 }

@@ -153,6 +153,11 @@ export function toErrnoName(errno: number): string {
   return ERRNO[errno]?.[0] ?? `errno ${errno}`;
 }
 
+/** `no such file or directory`; a number that is not in the table is shown as such. */
+export function toErrnoMeaning(errno: number): string {
+  return ERRNO[errno]?.[1] ?? `errno ${errno}`;
+}
+
 /** `ENOENT (no such file or directory)`. */
 export function toErrnoText(errno: number): string {
   const row = ERRNO[errno];

@@ -49,7 +49,7 @@ describe.concurrent("a cluster of three", () => {
     const [leader, first, second] = await leaderFirst(cluster.members);
     const datastore = openInOrder([first, leader, second], HURRIED);
     await create(datastore, "a");
-    first.pause();
+    await first.pause();
     try {
       expect(await namesIn(datastore)).toEqual(["a"]);
       expect(datastore.requests.retries).toBe(1);
@@ -82,9 +82,7 @@ describe.concurrent("a member that is cut off from the others, but not from us",
     await using cluster = await startIsolatedMember(HEARTBEAT_MS);
     const { isolated, others } = cluster;
     const ending = new AbortController();
-    const events = openInOrder([isolated, ...others])
-      .watch({ kinds: ["IPPool"], signal: ending.signal })
-      [Symbol.asyncIterator]();
+    const events startWatch(= openInOrder([isolated, ...others]), ["IPPool"], ending.signal);
     expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
 
     cluster.cutOff();

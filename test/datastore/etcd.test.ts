@@ -1,10 +1,12 @@
+import { connectTcp } from "../../src/linux/tcp.ts";
+import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { startEtcd } from "../support/etcd.ts";
-import { describeDatastore } from "./conformance.ts";
+import { describeDatastore, type Subject } from "./conformance.ts";
 import { openEtcd } from "./open-etcd.ts";
 
-describeDatastore("on etcd", async () => {
+const start = (ports: Partial<DatastorePorts>) => async (): Promise<Subject> => {
   const server = await startEtcd();
-  const datastore = openEtcd({ endpoints: [server.endpoint] });
+  const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
   return {
     datastore,
     async wipe() {
@@ -15,4 +17,7 @@ describeDatastore("on etcd", async () => {
       await server[Symbol.asyncDispose]();
     },
   };
-});
+};
+
+describeDatastore("on etcd", start({}));
+describeDatastore("on etcd, over sockets of our own", start({ connect: connectTcp }));

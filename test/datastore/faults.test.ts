@@ -1,17 +1,26 @@
 /** One server that is away, slow, full or no etcd, and replies that are lost. */
 
 import { describe, expect, test } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import { REQUEST_LIMITS } from "../../src/datastore/etcd/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { connectTcp } from "../../src/linux/tcp.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { IMPATIENT, openEtcd } from "./open-etcd.ts";
+import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
 import { makePool } from "./resources.ts";
 import { create, failureOf, namesIn } from "./steps.ts";
 
 const QUICK = { heartbeatMs: 10 };
 
-describe.concurrent("one server", () => {
+describe.concurrent.each([
+  ["over fetch", {}],
+  ["over sockets of our own", { connect: connectTcp }],
+] as const)("one server, %s,", (_, ports) => {
+  const openEtcd = (etcd: EtcdConfig, more: Partial<DatastorePorts> = {}): Datastore => openWith(etcd, { ...ports, ...more });
+
   test("that is not there is asked a few times, then named", async () => {
     const [port = 0] = freePorts(1);
     const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${port}`] });
@@ -50,7 +59,7 @@ describe.concurrent("one server", () => {
     await using server = await startEtcd(QUICK);
     const datastore = openEtcd({ endpoints: [server.endpoint] }, { limits: IMPATIENT });
     expect(await namesIn(datastore)).toEqual([]);
-    server.pause();
+    await server.pause();
     const start = performance.now();
     const [read, commit] = await Promise.all([failureOf(namesIn(datastore)), failureOf(create(datastore, "a"))]);
     expect(performance.now() - start).toBeWithin(750, 2_500);
@@ -65,7 +74,7 @@ describe.concurrent("one server", () => {
   test("that stands still is waited for no longer than the caller wants", async () => {
     await using server = await startEtcd(QUICK);
     const datastore = openEtcd({ endpoints: [server.endpoint] });
-    server.pause();
+    await server.pause();
     const list = [{ type: "list", kind: "IPPool" }] as const;
     expect(await failureOf(datastore.read(list, { signal: AbortSignal.timeout(50) }))).toMatchObject({ kind: "tryAgainLater" });
     const writes = [{ op: "create", resource: makePool("a") }] as const;
@@ -74,7 +83,9 @@ describe.concurrent("one server", () => {
 
   test("that is no etcd is refused with what it said", async () => {
     using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("<html>", { status: 200 }) });
-    const error = await failureOf(namesIn(openEtcd({ endpoints: [`http://127.0.0.1:${server.port}`] }, { limits: IMPATIENT })));
+    const error = await failureOf(
+      namesIn(openEtcd({ endpoints: [`http://127.0.0.1:${server.port}`] }, { limits: { requestMs: 2_000, tryMs: 1_000 } })),
+    );
     expect(error.message).toContain("the reply is not etcd's JSON");
   });
 
@@ -114,7 +125,13 @@ describe.concurrent("one server", () => {
   });
 });
 
-describe.concurrent.each(["gateway", "gRPC"])("a reply of the %s that is lost", (way) => {
+const WAYS = [
+  ["gateway over fetch", {}],
+  ["gateway over sockets of our own", { connect: connectTcp }],
+  ["gRPC", {}],
+] as const;
+
+describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) => {
   const options = { ...QUICK, args: way === "gRPC" ? ["--enable-grpc-gateway=false"] : [] };
 
   test.each(["fresh", "kept-alive"])(
@@ -122,7 +139,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a reply of the %s that is lost", 
     async (connection) => {
       await using server = await startEtcd(options);
       await using proxy = await startTcpProxy(server.port);
-      const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] });
+      const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
       // The first request of all finds out that the gateway is off, and is safe to repeat.
       if (connection === "kept-alive" || way === "gRPC") await namesIn(datastore);
       if (connection === "fresh") proxy.cut();
@@ -140,7 +157,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a reply of the %s that is lost", 
   test("is asked for again when it is a read's", async () => {
     await using server = await startEtcd(options);
     await using proxy = await startTcpProxy(server.port);
-    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] });
+    const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     proxy.mode = "drop";
     const names = namesIn(datastore);
     await proxy.dropped;
@@ -152,7 +169,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a reply of the %s that is lost", 
   test("because the connection was cut between two requests costs nothing but a new connection", async () => {
     await using server = await startEtcd(options);
     await using proxy = await startTcpProxy(server.port);
-    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] });
+    const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     await namesIn(datastore);
     proxy.cut();
     expect(await namesIn(datastore)).toEqual([]);

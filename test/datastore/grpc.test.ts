@@ -52,7 +52,7 @@ describe.concurrent("a certificate's name", () => {
     expect(again).toMatchObject({ committed: false, current: [{ value: { metadata: { name: "a" } } }] });
     expect(datastore.requests).toEqual({ roundTrips: before.roundTrips + 2, retries: before.retries });
     const ending = new AbortController();
-    const events = datastore.watch({ kinds: ["Node"], signal: ending.signal })[Symbol.asyncIterator]();
+    const events startWatch(= datastore, ["Node"], ending.signal);
     expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
     const put = take(events, 1);
     await commit(datastore, { op: "create", resource: { ...makePool("b"), kind: "Node" } });

@@ -74,9 +74,7 @@ describe("a user", () => {
   test("may watch what it may read, and is told when it may not", async () => {
     const ending = new AbortController();
     const watch = (username: string) =>
-      open({ username, password: PASSWORD })
-        .watch({ kinds: ["IPPool"], signal: ending.signal })
-        [Symbol.asyncIterator]();
+      startWatch(open({ username, password: PASSWORD }), ["IPPool"], ending.signal);
     const reader = watch("reader");
     expect((await reader.next()).value).toEqual({ type: "reset" });
     expect((await reader.next()).value).toEqual({ type: "in-sync" });
@@ -102,7 +100,7 @@ describe.concurrent("a server", () => {
   test("that dies during the log-in of a commit leaves no doubt: the next one gets it", async () => {
     const [dead] = freePorts(1);
     await using standing = await startEtcd(QUICK);
-    standing.pause();
+    await standing.pause();
     const endpoints = [standing.endpoint, `http://127.0.0.1:${dead}`];
     const limits = { limits: IMPATIENT, random: inGivenOrder };
     const error = await failureOf(create(openEtcd({ endpoints, ...AS_NETPLUG }, limits), "a"));

@@ -1,6 +1,11 @@
 /** For tests: what a watch told, in few words. */
 
-import type { WatchEvent } from "../../src/datastore/datastore.ts";
+import type { Datastore, WatchEvent, WatchOptions } from "../../src/datastore/datastore.ts";
+
+/** Watches until the signal aborts. */
+export function startWatch(datastore: Datastore, kinds: WatchOptions["kinds"], signal: AbortSignal): AsyncIterator<WatchEvent> {
+  return datastore.watch({ kinds, signal })[Symbol.asyncIterator]();
+}
 
 /** Collects events until `count` of them came. */
 export async function take(events: AsyncIterator<WatchEvent>, count: number): Promise<readonly WatchEvent[]> {

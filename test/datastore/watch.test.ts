@@ -16,7 +16,7 @@ class PoolWatch implements Disposable {
   readonly #events: AsyncIterator<WatchEvent>;
 
   constructor(datastore: Datastore) {
-    this.#events = datastore.watch({ kinds: ["IPPool"], signal: this.#ending.signal })[Symbol.asyncIterator]();
+    this.#events startWatch(= datastore, ["IPPool"], this.#ending.signal);
   }
 
   async next(count: number): Promise<readonly string[]> {

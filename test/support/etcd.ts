@@ -1,6 +1,6 @@
 /** For tests: real etcd servers on free ports of 127.0.0.1, with their data in a temporary folder. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -43,8 +43,8 @@ export interface EtcdServer extends AsyncDisposable {
   start(): Promise<void>;
   /** Ends it at once, as a power cut does. */
   stop(): Promise<void>;
-  /** Stops its time: connections stay, nothing is answered. */
-  pause(): void;
+  /** Stops its time, at the latest when this resolves: connections stay, nothing is answered. */
+  pause(): Promise<void>;
   resume(): void;
   /** What `etcdctl` prints. @throws when it fails */
   ctl(args: readonly string[], access?: EtcdctlAccess, stdin?: string): Promise<string>;
@@ -127,7 +127,11 @@ function createMember(options: EtcdServerOptions, place: Place, cluster: string)
       process?.kill("SIGKILL");
       await process?.exited;
     },
-    pause: () => running?.kill("SIGSTOP"),
+    async pause() {
+      if (running === undefined) return;
+      running.kill("SIGSTOP");
+      while (!threadStatesOf(running.pid).every((state) => state === "T")) await Bun.sleep(1);
+    },
     resume: () => running?.kill("SIGCONT"),
     ctl: (args, access = [], stdin = "") => runEtcdctl([`--endpoints=${endpoint}`, ...access, ...args], stdin),
     async [Symbol.asyncDispose]() {
@@ -200,4 +204,12 @@ async function untilItServes(server: Subprocess<"ignore", "ignore", "pipe">): Pr
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** State letters of all threads of a process, as `proc(5)` has them. */
+function threadStatesOf(pid: number): readonly string[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
+  });
 }

@@ -1,10 +1,11 @@
 /** As whom and how we speak to etcd: TLS files, user and token, gateway or gRPC. */
 
-import type { Clock, Files } from "../../lib/ports.ts";
+import type { Clock, Connect, Files } from "../../lib/ports.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
 import { EtcdFailure, isSurelyNotApplied, judge } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { createGateway } from "./gateway.ts";
+import { PlainHttp } from "./plain-http.ts";
 import type { Target, TlsMaterial, Transport } from "./transport.ts";
 
 /** Sequential round trips, and retries among them. */
@@ -16,6 +17,8 @@ export interface RequestCounts {
 export interface AccessPorts {
   readonly clock: Clock;
   readonly files: Files;
+  /** For processes that live for one request or two; without it everything goes over `fetch`. */
+  readonly connect?: Connect | undefined;
 }
 
 /** What is done at an endpoint once we are let in. */
@@ -36,7 +39,7 @@ export class Access {
   readonly #clock: Clock;
   readonly #files: Files;
   readonly #counts: RequestCounts;
-  #transport: Transport = createGateway();
+  #transport: Transport;
   #speaksGrpc = false;
   #token: string | undefined;
   /** A log-in under way, shared by all who need it. */
@@ -48,6 +51,7 @@ export class Access {
     this.#clock = ports.clock;
     this.#files = ports.files;
     this.#counts = counts;
+    this.#transport = createGateway(ports.connect === undefined ? undefined : new PlainHttp(ports.connect, ports.clock));
   }
 
   /**

@@ -1,14 +1,17 @@
-/** etcd's JSON gateway over `fetch`: costs nothing to load, and the first request of a process is cheap. */
+/** etcd's JSON gateway: over `fetch`, or over sockets of our own where a process has them. */
 
 import { EtcdFailure, STATUS } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { decodeRead, decodeWrite, encodeRead, encodeWrite } from "./gateway-json.ts";
+import { PlainHttp } from "./plain-http.ts";
 import { Sessions } from "./sessions.ts";
 import type { Target, Transport } from "./transport.ts";
 
-export function createGateway(): Transport {
+/** @param plainHttp for endpoints that it serves */
+export function createGateway(plainHttp?: PlainHttp): Transport {
   const sessions = new Sessions();
   const post = async (path: string, body: string, target: Target): Promise<string> => {
+    if (plainHttp !== undefined && PlainHttp.serves(target.endpoint)) return await postPlainly(plainHttp, path, body, target);
     const response = await send(sessions, path, body, target);
     try {
       return await response.text();
@@ -31,14 +34,29 @@ export function createGateway(): Transport {
       const { encodeWatch, readWatch } = await import("./gateway-watch.ts");
       yield* readWatch(await send(sessions, "/v3/watch", encodeWatch(ranges), target));
     },
-    close: () => sessions.close(),
+    close() {
+      plainHttp?.close();
+      sessions.close();
+    },
   };
 }
 
+function headersOf({ token }: Target): Readonly<Record<string, string>> {
+  const headers = { "content-type": "application/json", "grpc-metadata-hasleader": "true" };
+  return token === undefined ? headers : { ...headers, authorization: token };
+}
+
+async function postPlainly(plainHttp: PlainHttp, path: string, body: string, target: Target): Promise<string> {
+  const { endpoint, signal } = target;
+  const reply = await plainHttp.post({ endpoint, path, headers: headersOf(target), body, signal });
+  if (reply.status === 200) return reply.body;
+  throw toRefusal(reply.status, reply.body);
+}
+
 /** Sends one request; the body of the reply is not read yet. */
-async function send(sessions: Sessions, path: string, body: string, { endpoint, token, tls, signal }: Target): Promise<Response> {
-  const headers: Record<string, string> = { "content-type": "application/json", "grpc-metadata-hasleader": "true" };
-  if (token !== undefined) headers["authorization"] = token;
+async function send(sessions: Sessions, path: string, body: string, target: Target): Promise<Response> {
+  const { endpoint, tls, signal } = target;
+  const headers = headersOf(target);
   let response: Response;
   try {
     response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session: sessions.for(tls) });

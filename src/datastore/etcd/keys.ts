@@ -34,6 +34,9 @@ export interface KeyRange {
 const RESOURCES = "/netplug/v3/";
 const BLOCKS = "/netplug/ipam/blocks/";
 
+/** Of `010.065.000.000`. */
+const V4_FORM_LENGTH = 15;
+
 /** Lengths that a block may have; what lies outside of them is never claimed. */
 export const BLOCK_LENGTHS = { 4: { min: 20, max: 32 }, 6: { min: 116, max: 128 } } as const;
 
@@ -69,9 +72,10 @@ export function blockRange(node?: string): KeyRange {
 
 /** Reads what {@link blockKey} wrote; undefined for any other key. */
 export function parseBlockKey(key: string): BlockRef | undefined {
-  const [, node, form] = /^\/netplug\/ipam\/blocks\/([^/]+)\/([^/]+)$/.exec(key) ?? [];
-  const cidr = form === undefined ? undefined : fromCidrForm(form);
-  return node === undefined || cidr === undefined ? undefined : { node: fromSegment(node), cidr };
+  if (!key.startsWith(BLOCKS)) return undefined;
+  const slash = key.indexOf("/", BLOCKS.length);
+  const cidr = fromCidrForm(key.slice(slash + 1));
+  return slash <= BLOCKS.length || cidr === undefined ? undefined : { node: fromSegment(key.slice(BLOCKS.length, slash)), cidr };
 }
 
 export function indexKey(index: AddressIndex, cidr: Prefix): string {
@@ -138,14 +142,34 @@ function toCidrForm(cidr: Prefix): string {
   return `${toAddressForm(cidr.family, cidr.base)}-${String(cidr.length).padStart(digits, "0")}`;
 }
 
+/** Without a pattern: compiling one would cost an ADD more than all of its keys. */
 function fromCidrForm(form: string): Prefix | undefined {
-  const [, v4, v6, lengthText] = /^(?:(\d{3}(?:\.\d{3}){3})|([0-9a-f]{4}(?::[0-9a-f]{4}){7}))-(\d{2,3})$/.exec(form) ?? [];
-  const length = Number(lengthText);
-  if (v4 !== undefined) {
-    const base = v4.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
-    return { family: 4, base: BigInt(base), length };
+  const dash = form.indexOf("-");
+  const address = form.slice(0, dash);
+  const family = address.length === V4_FORM_LENGTH ? 4 : 6;
+  const base = family === 4 ? fromV4Form(address) : fromV6Form(address);
+  const length = Number(form.slice(dash + 1));
+  if (base === undefined || !(length <= widthOf(family))) return undefined;
+  const cidr: Prefix = { family, base, length };
+  return toCidrForm(cidr) === form ? cidr : undefined;
+}
+
+/** `010.065.000.000`. */
+function fromV4Form(form: string): bigint | undefined {
+  let value = 0;
+  for (let at = 0; at < V4_FORM_LENGTH; at += 4) {
+    const octet = Number(form.slice(at, at + 3));
+    if (!(octet <= 255)) return undefined;
+    value = value * 256 + octet;
   }
-  return v6 === undefined ? undefined : { family: 6, base: BigInt(`0x${v6.replaceAll(":", "")}`), length };
+  return BigInt(value);
+}
+
+/** `fd00:0065:…`, all eight groups. */
+function fromV6Form(form: string): bigint | undefined {
+  const digits = form.replaceAll(":", "");
+  if (digits.length !== 32 || Number.isNaN(Number(`0x${digits}`))) return undefined;
+  return BigInt(`0x${digits}`);
 }
 
 function toAddressForm(family: Family, address: bigint): string {

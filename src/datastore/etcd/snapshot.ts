@@ -36,12 +36,12 @@ export async function completePages(
   revision: string,
   options: CallOptions,
 ): Promise<readonly RangeReply[]> {
-  const isComplete = (reply: RangeReply, index: number): boolean => !reply.more || ranges[index]?.limit !== undefined;
-  if (firstPages.every(isComplete)) return firstPages;
+  const isIncomplete = (reply: RangeReply, index: number): boolean => reply.more && ranges[index]?.limit === undefined;
+  if (!firstPages.some(isIncomplete)) return firstPages;
   return await Promise.all(
     firstPages.map(async (reply, index) => {
       const range = ranges[index];
-      return range === undefined || isComplete(reply, index) ? reply : await completeRange(client, range, reply, revision, options);
+      return range !== undefined && isIncomplete(reply, index) ? await completeRange(client, range, reply, revision, options) : reply;
     }),
   );
 }

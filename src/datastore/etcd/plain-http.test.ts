@@ -1,0 +1,129 @@
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "../../lib/clock.ts";
+import { Fd } from "../../linux/fd.ts";
+import { connectTcp } from "../../linux/tcp.ts";
+import { EtcdFailure } from "./failure.ts";
+import { PlainHttp } from "./plain-http.ts";
+
+const stops: (() => void)[] = [];
+
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+type Socket = Bun.Socket<undefined>;
+
+/** A server of bytes. @returns its endpoint */
+function listen(handler: Partial<{ open(socket: Socket): void; data(socket: Socket, bytes: Uint8Array): void }>): string {
+  const server = Bun.listen<undefined>({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined, ...handler } });
+  stops.push(() => server.stop(true));
+  return `http://127.0.0.1:${server.port}`;
+}
+
+function serve(handler: (request: Request) => Response | Promise<Response>, hostname = "127.0.0.1"): string {
+  const server = Bun.serve({ hostname, port: 0, fetch: handler });
+  stops.push(() => void server.stop(true));
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${server.port}`;
+}
+
+function open(): PlainHttp {
+  const http = new PlainHttp(connectTcp, systemClock);
+  stops.push(() => http.close());
+  return http;
+}
+
+const never = new AbortController().signal;
+const post = (http: PlainHttp, endpoint: string, body: string, signal = never) =>
+  http.post({ endpoint, path: "/v3/kv/txn", headers: { "content-type": "application/json" }, body, signal });
+
+async function failureOf(reply: Promise<unknown>): Promise<EtcdFailure> {
+  const thrown = await reply.then(
+    () => "a reply",
+    (reason: unknown) => reason,
+  );
+  if (!(thrown instanceof EtcdFailure)) throw new Error(`want a failure, got ${String(thrown)}`);
+  return thrown;
+}
+
+test.each(["127.0.0.1", "::1"])("a body goes to %s and comes back whole, also when it is larger than any buffer", async (hostname) => {
+  const endpoint = serve(async (request) => new Response(`${request.method} ${await request.text()}`), hostname);
+  const http = open();
+  const body = "Zürich 東京 ".repeat(400_000);
+  expect(await post(http, endpoint, body)).toEqual({ status: 200, body: `POST ${body}`, isKept: true });
+});
+
+test("requests one after the other share a connection, and those at once do not", async () => {
+  let connections = 0;
+  const reply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+  const endpoint = listen({ open: () => void connections++, data: (socket) => void socket.write(reply) });
+  const descriptors = Fd.openCount();
+  const http = open();
+  await post(http, endpoint, "1");
+  await post(http, endpoint, "2");
+  expect(connections).toBe(1);
+  await Promise.all([post(http, endpoint, "3"), post(http, endpoint, "4")]);
+  expect(connections).toBe(2);
+  http.close();
+  expect(Fd.openCount()).toBe(descriptors);
+});
+
+test("requests arrive in the order in which they were made", async () => {
+  const arrived: string[] = [];
+  const endpoint = serve(async (request) => {
+    arrived.push(await request.text());
+    return new Response("done");
+  });
+  const http = open();
+  await post(http, endpoint, "warm");
+  expect((await post(http, endpoint, "again")).body).toBe("done");
+  expect(arrived).toEqual(["warm", "again"]);
+});
+
+test("timers have their turn while a reply takes long", async () => {
+  const endpoint = serve(async () => {
+    await Bun.sleep(60);
+    return new Response("late");
+  });
+  let ran = 0;
+  const timer = setInterval(() => void ran++, 1);
+  expect((await post(open(), endpoint, "")).body).toBe("late");
+  clearInterval(timer);
+  expect(ran).toBeGreaterThan(3);
+});
+
+test("an abort ends the wait with its reason and closes the connection", async () => {
+  const endpoint = listen({});
+  const descriptors = Fd.openCount();
+  const reason = new EtcdFailure("lost", "no answer within 20 ms");
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(reason), 20);
+  expect(await failureOf(post(open(), endpoint, "", abort.signal))).toBe(reason);
+  expect(Fd.openCount()).toBe(descriptors);
+});
+
+test("nobody listening is unreachable, so that a commit may be sent again", async () => {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const endpoint = `http://127.0.0.1:${server.port}`;
+  server.stop(true);
+  const { reason, message } = await failureOf(post(open(), endpoint, ""));
+  expect([reason, message]).toEqual(["unreachable", "connection refused"]);
+});
+
+test.each([
+  ["before the reply", "", "the connection ended before it"],
+  ["inside its head", "HTTP/1.1 200 OK\r\nconte", "the connection ended before it"],
+  ["inside its body", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok", "the connection ended inside its body"],
+])("a connection that ends %s leaves the outcome open", async (_, sent, text) => {
+  const endpoint = listen({ data: (socket) => void socket.end(sent) });
+  const { reason, message } = await failureOf(post(open(), endpoint, ""));
+  expect([reason, message.includes(text)]).toEqual(["lost", true]);
+});
+
+test.each([
+  ["http://127.0.0.1:2379", true],
+  ["http://[fd00::1]:2379", true],
+  ["https://127.0.0.1:2379", false],
+  ["http://etcd.example:2379", false],
+])("%s is one for us: %p", (endpoint, isServed) => {
+  expect(PlainHttp.serves(endpoint)).toBe(isServed);
+});
