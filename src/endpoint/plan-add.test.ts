@@ -163,7 +163,7 @@ describe("planDel()", () => {
   test("takes away addresses and record, and what is gone already is no fault", async () => {
     const world = await createWorld();
     await addAll(world, [request("c1"), request("c2")]);
-    const [record] = (await records(world)).filter(({ spec }) => spec.containerID === "c1");
+    const record = (await records(world)).find(({ spec }) => spec.containerID === "c1");
     const ref = { kind: "WorkloadEndpoint", namespace: "default", name: record?.metadata.name ?? "" } as const;
     expect(await del(world, "c1", [ref])).toBe(1);
     expect(await del(world, "c1", [ref])).toBe(0);

@@ -1,2 +1,2 @@
-/** The one version of everything that is built from this tree; `npm run check` holds it against package.json. */
+/** The one version of everything that is built from this tree; a test holds it against package.json. */
 export const VERSION = "v3.31.0";

@@ -55,7 +55,7 @@ describe("CHECK", () => {
     const containerID = node.newContainerID();
     const prevResult = await node.add(pod, { containerID });
     const config = node.config({ prevResult });
-    const [key = ""] = (await node.keys()).filter((one) => one.includes("/workloadendpoints/"));
+    const key = (await node.keys()).find((one) => one.includes("/workloadendpoints/")) ?? "";
     const record = (await node.etcd.ctl(["get", key, "--print-value-only"])).trim();
     await node.etcd.ctl(["put", key, record.replaceAll(`"${containerID}"`, '"another"')]);
     const foreign = await node.call("CHECK", { containerID, netns: pod.path, config });
