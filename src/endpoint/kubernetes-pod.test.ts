@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../test/support/seed.ts";
-import { NetplugError } from "../lib/errors.ts";
+import type { NetplugError } from "../lib/errors.ts";
 import { type KubernetesContainerPort, type KubernetesPod, requireSamePod, toPodFields } from "./kubernetes-pod.ts";
 
 const seed = testSeed();

@@ -1,0 +1,51 @@
+/** The record of a pod's attachment: what the pod and its annotations add to what every attachment has. */
+
+import type { EndpointNAT, WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { type Address, toAddressText } from "../lib/ip/address.ts";
+import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { quote } from "../lib/quote.ts";
+import type { PodRequest } from "./annotations/read-pod-request.ts";
+import { ANNOTATION_PREFIX } from "./annotations/sources.ts";
+import type { PodFields } from "./kubernetes-pod.ts";
+
+/** What of a pod's wishes its record holds. */
+export type RecordedWishes = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;
+
+/**
+ * Completes the record: labels, profiles and ports are the pod's, in place of the network's.
+ *
+ * @param endpoint as `toWorkloadEndpoint` made it, with the pod's addresses
+ * @throws {NetplugError} malformedRequest for a floating address of a family that the pod has no address of
+ */
+export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, wishes: RecordedWishes): WorkloadEndpoint {
+  const { generateName, labels, serviceAccountName, profiles, ports } = fields;
+  const nats = toEndpointNATs(endpoint, wishes.floatingIPs);
+  return {
+    ...endpoint,
+    metadata: { ...endpoint.metadata, labels, ...(generateName === undefined ? {} : { generateName }) },
+    spec: {
+      ...endpoint.spec,
+      ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+      profiles,
+      ...(ports.length === 0 ? {} : { ports }),
+      ...(nats.length === 0 ? {} : { ipNATs: nats }),
+      ...(wishes.allowedSourcePrefixes.length === 0 ? {} : { allowSpoofedSourcePrefixes: wishes.allowedSourcePrefixes.map(toPrefixText) }),
+    },
+  };
+}
+
+/** Each floating address leads to the pod's address of the same family. */
+function toEndpointNATs({ metadata, spec }: WorkloadEndpoint, floatingIPs: readonly Address[]): readonly EndpointNAT[] {
+  if (floatingIPs.length === 0) return [];
+  const internal = (spec.ipNetworks ?? []).map((network) => baseOf(parsePrefix(network)));
+  return floatingIPs.map((floating): EndpointNAT => {
+    const target = internal.find(({ family }) => family === floating.family);
+    if (target !== undefined) return { internalIP: toAddressText(target), externalIP: toAddressText(floating) };
+    const whose = `pod ${quote(`${metadata.namespace ?? ""}/${spec.pod ?? ""}`)}`;
+    throw new NetplugError(
+      "malformedRequest",
+      `use annotation "${ANNOTATION_PREFIX}floatingIPs" of ${whose}: got "${toAddressText(floating)}", and the pod has no IPv${floating.family} address for it; want addresses of the pod's families`,
+    );
+  });
+}
