@@ -8,7 +8,7 @@ import { freePorts, startEtcd, startEtcdCluster } from "../support/etcd.ts";
 import { startIsolatedMember } from "./isolated-member.ts";
 import { inGivenOrder, openEtcd } from "./open-etcd.ts";
 import { create, failureOf, namesIn } from "./steps.ts";
-import { take, toText } from "./watch-events.ts";
+import { startWatch, take, toText } from "./watch-events.ts";
 
 /** An election takes half a second to a second: long enough for a loaded machine, short enough for a test. */
 const HEARTBEAT_MS = 50;
@@ -82,7 +82,7 @@ describe.concurrent("a member that is cut off from the others, but not from us",
     await using cluster = await startIsolatedMember(HEARTBEAT_MS);
     const { isolated, others } = cluster;
     const ending = new AbortController();
-    const events startWatch(= openInOrder([isolated, ...others]), ["IPPool"], ending.signal);
+    const events = startWatch(openInOrder([isolated, ...others]), ["IPPool"], ending.signal);
     expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
 
     cluster.cutOff();

@@ -9,7 +9,7 @@ import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { commit, create, failureOf, namesIn, use } from "./steps.ts";
 import { PASSWORD, switchUsersOn } from "./users.ts";
-import { take, toText } from "./watch-events.ts";
+import { startWatch, take, toText } from "./watch-events.ts";
 
 /** With passwords that are cheap to check. */
 const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
@@ -52,7 +52,7 @@ describe.concurrent("a certificate's name", () => {
     expect(again).toMatchObject({ committed: false, current: [{ value: { metadata: { name: "a" } } }] });
     expect(datastore.requests).toEqual({ roundTrips: before.roundTrips + 2, retries: before.retries });
     const ending = new AbortController();
-    const events startWatch(= datastore, ["Node"], ending.signal);
+    const events = startWatch(datastore, ["Node"], ending.signal);
     expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
     const put = take(events, 1);
     await commit(datastore, { op: "create", resource: { ...makePool("b"), kind: "Node" } });

@@ -8,6 +8,7 @@ import { freePorts, startEtcd } from "../support/etcd.ts";
 import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
 import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
+import { startWatch } from "./watch-events.ts";
 
 /** With passwords that are cheap to check. */
 const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
@@ -73,8 +74,7 @@ describe("a user", () => {
 
   test("may watch what it may read, and is told when it may not", async () => {
     const ending = new AbortController();
-    const watch = (username: string) =>
-      startWatch(open({ username, password: PASSWORD }), ["IPPool"], ending.signal);
+    const watch = (username: string) => startWatch(open({ username, password: PASSWORD }), ["IPPool"], ending.signal);
     const reader = watch("reader");
     expect((await reader.next()).value).toEqual({ type: "reset" });
     expect((await reader.next()).value).toEqual({ type: "in-sync" });

@@ -8,7 +8,7 @@ import { openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
 import { commit, create } from "./steps.ts";
 import { PASSWORD, switchUsersOn } from "./users.ts";
-import { take, toText } from "./watch-events.ts";
+import { startWatch, take, toText } from "./watch-events.ts";
 
 /** A watch of pools that ends with the test. */
 class PoolWatch implements Disposable {
@@ -16,7 +16,7 @@ class PoolWatch implements Disposable {
   readonly #events: AsyncIterator<WatchEvent>;
 
   constructor(datastore: Datastore) {
-    this.#events startWatch(= datastore, ["IPPool"], this.#ending.signal);
+    this.#events = startWatch(datastore, ["IPPool"], this.#ending.signal);
   }
 
   async next(count: number): Promise<readonly string[]> {

@@ -5,13 +5,13 @@ import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { makeBlock } from "../blocks.ts";
 import { makeEndpoint, makePool, poolRef } from "../resources.ts";
 import { commit, readBlock } from "../steps.ts";
-import { take, toText } from "../watch-events.ts";
+import { startWatch, take, toText } from "../watch-events.ts";
 
 export function describeWatch(datastore: Datastore): void {
   test("a watch gives a snapshot, then what changes of its kinds, until it is ended", async () => {
     await commit(datastore, { op: "create", resource: makePool("a") }, { op: "create-block", block: makeBlock("10.65.0.0/30", "n1") });
     const ending = new AbortController();
-    const events startWatch(= datastore, ["IPPool", "IPAMBlock"], ending.signal);
+    const events = startWatch(datastore, ["IPPool", "IPAMBlock"], ending.signal);
     expect((await take(events, 4)).map(toText)).toEqual(["reset", "put a", "put-block n1", "in-sync"]);
 
     const revision = await commit(datastore, { op: "create", resource: makePool("b") });
@@ -38,7 +38,7 @@ export function describeWatch(datastore: Datastore): void {
 
   test("a watch misses nothing of what is written while it begins", async () => {
     const ending = new AbortController();
-    const events startWatch(= datastore, ["IPPool"], ending.signal);
+    const events = startWatch(datastore, ["IPPool"], ending.signal);
     const names = Array.from({ length: 40 }, (_, index) => `pool-${index}`);
     const writing = (async () => {
       for (const name of names) await commit(datastore, { op: "create", resource: makePool(name) });
