@@ -44,6 +44,11 @@ describe("an API server", () => {
   test("that stands still ends every request at its limit, and what was written then is not known (needs cluster)", async () => {
     api.server.pause();
     try {
+      // Its threads do not all stop at the same moment.
+      await until("silence", async () => {
+        const answer = await client.get(CONFIG_MAPS, REF, { limitMs: 300 }).catch(() => "none");
+        return answer === "none";
+      });
       const pending = [client.get(CONFIG_MAPS, REF), client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { a: "1" } } })];
       const [[read, readMs], [write, writeMs]] = (await Promise.all(pending.map((promise) => timed(failureOf<KubeError>(promise))))) as [
         readonly [KubeError, number],
