@@ -1,0 +1,159 @@
+/** What takes too long: each verb ends in its time, and a failed ADD still has time to clean up. Played with a clock that is told when to move. */
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import { type PluginOutcome, runPlugin } from "../../src/cni/plugin.ts";
+import { realHost } from "../../src/cni/real-host.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { type Json, hostInterfaceName } from "../support/cni.ts";
+import type { FakeClock } from "../support/fake-clock.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+const CONTAINER = `late${process.pid}`;
+let world: IpamWorld;
+let pod: TestNetns;
+let folder: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "netplug-late-"));
+  pod = new TestNetns();
+  world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+});
+afterEach(() => {
+  pod[Symbol.dispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Outcome extends PluginOutcome {
+  readonly code: number | undefined;
+  /** Milliseconds of the clock. */
+  readonly tookMs: number;
+}
+
+async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => Partial<Host> = () => ({})): Promise<Outcome> {
+  const real = realHost();
+  const { clock, datastore } = world;
+  const text = JSON.stringify({
+    cniVersion: "1.1.0",
+    name: NETWORK,
+    nodename: "n1",
+    lib_dir: folder,
+    ipam: { type: "netplug-ipam" },
+    ...config,
+  });
+  const host: Host = {
+    ...real,
+    env: { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
+    clock,
+    readStdin: () => text,
+    processStart: () => clock.monotonic(),
+    takeLock: () => Promise.resolve(undefined),
+    openDatastore: () => datastore,
+    openLog: () => silentLog,
+  };
+  const start = clock.monotonic();
+  const outcome = await untilDone(clock, runPlugin("netplug", { ...host, ...change(host) }));
+  const code = outcome.stdout === "" ? undefined : (JSON.parse(outcome.stdout) as { readonly code?: number }).code;
+  return { ...outcome, code, tookMs: clock.monotonic() - start };
+}
+
+/** Lets time pass whenever nothing else happens. */
+async function untilDone<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  void work.finally(() => (isDone = true));
+  while (!isDone) {
+    await Bun.sleep(1);
+    if (clock.sleepers > 0) await clock.advance(500);
+  }
+  return await work;
+}
+
+async function expectNothingLeft(): Promise<void> {
+  expect([pod.link("eth0"), nodePlace.link(hostInterfaceName({ containerID: CONTAINER }))]).toEqual([undefined, undefined]);
+  const [records] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+  expect(records).toEqual([]);
+  expect((await world.blocks()).filter((block) => !block.includes(" 0/"))).toEqual([]);
+}
+
+/** A datastore that answers nothing from the `nth` request on. */
+function deafFrom(nth: number): Partial<Host> {
+  let requests = 0;
+  const answer = <T>(work: () => Promise<T>): Promise<T> => (++requests < nth ? work() : new Promise<T>(() => {}));
+  const { datastore } = world;
+  const deaf: Datastore = {
+    requests: datastore.requests,
+    read: (queries, options) => answer(() => datastore.read(queries, options)),
+    commit: (writes, options) => answer(() => datastore.commit(writes, options)),
+    watch: (...args) => datastore.watch(...args),
+    close: () => {},
+  } as Datastore;
+  return { openDatastore: () => deaf };
+}
+
+describe("an ADD", () => {
+  test("whose policy is not programmed in time is undone, long after the time for everything else is over", async () => {
+    const config = { policy_setup_timeout_seconds: 60, policy_setup_timeout_action: "fail", endpoint_status_dir: folder };
+    const { status, code, tookMs } = await call("ADD", config);
+    expect([status, code]).toEqual([1, 110]);
+    expect(tookMs).toBeGreaterThanOrEqual(60_000);
+    await expectNothingLeft();
+  });
+
+  test.each([1, 2, 3])("ends within 60 s when the datastore answers nothing from request %i on", async (nth) => {
+    const { status, code, tookMs } = await call("ADD", {}, () => deafFrom(nth));
+    expect([status, code]).toEqual([1, 11]);
+    expect(tookMs).toBeLessThan(60_000);
+    expect(pod.link("eth0")).toBeUndefined();
+    await call("DEL", {});
+    await expectNothingLeft();
+  });
+
+  test("ends within 60 s when gates and then the datastore use up all the time that they have", async () => {
+    const opensAt = world.clock.monotonic() + 29_000;
+    const fetch = (): Promise<{ readonly status: number }> => Promise.resolve({ status: world.clock.monotonic() < opensAt ? 503 : 200 });
+    const { code, tookMs } = await call("ADD", { readiness_gates: ["http://gate/"] }, () => ({ fetch, ...deafFrom(2) }));
+    expect(code).toBe(11);
+    expect(tookMs).toBeGreaterThan(29_000);
+    expect(tookMs).toBeLessThan(60_000);
+    await call("DEL", {});
+    await expectNothingLeft();
+  });
+
+  test("ends within 60 s when a delegate hangs, and hangs again when it has to undo", async () => {
+    const run = async (): Promise<never> => {
+      await world.clock.sleep(1e9);
+      throw new Error("it went on");
+    };
+    const hang = ({ clock }: Host): Partial<Host> => ({
+      files: { ...realHost().files, isExecutableFile: () => true },
+      processes: {
+        run: async ({ timeoutMs, command }) => {
+          await Promise.race([run(), clock.sleep(timeoutMs)]);
+          throw Object.assign(new Error(`run ${command}: not done in time`), { code: "ETIMEDOUT" });
+        },
+      },
+    });
+    const { status, tookMs } = await call("ADD", { ipam: { type: "hangs" } }, hang);
+    expect(status).toBe(1);
+    expect(tookMs).toBeGreaterThan(40_000);
+    expect(tookMs).toBeLessThan(60_000);
+    await expectNothingLeft();
+  });
+});
+
+describe("a DEL", () => {
+  test.each([1, 2])("ends within 20 s when the datastore answers nothing from request %i on, and has done its local work", async (nth) => {
+    expect((await call("ADD", {})).status).toBe(0);
+    const { status, code, tookMs } = await call("DEL", {}, () => deafFrom(nth));
+    expect([status, code]).toEqual([1, 11]);
+    expect(tookMs).toBeLessThan(20_000);
+    expect(pod.link("eth0")).toBeUndefined();
+    expect((await call("DEL", {})).status).toBe(0);
+    await expectNothingLeft();
+  });
+});
