@@ -172,7 +172,7 @@ function createEtcd(folder: string, cleaner: Cleaner, { enter, listen, host, adv
     ],
     logFile: join(folder, "etcd.log"),
     cleaner,
-    isReady: async () => (await fetch(`http://${host}:${ports.etcd}/readyz`)).ok,
+    isReady: async (signal) => (await fetch(`http://${host}:${ports.etcd}/readyz`, { signal })).ok,
   });
 }
 
@@ -221,8 +221,8 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
     ],
     logFile: join(folder, "kube-apiserver.log"),
     cleaner,
-    isReady: async () => {
-      const response = await fetch(`https://${host}:${ports.server}/readyz`, { tls: { ca: Bun.file(authority.certFile) } });
+    isReady: async (signal) => {
+      const response = await fetch(`https://${host}:${ports.server}/readyz`, { signal, tls: { ca: Bun.file(authority.certFile) } });
       return response.ok;
     },
   });

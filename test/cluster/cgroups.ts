@@ -65,8 +65,13 @@ export function makeCgroups({ roots, leaves }: NodeCgroups): void {
 function handDown(folder: string): void {
   const available = join(folder, "cgroup.controllers");
   if (!existsSync(available)) return;
-  for (const controller of readFileSync(available, "utf8").trim().split(" ").filter(Boolean))
-    writeFileSync(join(folder, "cgroup.subtree_control"), `+${controller}`);
+  for (const controller of readFileSync(available, "utf8").trim().split(" ").filter(Boolean)) {
+    try {
+      writeFileSync(join(folder, "cgroup.subtree_control"), `+${controller}`);
+    } catch {
+      // the kernel keeps it for itself; when the kubelet cannot do without, it says so
+    }
+  }
 }
 
 /** An empty cpuset of v1 takes no process. */

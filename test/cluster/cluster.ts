@@ -172,6 +172,6 @@ function createControlPlaneProgram(
     ],
     logFile: join(api.folder, `${name}.log`),
     cleaner: api.cleaner,
-    isReady: async () => (await fetch(`https://${underlay.host}:${port}/healthz`, { tls: { rejectUnauthorized: false } })).ok,
+    isReady: async (signal) => (await fetch(`https://${underlay.host}:${port}/healthz`, { signal, tls: { rejectUnauthorized: false } })).ok,
   });
 }

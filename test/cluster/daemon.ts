@@ -12,8 +12,8 @@ export interface DaemonOptions {
   /** Gets what it writes; a restart appends. */
   readonly logFile: string;
   readonly cleaner: Cleaner;
-  /** Looked at until it says true; what it throws means "not yet". */
-  readonly isReady: () => boolean | Promise<boolean>;
+  /** Looked at until it says true; what it throws means "not yet". It must give up when the signal says so. */
+  readonly isReady: (signal: AbortSignal) => boolean | Promise<boolean>;
   /**
    * Command that starts it in another place, such as `nsenter …`. One that stays and waits for it has the program as its only
    * child; the kernel ends the program when that one ends.
@@ -26,6 +26,7 @@ export interface DaemonOptions {
 }
 
 const POLL_MS = 25;
+const LOOK_LIMIT_MS = 2_000;
 
 /** Can be stopped, paused and started again, for tests of what others do meanwhile. */
 export class Daemon {
@@ -80,7 +81,7 @@ export class Daemon {
       if (this.#running === undefined || this.#running.exitCode !== null || this.#running.signalCode !== null)
         throw new Error(`start ${this.name}: it ended; its last words:\n${this.log()}`);
       try {
-        if (await this.#options.isReady()) return;
+        if (await this.#options.isReady(AbortSignal.timeout(LOOK_LIMIT_MS))) return;
         reason = "not ready";
       } catch (thrown) {
         reason = String(thrown);

@@ -47,6 +47,8 @@ export function kubeletConfig(): Readonly<Record<string, unknown>> {
     evictionHard: { "nodefs.available": "1%", "imagefs.available": "1%" },
     volumePluginDir: "/var/lib/kubelet/volumeplugins",
     resolvConf: "",
+    // nobody answers there; without one every pod gets a warning
+    clusterDNS: ["10.96.0.10"],
     maxPods: 250,
     nodeStatusUpdateFrequency: "5s",
     // the node is looked at here, not the clients' manners
