@@ -2,7 +2,6 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { quoteValue } from "../../lib/quote.ts";
 
 /** An entry of a document, and what messages call it: `user "x" in kubeconfig "/y"`. */
 export interface Entry {
@@ -14,8 +13,7 @@ export interface Entry {
 export function takeText({ fields, label }: Entry, name: string): string | undefined {
   const value = fields[name];
   if (value === undefined || value === null || value === "") return undefined;
-  // Never the value: in these documents any text may be a secret.
-  if (typeof value !== "string") throw wrong(name, label, typeof value === "number" ? "a number" : quoteValue(value), "a text");
+  if (typeof value !== "string") throw wrong(name, label, value, "a text");
   return value;
 }
 
@@ -23,7 +21,7 @@ export function takeText({ fields, label }: Entry, name: string): string | undef
 export function takeFlag({ fields, label }: Entry, name: string): boolean {
   const value = fields[name];
   if (value === undefined || value === null) return false;
-  if (typeof value !== "boolean") throw wrong(name, label, "something else", "true or false");
+  if (typeof value !== "boolean") throw wrong(name, label, value, "true or false");
   return value;
 }
 
@@ -31,14 +29,14 @@ export function takeFlag({ fields, label }: Entry, name: string): boolean {
 export function takeList({ fields, label }: Entry, name: string): readonly unknown[] {
   const value = fields[name];
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw wrong(name, label, quoteValue(value), "a list");
+  if (!Array.isArray(value)) throw wrong(name, label, value, "a list");
   return value;
 }
 
 /** A list of texts. @throws NetplugError invalidConfig */
 export function takeTexts(entry: Entry, name: string): readonly string[] {
   return takeList(entry, name).map((value) => {
-    if (typeof value !== "string") throw wrong(name, entry.label, "an entry that is no text", "texts");
+    if (typeof value !== "string") throw wrong(name, entry.label, value, "texts");
     return value;
   });
 }
@@ -47,10 +45,12 @@ export function takeTexts(entry: Entry, name: string): readonly string[] {
 export function takeEntry({ fields, label }: Entry, name: string): Entry | undefined {
   const value = fields[name];
   if (value === undefined || value === null) return undefined;
-  if (!isJsonObject(value)) throw wrong(name, label, Array.isArray(value) ? "a list" : "no object", "an object");
+  if (!isJsonObject(value)) throw wrong(name, label, value, "an object");
   return { fields: value, label: `${name} of ${label}` };
 }
 
-function wrong(name: string, label: string, got: string, want: string): NetplugError {
+/** Says what kind of value it is and never which: in these documents any text may be a secret. */
+function wrong(name: string, label: string, value: unknown, want: string): NetplugError {
+  const got = Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`.replace("string", "text");
   return new NetplugError("invalidConfig", `read ${name} of ${label}: got ${got}, want ${want}`);
 }

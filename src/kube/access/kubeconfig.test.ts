@@ -142,10 +142,7 @@ describe("a kubeconfig", () => {
 
   test.each([
     ["insecure-skip-tls-verify: true, certificate-authority: /ca", "insecure-skip-tls-verify and certificate-authority exclude each other"],
-    [
-      "insecure-skip-tls-verify: 'true'",
-      'insecure-skip-tls-verify of cluster "k" in kubeconfig "/k": got something else, want true or false',
-    ],
+    ["insecure-skip-tls-verify: 'true'", 'insecure-skip-tls-verify of cluster "k" in kubeconfig "/k": got a text, want true or false'],
     ["proxy-url: 'socks5://x:1'", 'proxy-url of cluster "k" in kubeconfig "/k": want http://… or https://…'],
     ["server: 'https://me:pass@x'", "got a URL with user or password"],
     ["server: 'ftp://x'", 'server of cluster "k" in kubeconfig "/k": got "ftp://x", want https://host:port'],
@@ -158,6 +155,32 @@ describe("a kubeconfig", () => {
     expect(error.message).toContain(part);
     expect(error.message).not.toContain("pass@");
   });
+});
+
+test("no error shows a secret, whatever is wrong with it", async () => {
+  const canary = "hunter2-canary";
+  const users = [
+    `{token: [${canary}]}`,
+    `{token: {a: ${canary}}}`,
+    `{password: [${canary}], username: x}`,
+    `{client-key-data: "${canary}!", client-certificate-data: QQ==}`,
+    `{client-key-data: "${btoa(canary)}"}`,
+    `{exec: {command: x, apiVersion: client.authentication.k8s.io/v1, env: [${canary}]}}`,
+    `{exec: {command: x, apiVersion: client.authentication.k8s.io/v1, env: [{value: ${canary}}]}}`,
+    `{auth-provider: {config: {secret: ${canary}}}}`,
+    `[${canary}]`,
+    canary,
+  ];
+  const wholes = [`token: "${canary}`, canary, `- ${canary}`, `{kind: ${canary}}`, `{users: ${canary}}`, `{users: [${canary}]}`];
+  const texts = users.map(
+    (user) =>
+      `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: [{name: k, cluster: {server: https://x}}], users: [{name: u, user: ${user}}]}`,
+  );
+  for (const text of [...texts, ...wholes]) {
+    const error = await refusal({ "/k": text }, { kubeconfig: "/k" });
+    expect(error.code).toBe(7);
+    expect(Bun.inspect(error)).not.toContain(canary);
+  }
 });
 
 describe("several kubeconfigs", () => {
