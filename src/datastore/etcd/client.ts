@@ -49,7 +49,7 @@ const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
 const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
 
 /** With less time left another round would only hide what the last one said: milliseconds. */
-const LEAST_ROUND_MS = 100;
+const LEAST_ROUND_MS = 250;
 
 /** After so many rounds we believe that servers that are not there stay away. */
 const ROUNDS_WHEN_UNREACHABLE = 3;
