@@ -20,7 +20,7 @@ interface Attachment {
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
-  /** Those that stay: the valid ones, and those whose interface could not be deleted. */
+  /** Those that stay: the valid ones, and those of which something could not be taken away. */
   readonly kept: Map<string, Attachment>;
   /** Those that we found something of, and that go. */
   readonly stale: Map<string, Attachment>;
@@ -29,7 +29,10 @@ interface Collection {
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
 const ATTACHMENTS_PER_COMMIT = 12;
 
-/** Goes on after each failure, then throws the first with the others in its details. */
+/**
+ * Goes on after each failure, then throws the first with the others in its details. Of each attachment its record goes last: by it the
+ * next GC finds what this one could not take away.
+ */
 export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map() };
@@ -40,9 +43,11 @@ export async function collectGarbage(call: Call): Promise<void> {
     if (!listed.ok) throwFirstFailure([listed]);
     steps.push(await settle(() => removeNameless(call)));
   }
-  steps.push(await settle(() => withdrawStale(collection)));
+  let records: readonly WorkloadEndpoint[] = [];
+  const found = await settle(async () => void (records = await findStale(collection)));
+  steps.push(found, ...(await collectAtDelegate(collection)));
+  if (found.ok) steps.push(await settle(() => withdrawStale(collection, records)));
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
-  steps.push(...(await collectAtDelegate(collection)));
   throwFirstFailure(steps);
 }
 
@@ -67,24 +72,46 @@ function removeNameless(call: Call): void {
     call.log.info("removed interface that an ADD left unfinished", { interface: name });
 }
 
-/** Addresses and records, some attachments with each commit. Records of a delegate's addresses are found by listing: nothing else names them. */
-async function withdrawStale({ call, kept, stale }: Collection): Promise<void> {
+/** What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. */
+async function findStale({ call, kept, stale }: Collection): Promise<readonly WorkloadEndpoint[]> {
   const { config, node } = call;
-  const isStale = (attachment: Attachment): boolean => !kept.has(keyOf(attachment));
-  const records = call.plugin === "netplug" ? (await listRecords(call)).filter((record) => isStale(attachmentOf(record))) : [];
+  const all = call.plugin === "netplug" ? await listRecords(call) : [];
+  const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
   const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
-  const withdrawn = new Map<string, Attachment>();
-  for (const attachment of [...owners, ...records.map(attachmentOf)]) withdrawn.set(keyOf(attachment), attachment);
-  const keys = [...withdrawn.keys()];
+  for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
+    stale.set(keyOf({ containerID, ifName }), { containerID, ifName });
+  }
+  return records;
+}
+
+/** A delegate that is too old for GC, or fails at it, gets a DEL for each attachment that we found. */
+async function collectAtDelegate({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined) return [];
+  let isDone = false;
+  const collected = await settle(async () => {
+    isDone = await delegateGc(delegate.call, delegate.ports);
+  });
+  const steps = [collected];
+  for (const [key, attachment] of isDone ? [] : [...stale]) {
+    const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
+    const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
+    steps.push(released);
+    if (released.ok) continue;
+    stale.delete(key);
+    kept.set(key, attachment);
+  }
+  return steps;
+}
+
+/** Addresses and records, those of some attachments with each commit. */
+async function withdrawStale({ call, stale }: Collection, records: readonly WorkloadEndpoint[]): Promise<void> {
+  const keys = [...stale.keys()];
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
     const portion = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
-    await withdraw(
-      call,
-      portion,
-      records.filter((record) => portion.has(keyOf(attachmentOf(record)))),
-    );
+    const meant = records.filter((record) => portion.has(keyOf(attachmentOf(record))));
+    await withdraw(call, portion, meant);
   }
-  for (const [key, attachment] of withdrawn) stale.set(key, attachment);
 }
 
 async function withdraw(call: Call, portion: ReadonlySet<string>, records: readonly WorkloadEndpoint[]): Promise<void> {
@@ -100,23 +127,6 @@ async function withdraw(call: Call, portion: ReadonlySet<string>, records: reado
     return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
   });
   for (const { owner } of released) call.log.info("released address without attachment", { of: owner.containerID });
-}
-
-/** A delegate that is too old for GC gets a DEL for each attachment that we found. */
-async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
-  const delegate = delegateOf(call);
-  if (delegate === undefined) return [];
-  let hasGc = true;
-  const collected = await settle(async () => {
-    hasGc = await delegateGc(delegate.call, delegate.ports);
-  });
-  if (hasGc) return [collected];
-  const steps: Settled[] = [];
-  for (const { containerID, ifName } of stale.values()) {
-    const environment = { ...delegate.call.environment, CNI_CONTAINERID: containerID, CNI_IFNAME: ifName };
-    steps.push(await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports)));
-  }
-  return steps;
 }
 
 /** This node's and network's. */
