@@ -2,7 +2,6 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
-import { messageOf } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { tryParseMac } from "../lib/mac-address.ts";
@@ -14,7 +13,6 @@ import { findLink } from "./link/find.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import { openLinkSession } from "./link/session.ts";
-import { resolveMtu } from "./node-facts.ts";
 import type { CniResult } from "./protocol/result.ts";
 
 /**
@@ -39,7 +37,7 @@ export function checkLink(
   const pod = findLink(session.pod, { name: names.podName });
   return [
     ...inspectLink(session, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
-    ...(pod === undefined ? [] : changesOf(call, previous, pod, podMac)),
+    ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
   ];
 }
 
@@ -50,25 +48,12 @@ function ownRoutes(previous: CniResult): readonly Prefix[] {
   });
 }
 
-/** MAC and MTU are as the ADD set them, unless `prevResult` shows that a later plugin changed them, or does not show them. */
-function changesOf(call: LocalCall, { interfaces }: CniResult, pod: Link, podMac: Link["mac"]): readonly string[] {
+/**
+ * The MAC is as the ADD set it, unless `prevResult` shows that a later plugin changed it, or does not show it. The MTU is not looked
+ * at: the CNI project's `tuning` changes it without a word in its result.
+ */
+function changesOf({ interfaces }: CniResult, pod: Link, podMac: Link["mac"]): readonly string[] {
   const shown = interfaces.find(({ name, sandbox }) => name === pod.name && sandbox !== undefined);
-  const what = `interface ${quote(pod.name)} in the pod`;
-  const faults: string[] = [];
-  if (podMac !== undefined && tryParseMac(shown?.mac ?? "") === podMac && pod.mac !== podMac) {
-    faults.push(`${what}: got MAC address ${pod.mac ?? "none"}, want ${podMac}`);
-  }
-  const mtu = plannedMtu(call);
-  if (mtu !== undefined && shown?.mtu === mtu && pod.mtu !== mtu) faults.push(`${what}: got MTU ${pod.mtu}, want ${mtu}`);
-  return faults;
-}
-
-/** undefined when a file that an ADD would need is missing by now. */
-function plannedMtu({ config, host, log }: LocalCall): number | undefined {
-  try {
-    return resolveMtu(config, host.files);
-  } catch (thrown) {
-    log.debug("cannot tell which MTU is ours", { reason: messageOf(thrown) });
-    return undefined;
-  }
+  if (podMac === undefined || tryParseMac(shown?.mac ?? "") !== podMac || pod.mac === podMac) return [];
+  return [`interface ${quote(pod.name)} in the pod: got MAC address ${pod.mac ?? "none"}, want ${podMac}`];
 }

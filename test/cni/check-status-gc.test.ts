@@ -22,7 +22,6 @@ describe("CHECK", () => {
     ["the pod's interface", (pod: TestNetns) => pod.must(["ip", "link", "del", "eth0"])],
     ["the host's route", (_pod: TestNetns, address: string) => nodePlace.must(["ip", "route", "del", address])],
     ["the pod's MAC", (pod: TestNetns) => pod.must(["ip", "link", "set", "eth0", "address", "02:00:5e:00:00:99"])],
-    ["the pod's MTU", (pod: TestNetns) => pod.must(["ip", "link", "set", "eth0", "mtu", "1300"])],
     ["the host's interface as it was", () => nodePlace.must(["ip", "link", "set", hostSide(), "down"])],
   ])("sees that %s is gone or changed", async (_what, damage) => {
     using pod = new TestNetns();
