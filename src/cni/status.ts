@@ -4,6 +4,7 @@ import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-st
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { type Call, delegateOf, requireIpam } from "./call.ts";
 import { delegateStatus } from "./delegate/mod.ts";
+import type { Kernel } from "./link/kernel.ts";
 import { resolveMtu } from "./node-facts.ts";
 
 /** @throws NetplugError notAvailable or degraded with the reason */
@@ -13,13 +14,18 @@ export async function status(call: Call): Promise<void> {
     requireIpam(call);
     if (call.plugin === "netplug") {
       resolveMtu(call.config, call.host.files);
-      // Needs the same rights as an ADD.
-      call.host.kernel.openRouteSocket()[Symbol.dispose]();
+      requireRights(call.host.kernel);
     }
     const [cluster] = await call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal }));
     requireReady(cluster, "add");
   });
   if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);
+}
+
+/** Enters a network namespace as an ADD does. @throws {KernelError} */
+function requireRights(kernel: Kernel): void {
+  using netns = kernel.openNetns("/proc/thread-self/ns/net");
+  kernel.openRouteSocket(netns)[Symbol.dispose]();
 }
 
 async function orNotAvailable(probe: () => Promise<void>): Promise<void> {

@@ -1,7 +1,8 @@
 /** CHECK, STATUS and GC. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { distFolder, hostInterfaceName, type Json, pluginPath, TestNode } from "../support/cni.ts";
+import { startEtcd } from "../support/etcd.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
 let node: TestNode;
@@ -124,12 +125,38 @@ describe("STATUS", () => {
     expect(`${reply.json?.msg} ${reply.json?.details}`).toContain("127.0.0.1:1");
   });
 
-  test("is code 50 while the datastore is locked, and when it was never initialised", async () => {
+  test("is code 50 while the datastore is locked, and content afterwards", async () => {
     await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']);
-    const locked = await node.call("STATUS");
+    const { status, json } = await node.call("STATUS");
     await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":true}}']);
-    expect([locked.status, locked.json?.code]).toEqual([1, 50]);
+    expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining("locked")]);
     expect((await node.call("STATUS")).status).toBe(0);
+  });
+
+  test("is code 50 when the datastore was never initialised", async () => {
+    await using empty = await startEtcd();
+    const { status, json } = await node.call("STATUS", { config: node.config({ etcd_endpoints: empty.endpoint }) });
+    expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining("netplugctl init")]);
+  });
+
+  test.each<[what: string, overrides: Json, reason: string]>([
+    ["names no IPAM plugin", { ipam: { type: undefined } }, '"ipam.type"'],
+    ["names a delegate that is not there", { ipam: { type: "nowhere" } }, '"nowhere"'],
+    ["wants an MTU file that is not there", { require_mtu_file: true }, "require_mtu_file"],
+    ["names a certificate that is not there", { etcd_endpoints: "https://127.0.0.1:1", etcd_ca_cert_file: "/nowhere" }, "/nowhere"],
+  ])("is code 50 when the config %s", async (_what, overrides, reason) => {
+    const { status, json } = await node.call("STATUS", { config: node.config(overrides) });
+    expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining(reason)]);
+  });
+
+  test("is code 50 without the right to enter namespaces, which an ADD needs", async () => {
+    const child = Bun.spawn(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", pluginPath("netplug")], {
+      env: { CNI_COMMAND: "STATUS", CNI_PATH: distFolder },
+      stdin: Buffer.from(JSON.stringify(node.config())),
+      stdout: "pipe",
+    });
+    const reply = JSON.parse(await child.stdout.text()) as Json;
+    expect([await child.exited, reply["code"], reply["msg"]]).toEqual([1, 50, expect.stringContaining("EPERM")]);
   });
 });
 
