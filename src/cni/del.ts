@@ -3,16 +3,15 @@
 import { endpointRef } from "../endpoint/plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
 import { isSameAttachment } from "../ipam/block.ts";
-import type { Facts } from "../ipam/facts.ts";
-import { readFacts, transact } from "../ipam/transact.ts";
+import { readFacts, transact, type TransactOptions } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
-import { settle, throwFirstFailure } from "./failures.ts";
+import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
-import { removeLink } from "./link/remove.ts";
+import { beginRemoval, type Removal } from "./link/remove.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const TURN_WAIT_MS = 5_000;
@@ -26,16 +25,15 @@ export async function del(call: Call): Promise<void> {
   const { ledger } = call;
   const request = toDelRequest(call);
   using _turn = await takeTurn(call);
-  // On its way while the kernel takes the link down, which needs most of the time.
+  // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
+  const removal = beginTakingDown(call);
   const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
   reading.catch(() => {
     // Reported below, after the local work.
   });
-  const link = await settle(() => ledger.time("kernel", () => void takeDown(call)));
-  // While the link stands, its addresses must not be given to anybody else.
-  const delegate = link.ok ? await settle(() => releaseFromDelegate(call)) : link;
-  const store = link.ok ? await settle(async () => withdraw(call, request, await reading)) : link;
-  throwFirstFailure([link, delegate, store]);
+  const delegate = await settle(() => releaseFromDelegate(call, removal));
+  const store = await settle(async () => withdraw(call, request, { facts: await reading, beforeCommit: () => expectGone(removal) }));
+  throwFirstFailure([removal.finish(), delegate, store]);
 }
 
 /**
@@ -45,9 +43,9 @@ export async function del(call: Call): Promise<void> {
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _turn = await takeTurn(call);
-  const link = await settle(() => call.ledger.time("kernel", () => void takeDown(call)));
-  const delegate = link.ok ? await settle(() => releaseFromDelegate(call)) : link;
-  throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
+  const removal = beginTakingDown(call);
+  const delegate = await settle(() => releaseFromDelegate(call, removal));
+  throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
   throw fault;
 }
 
@@ -69,16 +67,16 @@ function toDelRequest(call: Call): DelRequest {
   };
 }
 
-async function withdraw(call: Call, request: DelRequest, facts?: Facts): Promise<void> {
+async function withdraw(call: Call, request: DelRequest, options: TransactOptions<void> = {}): Promise<void> {
   await call.ledger.time("datastore", () =>
-    transact(
+    transact<void>(
       transactPortsOf(call),
       delQueries(request),
       (known, { now }) => {
         const plan = planDel(request, known, now);
         return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
       },
-      { facts },
+      options,
     ),
   );
 }
@@ -102,15 +100,45 @@ async function takeTurn({ plugin, environment, host, log }: LocalCall): Promise<
   return netns;
 }
 
-function takeDown(call: LocalCall): void {
-  if (call.plugin === "netplug-ipam") return;
-  const isRemoved = removeLink(call.host.kernel, linkNamesOf(call), call.environment.netns);
-  if (!isRemoved) call.log.debug("no interface to delete");
+/** The end of the link, which is asked for by all who may go on only then. */
+interface TakingDown {
+  /** Waits for it, the first time. */
+  finish(): Settled;
 }
 
-async function releaseFromDelegate(call: LocalCall): Promise<void> {
+function beginTakingDown(call: LocalCall): TakingDown {
+  if (call.plugin === "netplug-ipam") return { finish: () => ({ ok: true }) };
+  const span = call.ledger.phase("kernel");
+  let begun: Removal | undefined;
+  let outcome: Settled | undefined;
+  try {
+    begun = beginRemoval(call.host.kernel, linkNamesOf(call), call.environment.netns);
+  } catch (error) {
+    span[Symbol.dispose]();
+    outcome = { ok: false, error };
+  }
+  const wait = (): Settled => {
+    using _span = span;
+    try {
+      if (begun?.finish() === false) call.log.debug("no interface to delete");
+      return { ok: true };
+    } catch (error) {
+      return { ok: false, error };
+    }
+  };
+  return { finish: () => (outcome ??= wait()) };
+}
+
+/** While the link stands, its addresses must not be given to anybody else. @throws what keeps it */
+function expectGone(removal: TakingDown): void {
+  const link = removal.finish();
+  if (!link.ok) throw link.error;
+}
+
+async function releaseFromDelegate(call: LocalCall, removal: TakingDown): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
+  expectGone(removal);
   await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));
   call.log.debug("delegate released", { delegate: delegate.call.type });
 }

@@ -46,6 +46,8 @@ export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes:
 
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
+  /** What must be so before anything is committed; called for every try. What it throws ends the operation. */
+  readonly beforeCommit?: () => void;
   /**
    * Work that takes the processor while the datastore takes its disk; called for every try, with the result that the commit will have if
    * it succeeds. What it throws is thrown once the commit's outcome is there.
@@ -75,7 +77,7 @@ export async function transact<T>(
   ports: TransactPorts,
   queries: readonly Query[],
   decide: (facts: Facts, attempt: Try) => Step<T>,
-  { facts, whileCommitting }: TransactOptions<T> = {},
+  { facts, beforeCommit, whileCommitting }: TransactOptions<T> = {},
 ): Promise<T> {
   const { clock, random, deadline } = ports;
   const { turn, hasWaited } = await waitForTurn(ports);
@@ -95,6 +97,7 @@ export async function transact<T>(
     }
     if (step.writes.length === 0) return step.result;
     const { writes, result } = step;
+    beforeCommit?.();
     const commit = await tryCommit(ports, writes, queries, () => whileCommitting?.(result));
     if (commit?.committed === true) return result;
     lost++;

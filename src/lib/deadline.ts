@@ -70,10 +70,9 @@ async function raceAgainst<T>(
 ): Promise<T> {
   const ended = new AbortController();
   const work = new AbortController();
-  const interrupted = clock.sleep(ms, outer === undefined ? ended.signal : AbortSignal.any([ended.signal, outer])).then(
-    onTimeout,
-    (reason: unknown) => reason,
-  );
+  const interrupted = clock
+    .sleep(ms, outer === undefined ? ended.signal : AbortSignal.any([ended.signal, outer]))
+    .then(onTimeout, (reason: unknown) => reason);
   const outcome = operation(work.signal);
   outcome.catch(() => {
     // Whoever lost the race below is heard by nobody.

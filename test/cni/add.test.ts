@@ -55,7 +55,11 @@ test("the node has the host side with our alias, the addresses' host routes and 
   expect(result.interfaces?.[0]?.name).toBe(name);
 
   const link = nodePlace.link(name);
-  expect(link).toMatchObject({ address: "ee:ee:ee:ee:ee:ee", flags: expect.arrayContaining(["UP", "LOWER_UP"]), ifalias: `netplug:test-net:${containerID}:eth0` });
+  expect(link).toMatchObject({
+    address: "ee:ee:ee:ee:ee:ee",
+    flags: expect.arrayContaining(["UP", "LOWER_UP"]),
+    ifalias: `netplug:test-net:${containerID}:eth0`,
+  });
   const [v4 = "", v6 = ""] = result.ips?.map(({ address }) => address.split("/")[0] ?? "") ?? [];
   expect(nodePlace.routes(4)).toContainEqual(expect.objectContaining({ dst: v4, dev: name, protocol: "110", scope: "link" }));
   expect(nodePlace.routes(6)).toContainEqual(expect.objectContaining({ dst: v6, dev: name, protocol: "110" }));

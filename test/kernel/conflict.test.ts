@@ -113,6 +113,7 @@ describe("an interface that has the pod side's name", () => {
             if (requests[0]?.operation === "create veth" && node.links(pod).length === 0) node.ip(pod, "link add name eth0 type bridge");
             return socket.transact(requests);
           },
+          start: socket.start.bind(socket),
           dump: socket.dump.bind(socket),
           [Symbol.dispose]: () => socket[Symbol.dispose](),
         };

@@ -16,24 +16,47 @@ export interface LinkOnHost extends AliasParts {
   readonly alias: string;
 }
 
+/** A pair that goes. */
+export interface Removal {
+  /**
+   * Waits until it is gone; once.
+   *
+   * @returns whether there was something to delete
+   * @throws {KernelError}
+   */
+  finish(): boolean;
+}
+
 /**
- * Deletes the attachment's pair, and with it all addresses and routes over it. Blocks for as long as the kernel needs, some
- * milliseconds; what else takes time is better started before.
+ * Begins to delete the attachment's pair, and with it all addresses and routes over it. The kernel needs some milliseconds for that, in
+ * which there is other work to do.
  *
  * @param netnsPath `CNI_NETNS`; undefined, or of a namespace that is gone: the host side alone tells
- * @returns whether there was something to delete
  * @throws {KernelError}
  */
-export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
+export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: string): Removal {
   using netns = netnsPath === undefined ? undefined : openNetnsIfThere(kernel, netnsPath);
-  using host = kernel.openRouteSocket();
+  using opened = new DisposableStack();
+  const host = opened.use(kernel.openRouteSocket());
   const link = findOwnHostSide(kernel, host, names, netns);
-  if (link === undefined) return false;
-  const [outcome] = host.transact([deleteLink(link.index, link.name)]);
-  if (outcome?.error === undefined) return true;
-  // Its namespace may have ended meanwhile, and taken it along.
-  if (outcome.error.errno === ENODEV) return false;
-  throw outcome.error;
+  if (link === undefined) return { finish: () => false };
+  const deletion = host.start(deleteLink(link.index, link.name));
+  const held = opened.move();
+  return {
+    finish() {
+      using _held = held;
+      const { error } = deletion.finish();
+      if (error === undefined) return true;
+      // Its namespace may have ended meanwhile, and taken it along.
+      if (error.errno === ENODEV) return false;
+      throw error;
+    },
+  };
+}
+
+/** Deletes the attachment's pair as {@link beginRemoval} does, and waits for it. @throws {KernelError} */
+export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
+  return beginRemoval(kernel, names, netnsPath).finish();
 }
 
 /** Every link of a network on this host, for GC. */

@@ -11,11 +11,11 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-type Socket = Bun.Socket<undefined>;
+type Socket = Bun.Socket;
 
 /** A server of bytes. @returns its endpoint */
 function listen(handler: Partial<{ open(socket: Socket): void; data(socket: Socket, bytes: Uint8Array): void }>): string {
-  const server = Bun.listen<undefined>({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined, ...handler } });
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined, ...handler } });
   stops.push(() => server.stop(true));
   return `http://127.0.0.1:${server.port}`;
 }

@@ -54,7 +54,7 @@ export class PlainHttp {
     let isKept = false;
     try {
       const rest = send(stream, toBytes(request), 0);
-      await undefined;
+      await Promise.resolve();
       if (rest.length > 0) await this.#sendRest(stream, rest, signal);
       const reply = await this.#receive(stream, signal);
       isKept = reply.isKept;

@@ -3,6 +3,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
+import { startWrite } from "../background-write.ts";
 import { Fd } from "../fd.ts";
 import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc } from "../libc.ts";
@@ -48,6 +49,22 @@ interface OpenOutcome {
   error: KernelError | undefined;
 }
 
+/** Requests as they are sent together. */
+interface Batch {
+  readonly requests: readonly NetlinkRequest[];
+  /** Sequence number of the first. */
+  readonly first: number;
+  readonly messages: readonly Envelope[];
+}
+
+const NO_OUTCOME: Outcome = { replies: [], error: undefined };
+
+/** A request on which the kernel works. */
+export interface StartedRequest {
+  /** To be called once. @throws {KernelError} when the socket is of no use; a refusal is in the outcome */
+  finish(): Outcome;
+}
+
 /** What speaks rtnetlink in one network namespace. */
 export interface RouteSocket extends Disposable {
   /**
@@ -56,6 +73,12 @@ export interface RouteSocket extends Disposable {
    * @returns one outcome per request
    */
   transact(requests: readonly NetlinkRequest[]): readonly Outcome[];
+  /**
+   * Hands one request to the kernel without waiting for it, if that can be done; until `finish` the socket is for nothing else.
+   *
+   * @returns what waits, and tells what became of it
+   */
+  start(request: NetlinkRequest): StartedRequest;
   /** All objects of a kind. @throws {KernelError} */
   dump(request: NetlinkRequest): readonly NetlinkMessage[];
 }
@@ -106,7 +129,7 @@ export class NetlinkSocket implements RouteSocket {
   }
 
   transact(requests: readonly NetlinkRequest[]): readonly Outcome[] {
-    const outcomes: OpenOutcome[] = [];
+    const outcomes: Outcome[] = [];
     for (let start = 0; start < requests.length; start += MAX_BATCH) {
       this.#transactBatch(requests.slice(start, start + MAX_BATCH), outcomes);
     }
@@ -123,36 +146,59 @@ export class NetlinkSocket implements RouteSocket {
     }
   }
 
+  start(request: NetlinkRequest): StartedRequest {
+    const batch = this.#toBatch([request]);
+    const words = encodeMessages(batch.messages);
+    const write = startWrite(this.#fd.number, new Uint8Array(words.buffer), "rtnetlink");
+    if (write === undefined) this.#send(batch.messages);
+    return {
+      finish: () => {
+        write?.finish();
+        const [outcome = NO_OUTCOME] = this.#collect(batch);
+        return outcome;
+      },
+    };
+  }
+
+  #transactBatch(requests: readonly NetlinkRequest[], outcomes: Outcome[]): void {
+    const batch = this.#toBatch(requests);
+    this.#send(batch.messages);
+    for (const outcome of this.#collect(batch)) outcomes.push(outcome);
+  }
+
   /**
    * Only the last request asks for an acknowledgement: requests are carried out in order, and a refusal is answered unasked. So
    * when the last answer is there, all are; one that did not fit the receive buffer is an `ENOBUFS`, not silence.
    */
-  #transactBatch(requests: readonly NetlinkRequest[], outcomes: OpenOutcome[]): void {
+  #toBatch(requests: readonly NetlinkRequest[]): Batch {
     const first = this.#nextSequence(requests.length);
     const last = requests.length - 1;
     const messages: Envelope[] = [];
-    const own: OpenOutcome[] = [];
     for (const { type, flags, payload } of requests) {
       const index = messages.length;
       messages.push({ type, flags: flags | NLM_F_REQUEST | (index === last ? NLM_F_ACK : 0), sequence: first + index, payload });
-      own.push({ replies: [], error: undefined });
     }
-    this.#send(messages);
+    return { requests, first, messages };
+  }
+
+  #collect({ requests, first }: Batch): readonly Outcome[] {
+    const outcomes: OpenOutcome[] = [];
+    for (const _ of requests) outcomes.push({ replies: [], error: undefined });
     for (let isAnswered = false; !isAnswered;) {
       for (const message of this.#receive()) {
         const index = message.sequence - first;
         const request = requests[index];
-        const outcome = own[index];
+        const outcome = outcomes[index];
         if (request === undefined || outcome === undefined || message.type === NLMSG_NOOP) continue;
         if (message.type === NLMSG_ERROR) {
           outcome.error = toError(request, message);
-          isAnswered ||= index === last;
+          isAnswered ||= index === requests.length - 1;
         } else {
           outcome.replies.push(message);
         }
       }
     }
-    for (const outcome of own) outcomes.push(outcome);
+    return outcomes;
   }
 
   #dumpOnce(request: NetlinkRequest): { messages: NetlinkMessage[]; wasInterrupted: boolean } {

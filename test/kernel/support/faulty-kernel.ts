@@ -33,6 +33,12 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
         () => socket.transact(requests),
         () => socket.transact(requests.slice(0, Math.ceil(requests.length / 2))),
       ),
+    start: (request) =>
+      step(
+        request.operation,
+        () => socket.start(request),
+        () => {},
+      ),
     dump: (request) =>
       step(
         request.operation,
