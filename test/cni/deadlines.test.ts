@@ -64,10 +64,11 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
 
 /** Lets time pass whenever nothing else happens. */
 async function untilDone<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
-  let isDone = false;
-  void work.finally(() => (isDone = true));
-  while (!isDone) {
-    await Bun.sleep(1);
+  const ended = work.then(
+    () => true,
+    () => true,
+  );
+  while (!(await Promise.race([ended, Bun.sleep(1).then(() => false)]))) {
     if (clock.sleepers > 0) await clock.advance(500);
   }
   return await work;
