@@ -144,7 +144,8 @@ function decodeReleased(released: unknown, free: ReadonlySet<number>, base: numb
     const ordinal = Number(entry.slice(0, colon));
     const since = Number.parseInt(entry.slice(colon + 1), 36);
     const at = base + since;
-    if (`${ordinal}:${since.toString(36)}` !== entry || !free.has(ordinal) || !isSeconds(at)) throw new CorruptBlock(ref, `got ${shown(entry)} as the release of a free address`);
+    if (`${ordinal}:${since.toString(36)}` !== entry || !free.has(ordinal) || !isSeconds(at))
+      throw new CorruptBlock(ref, `got ${shown(entry)} as the release of a free address`);
     releasedAt.set(ordinal, at);
   }
   return releasedAt;
