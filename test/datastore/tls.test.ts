@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import type { DatastorePorts } from "../../src/datastore/open.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
+import { connectTcp } from "../../src/linux/tcp.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startEtcd } from "../support/etcd.ts";
@@ -35,8 +37,8 @@ afterAll(async () => {
   certificates[Symbol.dispose]();
 });
 
-async function refusalOf(config: EtcdConfig): Promise<NetplugError> {
-  const datastore = openEtcd(config, { limits: IMPATIENT });
+async function refusalOf(config: EtcdConfig, ports: Partial<DatastorePorts> = {}): Promise<NetplugError> {
+  const datastore = openEtcd(config, { limits: IMPATIENT, ...ports });
   try {
     const error = await failureOf(namesIn(datastore));
     expect(String(error)).not.toContain(SECRET);
@@ -72,8 +74,9 @@ describe.concurrent("a server", () => {
   test("that speaks TLS when we do not, or the reverse, is named with a hint", async () => {
     await using plain = await startEtcd(QUICK);
     const endpoints = [server.endpoint.replace("https:", "http:"), plain.endpoint.replace("http:", "https:")];
-    const refusals = endpoints.map(async (endpoint) => {
-      const error = await refusalOf({ endpoints: [endpoint], caCertFile: ca.certFile });
+    const ways = endpoints.flatMap((endpoint) => [{}, { connect: connectTcp }].map((ports) => ({ endpoint, ports })));
+    const refusals = ways.map(async ({ endpoint, ports }) => {
+      const error = await refusalOf({ endpoints: [endpoint], caCertFile: ca.certFile }, ports);
       expect(error).toMatchObject({ kind: "tryAgainLater" });
       expect(error.message).toBe(
         `read from etcd: ${endpoint}: connection closed without a reply; if it is up, check http and https in etcd_endpoints`,

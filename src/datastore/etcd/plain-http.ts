@@ -8,7 +8,7 @@ import { type HttpReply, HttpReplyError, HttpReplyReader } from "../../lib/http-
 import type { ByteStream, Clock, Connect } from "../../lib/ports.ts";
 import { toErrnoMeaning } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { EtcdFailure } from "./failure.ts";
+import { EtcdFailure, NO_REPLY } from "./failure.ts";
 
 /** How long the whole process waits for a reply before it looks what else there is to do, in milliseconds. */
 const SLICE_MS = 5;
@@ -97,11 +97,13 @@ export class PlainHttp {
 
   async #receive(stream: ByteStream, signal: AbortSignal): Promise<HttpReply> {
     const reader = new HttpReplyReader();
-    for (;;) {
+    for (let hasBegun = false; ;) {
       const bytes = receive(stream);
+      if (bytes?.length === 0 && !hasBegun) throw new EtcdFailure("lost", NO_REPLY);
       const reply = bytes === undefined ? undefined : readReply(reader, bytes);
       if (reply !== undefined) return reply;
       if (bytes === undefined) await this.#giveWay(signal);
+      else hasBegun = true;
     }
   }
 
