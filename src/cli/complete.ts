@@ -94,7 +94,8 @@ async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): P
   const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
   const query = { type: "list", kind, ...(namespace === undefined ? {} : { namespace }) } as const;
   const [stored] = await withDatastore(cli, (datastore) => datastore.read([query], { signal }));
-  return stored.map(({ value }) => value.metadata.name);
+  // Whatever somebody stored by hand: what a shell gets is a word.
+  return stored.map(({ value }) => value.metadata.name).filter((name) => /^[\w.-]+$/.test(name));
 }
 
 /** Words that are no flags, and what `-n` says. */

@@ -208,6 +208,8 @@ describe("get", () => {
       JSON.stringify({ kind: "Node", metadata: { name: "\u001b[2Jevil" }, spec: {} }),
     ]);
     expect(await world.done(["get", "nodes"])).toContain("\\u{1b}[2Jevil");
+    expect(await world.done(["get", "nodes", "-o", "name"])).toBe("node/\\u{1b}[2Jevil\n");
+    expect(await world.done(["__complete", "get", "node", ""])).toBe("");
   });
 });
 

@@ -3,22 +3,35 @@
 /** Makes the digits of a text stand in JSON as a number; newer than the compiler's library. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
+/** Characters that JSON may hold as they are, and that move the cursor of a terminal or turn the direction of what it shows. */
+const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
 /** Indented JSON, a line break at the end. A bigint becomes a plain number with all its digits. */
 export function toJsonText(value: unknown): string {
-  return `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? rawJSON(item.toString()) : item), 2)}\n`;
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? rawJSON(item.toString()) : item), 2);
+  return `${escapeUnseen(text)}\n`;
 }
 
 /** YAML in block style, a line break at the end. */
 export function toYamlText(value: unknown): string {
-  const integers: string[] = [];
+  const originals: string[] = [];
+  const keep = (text: string): string => toMark(originals.push(text));
   const withMarks: unknown = JSON.parse(
-    JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? toMark(integers.push(item.toString())) : item)),
+    JSON.stringify(value, (_, item: unknown) => {
+      if (typeof item === "bigint") return keep(item.toString());
+      return typeof item === "string" && item.search(UNSEEN) >= 0 ? keep(escapeUnseen(JSON.stringify(item))) : item;
+    }),
   );
   const text = Bun.YAML.stringify(withMarks, null, 2);
-  return `${integers.reduce((exact, digits, index) => exact.replace(toMark(index + 1), digits), text).trimEnd()}\n`;
+  return `${originals.reduce((done, original, index) => done.replace(toMark(index + 1), () => original), text).trimEnd()}\n`;
 }
 
-/** Stands for an integer while the text is made, because the writer knows doubles only; YAML needs no quotes around it. */
+/** Inside the quotes of JSON, which are those of YAML too. */
+function escapeUnseen(text: string): string {
+  return text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Stands for what the writer of YAML does not do: integers beyond a double, and escapes. YAML needs no quotes around it. */
 function toMark(number: number): string {
-  return `__exact_integer_${number}__`;
+  return `__kept_as_it_is_${number}__`;
 }

@@ -7,7 +7,7 @@ import { columnsOf } from "./columns.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
 import { toJsonText, toYamlText } from "./data.ts";
 import type { Format } from "./format.ts";
-import { toTable } from "./table.ts";
+import { toTable, toVisibleText } from "./table.ts";
 
 export interface ResourceOutput {
   readonly info: KindInfo;
@@ -28,7 +28,7 @@ export function printResources(format: Format, output: ResourceOutput): string {
     case "yaml":
       return toYamlText(toObject(info, resources, single));
     case "name":
-      return resources.map(({ metadata }) => `${toPathName({ kind: info.kind, name: metadata.name })}\n`).join("");
+      return resources.map(({ metadata }) => `${toVisibleText(toPathName({ kind: info.kind, name: metadata.name }))}\n`).join("");
     case "custom-columns": {
       const known = columnsOf(info, { wide: true, withNamespace: info.namespaced });
       return tableOf(parseCustomColumns(format.spec, known), output);

@@ -15,7 +15,7 @@ export function toTable(
   rows: readonly (readonly string[])[],
   { colour, right = new Set() }: TableOptions,
 ): string {
-  const cells = [header, ...rows].map((row) => header.map((_, column) => toCell(row[column] ?? "")));
+  const cells = [header, ...rows].map((row) => header.map((_, column) => toVisibleText(row[column] ?? "")));
   const widths = header.map((_, column) => Math.max(...cells.map((row) => Bun.stringWidth(row[column] ?? ""))));
   const lines = cells.map((row) =>
     row
@@ -40,7 +40,7 @@ function pad(cell: string, width: number, isRight: boolean): string {
   return isRight ? space + cell : cell + space;
 }
 
-/** What somebody wrote into the datastore must not move the cursor of whoever looks at it. */
-function toCell(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+/** Text whose control characters can be seen: what somebody wrote into the datastore must not move the cursor of whoever looks at it. */
+export function toVisibleText(text: string): string {
+  return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }

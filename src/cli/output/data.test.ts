@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../../test/support/seed.ts";
+import { toJsonText, toYamlText } from "./data.ts";
+
+const seed = testSeed();
+
+test("integers are exact in both forms", () => {
+  const value = { total: 2n ** 80n, free: 2n ** 53n + 1n, small: 7 };
+  expect(toJsonText(value)).toBe('{\n  "total": 1208925819614629174706176,\n  "free": 9007199254740993,\n  "small": 7\n}\n');
+  expect(toYamlText(value)).toBe("total: 1208925819614629174706176\nfree: 9007199254740993\nsmall: 7\n");
+});
+
+test("what is read back is what was written, and nothing of it moves the cursor", () => {
+  const text = fc.oneof(
+    fc.constantFrom("yes", "null", "1e3", "- a", "a: b", " x", "x ", "a\nb", "\u001b[2J", "\u009b1m", "\u202e"),
+    fc.string({ unit: "grapheme" }),
+  );
+  const value = fc.record({
+    text,
+    list: fc.array(text),
+    object: fc.dictionary(fc.stringMatching(/^[a-z./-]{1,9}$/), fc.oneof(text, fc.integer(), fc.boolean())),
+  });
+  fc.assert(
+    fc.property(value, (written) => {
+      expect(JSON.parse(toJsonText(written))).toEqual(written);
+      expect(Bun.YAML.parse(toYamlText(written))).toEqual(written);
+      for (const shown of [toJsonText(written), toYamlText(written)])
+        expect(shown).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+    }),
+    { seed, numRuns: 500 },
+  );
+});
