@@ -110,7 +110,7 @@ test("nobody listening is unreachable, so that a commit may be sent again", asyn
 });
 
 test.each([
-  ["before the reply", "", "the connection ended before it"],
+  ["before the reply", "", "connection closed without a reply"],
   ["inside its head", "HTTP/1.1 200 OK\r\nconte", "the connection ended before it"],
   ["inside its body", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok", "the connection ended inside its body"],
 ])("a connection that ends %s leaves the outcome open", async (_, sent, text) => {
