@@ -93,12 +93,15 @@ export class KubeError extends NetplugError {
     this.denied = options.denied;
   }
 
-  /** The same of a request that was made several times, an earlier one of which may have been carried out. */
-  asUnknown(): KubeError {
-    if (this.isOutcomeUnknown) return this;
-    const { status, retryAfterMs, causes, details, cause, denied } = this;
+  /** What a request ends with that was made several times: an earlier try may have been carried out, and may tell more than the last. */
+  after(earlier: readonly KubeError[]): KubeError {
+    const before = earlier.at(-1);
+    if (before === undefined) return this;
+    const { status, retryAfterMs, causes, cause, denied } = this;
+    const isOutcomeUnknown = this.isOutcomeUnknown || earlier.some((failure) => failure.isOutcomeUnknown);
+    const details = this.details ?? (before.message === this.message ? undefined : `before that: ${before.message}`);
     const optional = denied === undefined ? {} : { denied };
-    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown: true, retryAfterMs, causes, details, cause, ...optional });
+    return new KubeError(this.reason, this.message, { status, isOutcomeUnknown, retryAfterMs, causes, details, cause, ...optional });
   }
 }
 

@@ -3,6 +3,7 @@ import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
 import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
 import type { FakeClock } from "../../test/support/fake-clock.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
+import type { KubeClient } from "./client.ts";
 import type { Lease, LeaseOptions } from "./lease.ts";
 import { withLease } from "./lease.ts";
 
@@ -31,7 +32,7 @@ function startLeaseServer(): FakeApiServer & { readonly state: LeaseState } {
 
 function optionsOf(server: FakeApiServer, identity: string, clock: FakeClock, signal = new AbortController().signal): LeaseOptions {
   return {
-    client: clientOf(server, { qps: 0 }, clock),
+    client: counted(clientOf(server, { qps: 0 }, clock)),
     clock,
     random: () => 0.5,
     lease: { namespace: "kube-system", name: "netplug" },
@@ -40,11 +41,25 @@ function optionsOf(server: FakeApiServer, identity: string, clock: FakeClock, si
   };
 }
 
-/** Lets time pass in small steps, with a moment for the server in each. */
+/** Requests that are not answered yet. */
+let pending = 0;
+
+function counted(client: KubeClient): KubeClient {
+  const count = <A extends readonly unknown[], T>(method: (...args: A) => Promise<T>) => {
+    return async (...args: A): Promise<T> => {
+      pending++;
+      return await method.apply(client, args as never).finally(() => pending--);
+    };
+  };
+  return Object.assign(client, { get: count(client.get), create: count(client.create), update: count(client.update) });
+}
+
+/** Lets time pass in small steps; in each, requests are answered before it goes on. */
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500) {
     await clock.advance(500);
-    await Bun.sleep(3);
+    do await Bun.sleep(1);
+    while (pending > 0);
   }
 }
 
@@ -120,7 +135,7 @@ describe("a lease", () => {
       }),
     );
     await pass(clock, 5_000);
-    server.state.fault = () => statusAnswer(500, "InternalError", "etcd is away");
+    server.state.fault = () => statusAnswer(403, "Forbidden", "not any more");
     await pass(clock, 20_000);
     expect(await working).toMatchObject({ code: 11, message: 'hold lease "kube-system/netplug": not renewed in time' });
     // It ends before another may begin.

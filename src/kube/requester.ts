@@ -88,7 +88,7 @@ export class Requester {
     let login = await this.#credentials.get();
     const end = clock.monotonic() + limitMs;
     let hasRenewed = false;
-    let isOutcomeUnknown = false;
+    const earlier: KubeError[] = [];
     for (let attempt = 1; ; attempt++) {
       await this.#waitForTurn(request, end, options);
       using limit = new TimeLimit(clock, end - clock.monotonic(), limitMs, signal);
@@ -96,14 +96,14 @@ export class Requester {
       if ("value" in outcome) return outcome.value;
       if (signal?.aborted === true) throw interrupted(request, signal.reason);
       const { failure } = outcome;
-      isOutcomeUnknown ||= failure.isOutcomeUnknown;
       if (failure.reason === "unauthorized" && !hasRenewed && (await this.#credentials.renew(login))) {
         hasRenewed = true;
         login = await this.#credentials.get();
         continue;
       }
       const delayMs = retryDelayMs(failure, request, attempt, end - clock.monotonic(), random);
-      if (delayMs === undefined) throw isOutcomeUnknown ? failure.asUnknown() : failure;
+      if (delayMs === undefined) throw failure.after(earlier);
+      earlier.push(failure);
       this.counts.retries++;
       await this.#sleep(request, delayMs, signal);
     }

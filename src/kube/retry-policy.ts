@@ -27,8 +27,8 @@ export function retryDelayMs(
 ): number | undefined {
   if (!mayRepeat(failure, request, attempt)) return undefined;
   const ownMs = delayAfter(attempt, BETWEEN_TRIES, random);
-  // Spread out: all who were turned away at once were told the same time.
-  const delayMs = failure.retryAfterMs === undefined ? ownMs : failure.retryAfterMs * (1 + random() / 10);
+  // Spread out: all who were turned away at once were told the same time. A server that says 0 is not asked without a pause.
+  const delayMs = Math.max(ownMs, (failure.retryAfterMs ?? 0) * (1 + random() / 10));
   return delayMs < leftMs ? delayMs : undefined;
 }
 
