@@ -11,7 +11,7 @@ import type { Address, Family } from "../../lib/ip/address.ts";
 import { equalPrefixes, type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { addAddress } from "../../linux/netlink/address.ts";
 import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
-import { getLink, type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
+import { type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { addRoute } from "../../linux/netlink/route.ts";
@@ -114,13 +114,12 @@ export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = fa
   return addRoute({ destination, index, gateway, metric: DEFAULT_METRICS[family] + index });
 }
 
-/** Takes up the host side, and reads it back at the end. */
+/** Takes up the host side. */
 export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(index, link.hostName)];
   for (const family of familiesOf(link)) {
     if (family === 6) requests.push(addAddress({ index, address: nextHopOf(6), length: LINK_LOCAL_LENGTH, scope: "link" }));
   }
   for (const address of link.addresses) requests.push(addRoute({ destination: toHostPrefix(address), index }));
-  requests.push(getLink({ index }));
   return requests;
 }

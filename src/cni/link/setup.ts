@@ -7,7 +7,6 @@ import { equalPrefixes, toHostPrefix } from "../../lib/ip/prefix.ts";
 import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
@@ -47,6 +46,7 @@ export function createLink(session: LinkSession, link: PodLink, undo: UndoStack)
 export function programLink({ host, pod }: LinkSession, link: PodLink, created: CreatedLink): void {
   programHost(host, link, created);
   programPod(pod, link, created.peer);
+  verifyHost(host, link, created);
 }
 
 /** Tries first and looks afterwards: the names are nearly always free. */
@@ -78,14 +78,9 @@ function createPair({ host, netns }: LinkSession, link: PodLink): CreatedLink {
 }
 
 function programHost(host: RouteSocket, link: PodLink, created: Link): void {
-  const requests = hostRequests(link, created.index);
-  const outcomes = host.transact(requests);
-  let reply: NetlinkMessage | undefined;
-  for (const { error, replies } of outcomes) {
+  for (const { error } of host.transact(hostRequests(link, created.index))) {
     if (error !== undefined) throw error.errno === EEXIST ? withOwner(host, link, error) : error;
-    reply = replies[0];
   }
-  verifyMac(host, link, reply === undefined ? undefined : toLink(reply));
 }
 
 function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
@@ -93,6 +88,8 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
   const routesFrom = requests.length;
   const routes = gatewayRoutesOf(link);
   for (const route of routes) requests.push(gatewayRoute(route, index));
+  // With the other side's in verifyHost(): whoever reads an interface waits until the kernel lets it send, now that both ends are up.
+  requests.push(getLink({ index }));
   const further: NetlinkRequest[] = [];
   for (const [at, { error }] of pod.transact(requests).entries()) {
     const route = routes[at - routesFrom];
@@ -104,11 +101,16 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
 }
 
 /** systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one. */
-function verifyMac(host: RouteSocket, link: PodLink, shown: Link | undefined): void {
-  if (shown === undefined || shown.mac === HOST_MAC) return;
-  const [, [reply] = []] = execute(host, [setLinkMac(shown.index, link.hostName, HOST_MAC), getLink({ index: shown.index })]);
-  const mac = reply === undefined ? undefined : toLink(reply).mac;
+function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): void {
+  if (readMac(host, index) === HOST_MAC) return;
+  execute(host, [setLinkMac(index, link.hostName, HOST_MAC)]);
+  const mac = readMac(host, index);
   if (mac !== HOST_MAC) throw new NetplugError("kernelRefused", `set MAC address of ${quote(link.hostName)}: got ${mac}, want ${HOST_MAC}`);
+}
+
+function readMac(host: RouteSocket, index: Ifindex): string | undefined {
+  const [[reply] = []] = execute(host, [getLink({ index })]);
+  return reply === undefined ? undefined : toLink(reply).mac;
 }
 
 /** Says which interface has the route that is in the way. */
