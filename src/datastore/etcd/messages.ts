@@ -17,7 +17,7 @@ export interface FailedTry {
 
 /** No endpoint could do it, or one refused for good. */
 export function failedError(action: Action, tries: readonly FailedTry[], verdict: Verdict): NetplugError {
-  const text = tries.map(({ endpoint, failure }) => `${endpoint}: ${failure.message}`).join("; ");
+  const text = tries.map(({ endpoint, failure }) => `${endpoint}: ${failure.message}`).join("; ") || "no time left to ask";
   return new NetplugError(kindOf(tries, verdict), `${action} etcd: ${text}${adviceFor(tries, verdict)}`, { cause: tries.at(-1)?.failure });
 }
 
