@@ -14,7 +14,7 @@ export interface NetworkConfig {
   readonly cniVersion: CniVersion;
   /** File name of the main plugin, which `netplug-ipam` may be called by another one than ours. */
   readonly type: string | undefined;
-  /** Unset: resolved from file or host name, see `interfaces` §3. */
+  /** Unset: from file or host name, see `resolveNodeName`. */
   readonly nodename: string | undefined;
   readonly nodenameFile: string;
   readonly hostname: string | undefined;
@@ -61,7 +61,7 @@ export interface NetworkConfig {
 
 /** What the config says of etcd; the environment may add to it, see `resolveDatastore`. */
 export interface EtcdOptions {
-  /** Empty: from the environment, else the default; see `interfaces` §4. */
+  /** Empty: from the environment, else the default; see `resolveDatastore`. */
   readonly endpoints: readonly string[];
   readonly discoverySrv: string | undefined;
   readonly keyFile: string | undefined;

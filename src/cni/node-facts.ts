@@ -1,5 +1,6 @@
 /** What this node says of itself: its name and its MTU, from files that the agent keeps. */
 
+import { isName } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Files } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
@@ -19,14 +20,21 @@ const MTU_RANGE = { min: 68, max: 65535 } as const;
 export function resolveNodeName(config: NetworkConfig, files: Files, hostName: () => string): string {
   const fromFile = config.nodename === undefined ? files.readText(config.nodenameFile)?.trim() : undefined;
   const name = config.nodename ?? (fromFile === "" ? undefined : fromFile) ?? config.hostname ?? hostName().toLowerCase();
-  if (!/^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(name)) {
+  if (!isNodeName(name)) {
     const source = config.nodename !== undefined ? '"nodename"' : fromFile !== undefined ? quote(config.nodenameFile) : "the host name";
     throw new NetplugError(
       "invalidConfig",
-      `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most 253`,
+      `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most ${MAX_NODE_NAME_LENGTH}`,
     );
   }
   return name;
+}
+
+const MAX_NODE_NAME_LENGTH = 253;
+
+/** It becomes part of keys and of the names of records. */
+function isNodeName(text: string): boolean {
+  return text.length <= MAX_NODE_NAME_LENGTH && isName(text, "._-") && isName(text.slice(-1), "");
 }
 
 /**

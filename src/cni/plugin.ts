@@ -2,22 +2,18 @@
 
 import { startDeadline } from "../lib/deadline.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
 import { add } from "./add.ts";
 import type { Datastore } from "../datastore/datastore.ts";
-import type { Call, LocalCall } from "./call.ts";
+import type { Call } from "./call.ts";
 import { check } from "./check.ts";
-import { refuseUntilKubernetes, resolveDatastore } from "./config/datastore-environment.ts";
 import { parseNetworkConfig } from "./config/parse-network-config.ts";
-import { del, delLocally } from "./del.ts";
+import { del } from "./del.ts";
 import { collectGarbage } from "./gc.ts";
 import type { Host } from "./host.ts";
 import { addAddresses } from "./ipam-add.ts";
 import { startLedger } from "./ledger.ts";
-import type { NetworkConfig } from "./network-config.ts";
-import { resolveNodeName } from "./node-facts.ts";
+import { prepare } from "./prepare.ts";
 import type { PluginName } from "./program.ts";
-import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -67,11 +63,11 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
   const log = host.openLog(config.log, containerID === "" ? {} : { containerID });
   for (const warning of warnings) log.warning(warning);
   const deadline = startDeadline(host.clock, DEADLINE_MS[verb]);
-  const local = { plugin, environment, config, host, log, ledger, deadline };
+  const read = { plugin, environment, config, host, log, ledger, deadline };
   let datastore: Datastore | undefined;
   let code = 0;
   try {
-    const call = await prepare(verb, local, fault);
+    const call = await prepare(verb, read, fault);
     datastore = call.datastore;
     parsing[Symbol.dispose]();
     return await play(verb, call);
@@ -92,38 +88,6 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
       });
     datastore?.close();
   }
-}
-
-type Unprepared = Omit<LocalCall, "args">;
-
-/** Everything that must be known before anybody is asked for anything. A DEL to which that cannot be known does its local work first. */
-async function prepare(verb: Verb, local: Unprepared, fault: NetplugError | undefined): Promise<Call> {
-  try {
-    if (fault !== undefined) throw fault;
-    return toCall(verb, local);
-  } catch (thrown) {
-    if (verb === "DEL") await delLocally({ ...local, args: parseCniArgsOrNone(local.environment.args) }, thrown);
-    throw thrown;
-  }
-}
-
-/** @throws NetplugError malformedRequest, invalidConfig, ioFailure */
-function toCall(verb: Verb, local: Unprepared): Call {
-  const { plugin, environment, config, host } = local;
-  const args = parseCniArgs(environment.args);
-  const datastoreConfig = resolveDatastore(config, host.env);
-  if (verb !== "DEL" && verb !== "GC") {
-    refuseUntilKubernetes(config, datastoreConfig);
-    if (plugin === "netplug") requireOwnType(config);
-  }
-  const node = resolveNodeName(config, host.files, () => host.hostName());
-  return { ...local, args, node, datastore: host.openDatastore(datastoreConfig) };
-}
-
-/** The config of another plugin would be read as if it were ours. */
-function requireOwnType({ type }: NetworkConfig): void {
-  if (type === undefined || type === "netplug") return;
-  throw new NetplugError("invalidConfig", `read "type": got ${quote(type)}, want "netplug"`);
 }
 
 /** @returns what is printed */

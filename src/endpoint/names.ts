@@ -23,11 +23,7 @@ export const HOST_PREFIX = "npg";
 /** The interface whose name leaves no trace in the host side's name. */
 const FIRST_INTERFACE = "eth0";
 
-/**
- * Name of the host side: 3 letters and 11 hexadecimal digits, within the kernel's limit of 15 characters.
- *
- * @see docs/network-config.md, "Names on the host"
- */
+/** Name of the host side: 3 letters and 11 hexadecimal digits, within the kernel's limit of 15 characters. */
 export function toHostName(workload: Workload): string {
   const owner = workload.pod === undefined ? workload.containerID : `${workload.pod.namespace}.${workload.pod.name}`;
   const text = workload.ifName === FIRST_INTERFACE ? owner : `${owner}.${workload.ifName}`;

@@ -17,7 +17,7 @@ const OLD_ENDPOINT = { needed: "removal", unless: "etcd_endpoints" } as const;
 /** The strings that `assign_ipv4` and `assign_ipv6` accept; a boolean is refused, as the contract says. */
 const TRUE_OR_FALSE = ["true", "false"] as const;
 
-/** @see spec 2.4; the keys of `host-local` are its own to check */
+/** The keys of `host-local` are its own to check. */
 const IPAM = {
   type: { kind: "plugin", needed: "removal" },
   assign_ipv4: { kind: "word", words: TRUE_OR_FALSE, anyCase: true, strict: true },

@@ -1,0 +1,48 @@
+/** From a network config that was read to a call that can be played: everything that must be known before anybody is asked for anything. */
+
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { Call, LocalCall } from "./call.ts";
+import { refuseUntilKubernetes, resolveDatastore } from "./config/datastore-environment.ts";
+import { delLocally } from "./del.ts";
+import type { NetworkConfig } from "./network-config.ts";
+import { resolveNodeName } from "./node-facts.ts";
+import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
+import type { Verb } from "./protocol/versions.ts";
+
+/** A call of which only environment and network config were read. */
+export type ReadCall = Omit<LocalCall, "args">;
+
+/**
+ * Finds out what the call is about, and opens the datastore. A DEL to which that cannot be known does its local work before it fails.
+ *
+ * @param fault what is wrong in the network config and was kept for the end of a DEL
+ * @throws NetplugError malformedRequest, invalidConfig, ioFailure
+ */
+export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
+  try {
+    if (fault !== undefined) throw fault;
+    return toCall(verb, read);
+  } catch (thrown) {
+    if (verb === "DEL") await delLocally({ ...read, args: parseCniArgsOrNone(read.environment.args) }, thrown);
+    throw thrown;
+  }
+}
+
+function toCall(verb: Verb, read: ReadCall): Call {
+  const { plugin, environment, config, host } = read;
+  const args = parseCniArgs(environment.args);
+  const datastoreConfig = resolveDatastore(config, host.env);
+  if (verb !== "DEL" && verb !== "GC") {
+    refuseUntilKubernetes(config, datastoreConfig);
+    if (plugin === "netplug") requireOwnType(config);
+  }
+  const node = resolveNodeName(config, host.files, () => host.hostName());
+  return { ...read, args, node, datastore: host.openDatastore(datastoreConfig) };
+}
+
+/** The config of another plugin would be read as if it were ours. */
+function requireOwnType({ type }: NetworkConfig): void {
+  if (type === undefined || type === "netplug") return;
+  throw new NetplugError("invalidConfig", `read "type": got ${quote(type)}, want "netplug"`);
+}
