@@ -5,34 +5,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { nodePlace } from "../support/netns.ts";
 import { planCgroups } from "./cgroups.ts";
-import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
+import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { ptpNetwork } from "./networks.ts";
+import { listPods, pingFrom, runPods } from "./pods.ts";
 import { startTimeOf } from "./process-status.ts";
 
 const test = always.skipIf(!canStartCluster());
-
-/** Makes pods that wait, one on each node given, and waits until they are Ready. @returns their addresses, of the first family */
-async function runPods(cluster: Cluster, pods: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
-  const items = Object.entries(pods).map(([name, node]) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name },
-    spec: { nodeName: node, terminationGracePeriodSeconds: 5, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
-  }));
-  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-  await cluster.untilReady(Object.keys(pods));
-  const addresses = await Promise.all(
-    Object.keys(pods).map(async (name) => [name, await cluster.kubectl(["get", "pod", name, "-o", "jsonpath={.status.podIP}"])] as const),
-  );
-  return Object.fromEntries(addresses);
-}
-
-async function ping(cluster: Cluster, from: string, address: string | undefined): Promise<string> {
-  return await cluster.kubectl(["exec", from, "--", "ping", "-c", "1", "-W", "3", address ?? ""]);
-}
 
 /** What a cluster leaves on the machine while it runs, and must not afterwards. */
 function tracesOf(cluster: Cluster): () => readonly string[] {
@@ -58,13 +38,20 @@ test("two nodes with ptp and host-local: pods are Ready, ping each other on one 
     const [first, second] = cluster.nodes;
     if (first === undefined || second === undefined) throw new Error("want two nodes");
     for (const node of [first, second]) cluster.route(cluster.podCidrsOf(node)[0], node);
-    const addresses = await runPods(cluster, { a: first.name, b: first.name, c: second.name });
-    expect(addresses).toEqual({
-      a: expect.stringMatching(/^10\.244\.0\./),
-      b: expect.stringMatching(/^10\.244\.0\./),
-      c: expect.stringMatching(/^10\.244\.1\./),
-    });
-    for (const to of ["b", "c"]) expect(await ping(cluster, "a", addresses[to])).toContain("1 packets received");
+    const [a, b, c] = await runPods(cluster, [
+      { name: "a", node: first.name },
+      { name: "b", node: first.name },
+      { name: "c", node: second.name },
+    ]);
+    if (a === undefined || b === undefined || c === undefined) throw new Error("want three pods");
+    for (const [pod, range] of [
+      [a, /^10\.244\.0\./],
+      [b, /^10\.244\.0\./],
+      [c, /^10\.244\.1\./],
+    ] as const)
+      expect(pod.address).toMatch(range);
+    await pingFrom(cluster, "a", [b.address, c.address]);
+    await pingFrom(cluster, "c", [a.address, b.address]);
     expect(await cluster.kubectl(["exec", "c", "--", "hostname"])).toBe("c\n");
     expect(existsSync(second.path("/var/lib/cni/networks/pods"))).toBe(true);
     expect(existsSync("/var/lib/cni/networks/pods")).toBe(false);
@@ -79,15 +66,17 @@ test("pods outlive containerd and the kubelet; a node without a network is NotRe
   await using cluster = await startCluster({ network: ptpNetwork([4, 6]) });
   const [node] = cluster.nodes;
   if (node === undefined) throw new Error("want a node");
-  const addresses = await runPods(cluster, { a: node.name, b: node.name });
+  const [a, b] = await runPods(cluster, [{ name: "a" }, { name: "b" }]);
+  if (a === undefined || b === undefined) throw new Error("want two pods");
+  expect(a.addresses).toEqual([expect.stringMatching(/^10\.244\.0\./), expect.stringMatching(/^fd10:244:/)]);
+  await pingFrom(cluster, "a", [b.address]);
   await node.containerd.stop();
   await node.kubelet.stop("SIGTERM");
   await node.containerd.start();
   await node.kubelet.start();
   // a kubelet that is healthy need not have heard of its pods yet
-  await eventually(async () => expect(await ping(cluster, "b", addresses["a"])).toContain("1 packets received"));
-  expect(await cluster.kubectl(["get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}"])).toBe("0 0");
-  expect(await cluster.kubectl(["get", "pod", "a", "-o", "jsonpath={.status.podIPs[1].ip}"])).toStartWith("fd10:244:");
+  await eventually(() => pingFrom(cluster, "b", a.addresses));
+  expect((await listPods(cluster, [])).map(({ restarts }) => restarts)).toEqual([0, 0]);
 
   node.setNetwork(undefined);
   await cluster.kubectl(["wait", "--for=condition=Ready=false", `node/${node.name}`, "--timeout=30s"]);

@@ -5,6 +5,7 @@ import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { netplugctl, netplugOnEtcd } from "./networks.ts";
+import { listPods, pingFrom, pingScript } from "./pods.ts";
 
 const test = always.skipIf(!canStartCluster());
 const POOL = "10.65.0.0/16";
@@ -28,23 +29,6 @@ interface Ledger {
 
 async function ledger(): Promise<Ledger> {
   return JSON.parse(await ctl("ipam", "show", "-o", "json")) as Ledger;
-}
-
-interface RunningPod {
-  readonly name: string;
-  readonly node: string;
-  readonly address: string;
-}
-
-async function pods(selector: string): Promise<readonly RunningPod[]> {
-  const { items } = JSON.parse(await cluster.kubectl(["get", "pods", "-l", selector, "-o", "json"])) as {
-    readonly items: readonly {
-      readonly metadata: { readonly name: string };
-      readonly spec: { readonly nodeName: string };
-      readonly status: { readonly podIP: string };
-    }[];
-  };
-  return items.map(({ metadata, spec, status }) => ({ name: metadata.name, node: spec.nodeName, address: status.podIP }));
 }
 
 /** A pod template that waits, or runs `command`; its pods are spread over the nodes. */
@@ -91,16 +75,16 @@ describe("netplug on etcd", () => {
     await create("StatefulSet", "db", { ...identity, replicas: 2, selector: { matchLabels: { app: "db" } }, template: template("db") });
     for (const name of ["deployment/web", "statefulset/db"]) await cluster.kubectl(["rollout", "status", name, "--timeout=60s"]);
 
-    const all = [...(await pods("app=web")), ...(await pods("app=db"))];
+    const all = await listPods(cluster, ["-l", "app in (web, db)"]);
     expect(all.map(({ address }) => address)).toEqual(Array.from(all, () => expect.stringMatching(/^10\.65\./)));
     expect(new Set(all.map(({ address }) => address)).size).toBe(6);
     expect(new Set(all.map(({ node }) => node)).size).toBe(2);
     expect((await ledger()).pools.map(({ inUse }) => inUse)).toEqual([6]);
 
     await routeBlocks();
-    const script = all.map(({ address }) => `ping -c 1 -W 3 ${address}`).join(" && ");
-    for (const { name } of await pods("app=db")) await cluster.kubectl(["exec", name, "--", "sh", "-c", script]);
-    await create("Job", "visit", { parallelism: 2, completions: 2, template: template("visit", ["/bin/sh", "-c", script]) });
+    const addresses = all.map(({ address }) => address);
+    for (const { name } of all) await pingFrom(cluster, name, addresses);
+    await create("Job", "visit", { parallelism: 2, completions: 2, template: template("visit", ["/bin/sh", "-c", pingScript(addresses)]) });
     await cluster.kubectl(["wait", "--for=condition=Complete", "job/visit", "--timeout=60s"]);
 
     await deleteAndCount("deployment/web", "statefulset/db", "job/visit");
