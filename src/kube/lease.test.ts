@@ -42,13 +42,13 @@ function optionsOf(server: FakeApiServer, identity: string, clock: FakeClock, si
 }
 
 /** Requests that are not answered yet. */
-let pending = 0;
+const requests = { pending: 0 };
 
 function counted(client: KubeClient): KubeClient {
   const count = <A extends readonly unknown[], T>(method: (...args: A) => Promise<T>) => {
     return async (...args: A): Promise<T> => {
-      pending++;
-      return await method.apply(client, args as never).finally(() => pending--);
+      requests.pending++;
+      return await method.apply(client, args as never).finally(() => requests.pending--);
     };
   };
   return Object.assign(client, { get: count(client.get), create: count(client.create), update: count(client.update) });
@@ -59,7 +59,7 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500) {
     await clock.advance(500);
     do await Bun.sleep(1);
-    while (pending > 0);
+    while (requests.pending > 0);
   }
 }
 
