@@ -1,0 +1,207 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, failureOf, type IpamWorld } from "../../test/support/ipam.ts";
+import type { IPPoolSpec } from "../api/ip-pool.ts";
+import { parseAddress } from "../lib/ip/address.ts";
+
+/** Pools by name; each has one block's worth of addresses unless it says otherwise. */
+async function worldWith(pools: Readonly<Record<string, Partial<IPPoolSpec> & { readonly cidr: string }>>): Promise<IpamWorld> {
+  const world = await createIpamWorld();
+  for (const [name, { cidr, ...spec }] of Object.entries(pools)) await world.putPool(name, cidr, spec);
+  return world;
+}
+
+const refusal = (kind: string, message: string) => ({ kind, message: expect.stringContaining(message) });
+
+describe("pools that a request names", () => {
+  const pools = {
+    blue: { cidr: "10.65.0.0/24" },
+    green: { cidr: "10.66.0.0/24" },
+    six: { cidr: "fd00:65::/64" },
+    off: { cidr: "10.67.0.0/24", disabled: true },
+    tunnels: { cidr: "10.68.0.0/24", allowedUses: ["Tunnel"] },
+    balancers: { cidr: "10.69.0.0/24", allowedUses: ["LoadBalancer"] },
+  } as const;
+
+  test.each<[readonly string[], RegExp]>([
+    [["green"], /^10\.66\./],
+    [["10.66.0.0/24"], /^10\.66\./],
+    [["green", "blue"], /^10\.66\./],
+    [["blue", "10.66.0.0/24"], /^10\.65\./],
+    [["blue", "blue", "10.65.0.0/24"], /^10\.65\./],
+  ])("%j: are used in that order", async (named, wanted) => {
+    const world = await worldWith(pools);
+    expect(await world.add("c1", "n1", { pools: { 4: named } })).toEqual([expect.stringMatching(wanted)]);
+  });
+
+  test("are known by any spelling of their CIDR", async () => {
+    const world = await worldWith(pools);
+    expect(await world.add("c1", "n1", { families: [6], pools: { 6: ["FD00:0065:0:0::/64"] } })).toEqual([
+      expect.stringMatching(/^fd00:65::/),
+    ]);
+  });
+
+  test("are drained one after the other", async () => {
+    const world = await worldWith({ a: { cidr: "10.65.0.0/31", blockSize: 31 }, b: { cidr: "10.66.0.0/31", blockSize: 31 } });
+    const given: string[] = [];
+    for (let i = 0; i < 4; i++) given.push(...(await world.add(`c${i}`, "n1", { pools: { 4: ["b", "a"] } })));
+    expect(given).toEqual(["10.66.0.0", "10.66.0.1", "10.65.0.0", "10.65.0.1"]);
+    const failure = await failureOf(world.add("c9", "n1", { pools: { 4: ["b", "a"] } }));
+    expect(failure).toMatchObject(refusal("noAddressLeft", 'pool "b" (10.66.0.0/31): full: all 2 addresses are in use; pool "a"'));
+  });
+
+  test.each<[4 | 6, readonly string[], string]>([
+    [4, ["nope"], 'use pool "nope": no pool has this name or exactly this CIDR; IPv4 pools are'],
+    [4, ["Blue"], 'use pool "Blue": no pool has this name'],
+    [4, ["10.65.0.0/25"], 'use pool "10.65.0.0/25": no pool has this name or exactly this CIDR'],
+    [4, ["10.65.0.0/23"], "no pool has this name or exactly this CIDR"],
+    [4, ["10.65.0.7/24"], "no pool has this name or exactly this CIDR"],
+    [4, ["10.65.0.0"], "no pool has this name or exactly this CIDR"],
+    [4, ["blue", "nope"], 'use pool "nope"'],
+    [4, ["six"], 'use pool "six": it is an IPv6 pool, listed for IPv4'],
+    [4, ["fd00:65::/64"], "it is an IPv6 pool, listed for IPv4"],
+    [6, ["10.65.0.0/24"], "it is an IPv4 pool, listed for IPv6"],
+    [4, ["off"], 'use pool "off": it is disabled'],
+    [4, ["10.67.0.0/24"], 'use pool "10.67.0.0/24": it is disabled'],
+    [4, ["tunnels"], 'use pool "tunnels": it allows Tunnel, not Workload'],
+    [4, ["balancers"], "it allows LoadBalancer, not Workload"],
+  ])("IPv%p from %j is refused: %p", async (family, named, message) => {
+    const world = await worldWith(pools);
+    expect(await failureOf(world.add("c1", "n1", { families: [family], pools: { [family]: named } }))).toMatchObject(
+      refusal("poolUnusable", message),
+    );
+    expect(await world.blocks()).toEqual([]);
+  });
+
+  test("give their addresses whatever their selectors and assignment mode", async () => {
+    const world = await worldWith({
+      a: { cidr: "10.65.0.0/24", nodeSelector: 'zone == "x"', namespaceSelector: 'team == "t"', assignmentMode: "Manual" },
+    });
+    expect(await world.add("c1", "n1", { pools: { 4: ["a"] } })).toEqual([expect.stringMatching(/^10\.65\./)]);
+    expect(await failureOf(world.add("c2", "n1"))).toMatchObject(refusal("noAddressLeft", 'pool "a": its assignmentMode is Manual'));
+  });
+
+  test("hold for their family only", async () => {
+    const world = await worldWith(pools);
+    expect(await world.add("c1", "n1", { families: [4, 6], pools: { 4: ["green"] } })).toEqual([
+      expect.stringMatching(/^10\.66\./),
+      expect.stringMatching(/^fd00:65::/),
+    ]);
+  });
+});
+
+describe("pools that nobody names", () => {
+  test("are used by name, and only where their selectors say so", async () => {
+    const world = await worldWith({
+      a: { cidr: "10.65.0.0/24", nodeSelector: 'zone == "x"' },
+      b: { cidr: "10.66.0.0/24", namespaceSelector: 'team == "t"' },
+      c: { cidr: "10.67.0.0/24", nodeSelector: "!has(zone)" },
+      d: { cidr: "10.68.0.0/24" },
+    });
+    await world.put("Node", "x1", {}, { labels: { zone: "x" } });
+    await world.put("Node", "y1", {}, { labels: { zone: "y" } });
+    await world.put("Node", "y2", {}, { labels: { zone: "y" } });
+    expect(await world.add("c1", "x1")).toEqual([expect.stringMatching(/^10\.65\./)]);
+    expect(await world.add("c2", "y1")).toEqual([expect.stringMatching(/^10\.68\./)]);
+    expect(await world.add("c3", "y2", { namespaceLabels: { team: "t" } })).toEqual([expect.stringMatching(/^10\.66\./)]);
+    // Blocks that a node has come before a block of a pool with an earlier name.
+    expect(await world.add("c5", "y1", { namespaceLabels: { team: "t" } })).toEqual([expect.stringMatching(/^10\.68\./)]);
+    expect(await world.add("c4", "no-node-object")).toEqual([expect.stringMatching(/^10\.67\./)]);
+  });
+
+  test("are told one by one when none will do", async () => {
+    const world = await worldWith({
+      manual: { cidr: "10.65.0.0/24", assignmentMode: "Manual" },
+      off: { cidr: "10.66.0.0/24", disabled: true },
+      other: { cidr: "10.67.0.0/24", nodeSelector: "has(zone)" },
+      team: { cidr: "10.68.0.0/24", namespaceSelector: "has(team)" },
+      tunnels: { cidr: "10.69.0.0/24", allowedUses: ["Tunnel"] },
+      six: { cidr: "fd00:65::/64" },
+      wrong: { cidr: "10.70.0.0/24", nodeSelector: "has(" },
+    });
+    expect(await failureOf(world.add("c1", "n1"))).toMatchObject({
+      kind: "noAddressLeft",
+      message:
+        'allocate an IPv4 address on node "n1": no address left: pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
+        'pool "other": its nodeSelector "has(zone)" does not match node "n1"; ' +
+        'pool "team": its namespaceSelector "has(team)" does not match the namespace\'s labels; pool "tunnels": it allows Tunnel, not Workload; ' +
+        'pool "wrong": its nodeSelector "has(" is no selector',
+    });
+  });
+
+  test("for tunnels are those that allow it", async () => {
+    const world = await worldWith({
+      pods: { cidr: "10.65.0.0/24", allowedUses: ["Workload"] },
+      tunnels: { cidr: "10.66.0.0/24", allowedUses: ["Tunnel"] },
+    });
+    expect(await world.add("t", "n1", { use: "Tunnel" })).toEqual([expect.stringMatching(/^10\.66\./)]);
+    expect(await world.add("c", "n1")).toEqual([expect.stringMatching(/^10\.65\./)]);
+  });
+
+  test("that no longer select the node keep what was given, and give nothing more, from its blocks neither", async () => {
+    const world = await worldWith({ a: { cidr: "10.65.0.0/24" }, b: { cidr: "10.66.0.0/24" } });
+    const first = await world.add("c1", "n1");
+    await world.putPool("a", "10.65.0.0/24", { nodeSelector: "has(zone)" });
+    expect(await world.add("c2", "n1")).toEqual([expect.stringMatching(/^10\.66\./)]);
+    expect(await world.add("c1", "n1")).toEqual(first);
+    expect(await world.del("c1", "n1")).toEqual(first);
+  });
+
+  test("that are written past the validation are named with what is wrong", async () => {
+    const world = await createIpamWorld();
+    for (const [name, spec] of Object.entries({
+      a: {},
+      b: { cidr: "10.65.0.1/24" },
+      c: { cidr: "10.66.0.0/24", blockSize: 16 },
+      d: { cidr: "10.67.0.0/28", blockSize: 26 },
+      e: { cidr: "10.68.0.0/24", allowedUses: "Workload" },
+      f: { cidr: "10.69.0.0/24", nodeSelector: 7 },
+    }))
+      await world.put("IPPool", name, spec);
+    const message = String((await failureOf(world.add("c1", "n1"))) as Error);
+    for (const part of [
+      'pool "a": it has no CIDR',
+      'pool "b": its CIDR "10.65.0.1/24" is invalid',
+      'pool "c": its blockSize 16 does not fit 10.66.0.0/24: want 24..32',
+      'pool "d": its blockSize 26 does not fit 10.67.0.0/28: want 28..32',
+      'pool "e": its allowedUses is no list',
+      'pool "f": its selectors are no texts',
+    ])
+      expect(message).toContain(part);
+  });
+});
+
+describe("of overlapping pools", () => {
+  test("only the oldest is usable, then the first by name", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/16", {}, "2026-03-01T00:00:00Z");
+    await world.putPool("b", "10.65.1.0/24", {}, "2026-02-01T00:00:00Z");
+    await world.putPool("c", "10.66.0.0/24", {}, "2026-02-01T00:00:00Z");
+    await world.putPool("d", "10.66.0.0/24", {}, "2026-02-01T00:00:00Z");
+    await world.putPool("e", "10.65.2.0/24", {}, "2026-04-01T00:00:00Z"); // overlaps only one that is not used itself
+    expect(await world.add("c1", "n1", { pools: { 4: ["b"] } })).toEqual([expect.stringMatching(/^10\.65\.1\./)]);
+    expect(await failureOf(world.add("c2", "n1", { pools: { 4: ["a"] } }))).toMatchObject(
+      refusal("poolUnusable", 'use pool "a": it overlaps the older pool "b" (10.65.1.0/24)'),
+    );
+    expect(await world.add("c3", "n1", { pools: { 4: ["c"] } })).toEqual([expect.stringMatching(/^10\.66\.0\./)]);
+    expect(await failureOf(world.add("c4", "n1", { pools: { 4: ["d"] } }))).toMatchObject(
+      refusal("poolUnusable", 'it overlaps the older pool "c"'),
+    );
+    expect(await world.add("c5", "n1", { pools: { 4: ["e"] } })).toEqual([expect.stringMatching(/^10\.65\.2\./)]);
+    expect(await failureOf(world.add("c6", "n1", { addresses: [parseAddress("10.65.9.9")] }))).toMatchObject(
+      refusal("addressOutsidePools", 'pool "a" (10.65.0.0/16) cannot be used: it overlaps the older pool "b"'),
+    );
+  });
+
+  test("that were made one after the other with blocks of another size, no block overlaps an older one", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("old", "10.65.0.0/26", { blockSize: 28 });
+    await world.add("c1", "n1", { addresses: [parseAddress("10.65.0.20")] });
+    await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "old" } }]);
+    await world.putPool("new", "10.65.0.0/26", { blockSize: 27 });
+    expect(await failureOf(world.add("c2", "n2", { addresses: [parseAddress("10.65.0.2")] }))).toMatchObject(
+      refusal("addressOutsidePools", 'its block "10.65.0.0/27" would overlap the claimed block "10.65.0.16/28" of node "n1"'),
+    );
+    expect(await world.add("c3", "n2")).toEqual(["10.65.0.32"]);
+    expect(await world.blocks()).toEqual(["10.65.0.16/28 n1 1/16", "10.65.0.32/27 n2 1/32"]);
+  });
+});
