@@ -157,7 +157,7 @@ describe("pools that nobody names", () => {
       f: { cidr: "10.69.0.0/24", nodeSelector: 7 },
     }))
       await world.put("IPPool", name, spec);
-    const message = String((await failureOf(world.add("c1", "n1"))) as Error);
+    const message = String(await failureOf(world.add("c1", "n1")));
     for (const part of [
       'pool "a": it has no CIDR',
       'pool "b": its CIDR "10.65.0.1/24" is invalid',
