@@ -7,7 +7,7 @@ import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
-import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
+import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch } from "./watch-events.ts";
 
 /** With passwords that are cheap to check. */
@@ -44,12 +44,11 @@ describe("a user", () => {
   test("logs in again when the password has changed, with however many requests under way", async () => {
     const datastore = open(AS_NETPLUG);
     expect(await use(datastore, "a")).toBe("works");
-    // The same again ends the tokens that were given for it.
-    await server.ctl(["user", "passwd", "netplug", "--interactive=false", ...AS_ROOT], [], `${PASSWORD}\n`);
+    await endTokensOf(server, "netplug");
     const names = await Promise.all(Array.from({ length: 5 }, () => namesIn(datastore)));
     expect(names).toEqual(Array.from({ length: 5 }, () => ["a"]));
     expect(datastore.requests.retries).toBeGreaterThan(0);
-    await server.ctl(["user", "passwd", "netplug", "--interactive=false", ...AS_ROOT], [], `${PASSWORD}\n`);
+    await endTokensOf(server, "netplug");
     expect(await use(datastore, "b")).toBe("works");
   });
 

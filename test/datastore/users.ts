@@ -18,6 +18,11 @@ export async function switchUsersOn(server: EtcdServer, access: readonly string[
   await server.ctl(["auth", "enable"], access);
 }
 
+/** A new password, here the same again, ends the tokens that were given for the old one. */
+export async function endTokensOf(server: EtcdServer, user: string): Promise<void> {
+  await server.ctl(["user", "passwd", user, "--interactive=false", ...AS_ROOT], [], `${PASSWORD}\n`);
+}
+
 /** Gives a user a role of the same name. */
 async function grant(server: EtcdServer, name: string, permission: string | undefined, access: readonly string[]): Promise<void> {
   await server.ctl(["role", "add", name], access);

@@ -93,7 +93,7 @@ export class EtcdClient {
       const replies = await this.#startWatch(endpoint, ranges, signal, connection);
       endpoints.onSuccess(endpoint);
       for await (const reply of replies) {
-        if (reply.canceled && !reply.compacted) throw toCancellation(reply.cancelReason);
+        throwIfRefused(reply);
         yield reply;
       }
     } catch (thrown) {
@@ -126,7 +126,9 @@ export class EtcdClient {
         using probeLimit = new TryLimit(this.#limits.requestMs, ends);
         await transport.read(PROBE, { ...target, signal: probeLimit.signal });
       };
-      return withLiveness(await replies.next(), replies, this.#ports.clock, probe);
+      const first = await replies.next();
+      if (first.done !== true) throwIfRefused(first.value); // here, where an old token is mended
+      return withLiveness(first, replies, this.#ports.clock, probe);
     });
   }
 
@@ -201,13 +203,11 @@ function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: Abort
   if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
 }
 
-/** A watch that the server ends carries the reason as text only. */
-function toCancellation(reason: string): EtcdFailure {
-  return new EtcdFailure(
-    "refused",
-    `watch canceled: ${reason}`,
-    /permission ?denied/i.test(reason) ? STATUS.permissionDenied : STATUS.unavailable,
-  );
+/** @throws EtcdFailure for a watch that the server ends; its reason is text only */
+function throwIfRefused({ canceled, compacted, cancelReason }: WatchReply): void {
+  if (!canceled || compacted) return;
+  const status = /permission ?denied/i.test(cancelReason) ? STATUS.permissionDenied : STATUS.unavailable;
+  throw new EtcdFailure("refused", `watch canceled: ${cancelReason}`, status);
 }
 
 function roundsWorthTrying(tries: readonly FailedTry[]): number {
