@@ -97,6 +97,16 @@ describe("planAdds()", () => {
     expect(await records(world)).toHaveLength(20);
   });
 
+  test("asks for the network's profile only where Kubernetes tells nothing of the pod, read or not", () => {
+    const kindsOf = (pod: object | undefined): readonly string[] =>
+      addQueries([{ attachment: { ...attachment("c1"), pod }, ipam: { owner: { node: NODE }, addresses: [] } }]).flatMap((query) =>
+        query.type === "get" ? [query.ref.kind] : [],
+      );
+    expect(kindsOf(undefined)).toContain("Profile");
+    expect(kindsOf({})).not.toContain("Profile");
+    expect(kindsOf({})).toContain("WorkloadEndpoint");
+  });
+
   test("lets one that cannot be met fail alone", async () => {
     const world = await createWorld();
     const outcomes = await addAll(world, [

@@ -7,7 +7,7 @@
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
-import { type AllocationOutcome, allocationQueries, planAllocation, type PlanOptions } from "../ipam/allocate.ts";
+import { type AllocationOutcome, allocationQueries, type AllocationSubject, planAllocation, type PlanOptions } from "../ipam/allocate.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -20,6 +20,12 @@ import { toNamespace } from "./record.ts";
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
   { readonly ipam: AddressRequest } | { readonly delegated: readonly Address[] }
 );
+
+/** As much of an ADD as tells what must be read for it: an {@link AddRequest}, or what is known of one while its pod is still asked for. */
+export interface AddSubject {
+  readonly attachment: Pick<AttachmentRequest, "node" | "network" | "workload" | "labels"> & { readonly pod?: object | undefined };
+  readonly ipam?: AllocationSubject | undefined;
+}
 
 /** How one ADD ended in the plan. */
 export type AddOutcome =
@@ -46,13 +52,17 @@ export function endpointRef({ node, workload, labels }: Pick<AttachmentRequest, 
 }
 
 /** What {@link planAdds} is certain to ask for: one round trip. */
-export function addQueries(requests: readonly AddRequest[]): readonly Query[] {
-  const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
-  const records = requests.flatMap(({ attachment }): Query[] => [
+export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
+  const own = subjects.flatMap(({ ipam }) => (ipam === undefined ? [] : [ipam]));
+  const records = subjects.flatMap(({ attachment }): Query[] => [
     { type: "get", ref: endpointRef(attachment) },
-    { type: "get", ref: { kind: "Profile", name: attachment.network } },
+    ...(attachment.pod === undefined ? [profileQuery(attachment)] : []),
   ]);
   return withoutRepeats([CLUSTER_INFORMATION_QUERY, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
+}
+
+function profileQuery({ network }: Pick<AttachmentRequest, "network">): Query & { readonly type: "get" } {
+  return { type: "get", ref: { kind: "Profile", name: network } };
 }
 
 /**
@@ -88,7 +98,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const stored = know(facts, { type: "get", ref: endpointRef(attachment) });
   // The datastore gives back the kind that was asked for.
   const endpoint = stored === undefined ? undefined : { ...stored, value: stored.value as WorkloadEndpoint };
-  const hasProfile = know(facts, { type: "get", ref: { kind: "Profile", name: attachment.network } }) !== undefined;
+  const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
     const isRecorded = endpoint?.value.spec.containerID === attachment.workload.containerID;

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
-import { type AttachmentFacts, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
+import { type AttachmentFacts, type AttachmentRequest, planAttachment, type PodPart } from "./plan-attachment.ts";
+import { toPodEndpoint } from "./pod-endpoint.ts";
 
 const NOW = 1_700_000_000;
 const REQUEST: AttachmentRequest = {
@@ -68,6 +69,32 @@ describe("the link", () => {
     );
     expect(planAttachment({ ...REQUEST, mtu: 1280 }, [V6], NOTHING).link.mtu).toBe(1280);
     expect(planAttachment({ ...REQUEST, mtu: 68 }, [V4], NOTHING).link.mtu).toBe(68);
+  });
+});
+
+describe("a pod of Kubernetes", () => {
+  const workload = { containerID: "c1", ifName: "eth0", pod: { namespace: "shop", name: "web-0" } };
+  const fields = { labels: { app: "web" }, generateName: "web-", serviceAccountName: "seller", profiles: ["kns.shop"], ports: [] };
+  const wishes = { floatingIPs: [parseAddress("192.0.2.7")], allowedSourcePrefixes: [parsePrefix("198.51.100.0/24")] };
+  const pod: PodPart = { completeRecord: (plain) => toPodEndpoint(plain, fields, wishes) };
+  const request: AttachmentRequest = { ...REQUEST, workload, labels: { from: "config" }, pod };
+
+  test("brings labels, profiles and wishes to its record, and its network has no profile", () => {
+    const { writes, endpoint } = planAttachment(request, [V4], NOTHING);
+    expect(writes).toMatchObject([{ op: "create", resource: { kind: "WorkloadEndpoint" } }]);
+    expect(endpoint.metadata.labels).toEqual({ app: "web" });
+    expect(endpoint.spec).toMatchObject({
+      profiles: ["kns.shop"],
+      serviceAccountName: "seller",
+      ipNATs: [{ internalIP: "10.65.0.7", externalIP: "192.0.2.7" }],
+      allowSpoofedSourcePrefixes: ["198.51.100.0/24"],
+    });
+  });
+
+  test("whose wishes its addresses cannot meet is refused", () => {
+    expect(() => planAttachment(request, [V6], NOTHING)).toThrow(
+      'use annotation "cni.netplug.io/floatingIPs" of pod "shop/web-0": got "192.0.2.7", and the pod has no IPv4 address for it',
+    );
   });
 });
 

@@ -11,6 +11,12 @@ import { toAlias, toHostName, type Workload } from "./names.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "./pod-link.ts";
 import { toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
+/** What the Kubernetes API tells of a pod. A function, so that whoever does not ask it need not load what makes of it a record. */
+export interface PodPart {
+  /** Puts what the pod has and wants into its record. @throws {NetplugError} malformedRequest for wishes that its addresses cannot meet */
+  completeRecord(plain: WorkloadEndpoint): WorkloadEndpoint;
+}
+
 /** What the runtime asks for, apart from its addresses. */
 export interface AttachmentRequest {
   readonly node: string;
@@ -29,6 +35,8 @@ export interface AttachmentRequest {
   /** Default routes besides `routes`. */
   readonly includeDefaultRoutes: boolean;
   readonly allowIpForwarding: boolean;
+  /** Where the Kubernetes API is asked: policy goes by what it tells, and the network has no profile. */
+  readonly pod?: PodPart | undefined;
 }
 
 /** What the datastore holds of it already. */
@@ -55,17 +63,18 @@ const MIN_MTU_IPV6 = 1280;
 /**
  * Pure: the same request, addresses and facts give the same plan on every host.
  *
- * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses
+ * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` of the pod throws
  */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
-  const { node, network, workload, labels, mtu } = request;
+  const { node, network, workload, labels, mtu, pod } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
   const podMac = request.mac ?? deriveMac(`${workload.containerID}\n${workload.ifName}`);
-  const endpoint = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
+  const plain = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
+  const endpoint = pod === undefined ? plain : pod.completeRecord(plain);
   const writes: Write[] = [];
-  if (!facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
+  if (pod === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
   writes.push(...writesOf(endpoint, facts));
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
 }

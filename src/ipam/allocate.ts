@@ -51,12 +51,17 @@ export interface PlanOptions {
   readonly salt: bigint;
 }
 
-/** What {@link planAllocation} is certain to ask for: one round trip together with the caller's own queries. */
-export function allocationQueries(requests: readonly AddressRequest[]): readonly Query[] {
-  return withoutRepeats([CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...requests.flatMap(requestQueries)]);
+/** As much of a request as tells what must be read for it. */
+export interface AllocationSubject extends Pick<AddressRequest, "addresses"> {
+  readonly owner: Pick<AddressRequest["owner"], "node">;
 }
 
-function requestQueries({ owner: { node }, addresses }: AddressRequest): readonly Query[] {
+/** What {@link planAllocation} is certain to ask for: one round trip together with the caller's own queries. */
+export function allocationQueries(subjects: readonly AllocationSubject[]): readonly Query[] {
+  return withoutRepeats([CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...subjects.flatMap(subjectQueries)]);
+}
+
+function subjectQueries({ owner: { node }, addresses }: AllocationSubject): readonly Query[] {
   return [
     { type: "get", ref: { kind: "Node", name: node } },
     { type: "blocks-of-node", node },
