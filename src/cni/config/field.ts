@@ -108,9 +108,15 @@ export class FieldFault extends TypeError {
   override readonly name = "FieldFault";
 
   constructor(place: string, found: unknown, wanted: string, isSecret = false) {
-    const shown = isSecret || mayHoldPassword(found) ? `a ${typeof found} that is not shown` : quoteValue(found);
-    super(`read "${place}": got ${shown}, want ${wanted}`);
+    // Not `"password": got`, of which the redaction of logs and errors would make `"password": [redacted]`.
+    const what = isSecret ? `read "${place}" (never shown)` : `read "${place}"`;
+    super(`${what}: got ${isSecret || mayHoldPassword(found) ? describeKind(found) : quoteValue(found)}, want ${wanted}`);
   }
+}
+
+function describeKind(found: unknown): string {
+  if (typeof found === "string") return "a text that is not allowed";
+  return typeof found === "number" ? "a number" : typeof found === "boolean" ? "a flag" : quoteValue(found);
 }
 
 /** A URL with user information, or what was meant to be one. */

@@ -250,7 +250,7 @@ describe("code 7, naming key, found and wanted", () => {
   });
 
   test("a password is never shown, nor a URL with one", () => {
-    expect(faultOf({ etcd_password: 12345 })).toBe('7: read "etcd_password": got a number that is not shown, want a text');
+    expect(faultOf({ etcd_password: 12345 })).toBe('7: read "etcd_password" (never shown): got a number, want a text');
     expect(faultOf({ etcd_endpoints: "http://root:s3cret@a:1" })).not.toContain("s3cret");
     expect(faultOf({ readiness_gates: ["ftp://root:s3cret@a"] })).not.toContain("s3cret");
   });

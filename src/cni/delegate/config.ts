@@ -33,8 +33,13 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
 function toHostLocalIpam(verb: DelegateVerb, ipam: Document): Document {
   const rewriteRange = (range: Document, where: string): Document => resolveWord(verb, withoutGateway(range), where);
   const rewritten = mapRanges(rewriteRange(ipam, "ipam"), "ranges", (range, where) => rewriteRange(range, `ipam.${where}`));
-  if (!Array.isArray(rewritten["routes"])) return rewritten;
-  return { ...rewritten, routes: rewritten["routes"].map((route: unknown) => (isJsonObject(route) ? without(route, "gw") : route)) };
+  return Array.isArray(rewritten["routes"]) ? { ...rewritten, routes: toRoutes(rewritten["routes"]) } : rewritten;
+}
+
+/** `host-local` stumbles over an entry without `dst`, which means nothing to us. */
+function toRoutes(routes: readonly unknown[]): readonly unknown[] {
+  const hasDestination = (route: unknown): boolean => !isJsonObject(route) || (route["dst"] ?? "") !== "";
+  return routes.filter(hasDestination).map((route) => (isJsonObject(route) ? without(route, "gw") : route));
 }
 
 function mapRanges(holder: Document, key: string, rewrite: (range: Document, where: string) => Document): Document {

@@ -1,0 +1,138 @@
+/** ADD to DEL with address management of the CNI project, through the built plugin. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CNI_VERSIONS, type CniReply, type Json, TestNode } from "../support/cni.ts";
+import { TestNetns } from "../support/netns.ts";
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24"]);
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+function configOf(ipam: Json, overrides: Json = {}): Json {
+  return { ...node.config(overrides), ipam: { type: "host-local", dataDir: join(node.folder, "host-local"), ...ipam } };
+}
+
+/** Addresses that host-local has given, by the files that it keeps. */
+function reserved(): readonly string[] {
+  const folder = join(node.folder, "host-local", "test-net");
+  return existsSync(folder) ? readdirSync(folder).filter((name) => /^[0-9a-f]+[.:]/.test(name)) : [];
+}
+
+async function expectGone(reply: CniReply): Promise<void> {
+  expect([reply.status, reply.stdout]).toEqual([0, ""]);
+  expect([reserved(), await node.endpoints()]).toEqual([[], []]);
+}
+
+describe("host-local", () => {
+  test("gives both families; a range's gateway does not count, next hops are ours, and CHECK and a second ADD are content", async () => {
+    using pod = new TestNetns();
+    const ranges = [[{ subnet: "10.88.0.0/24", gateway: "10.88.0.2" }], [{ subnet: "fd88::/64", gateway: "nonsense" }]];
+    const config = configOf({ ranges });
+    const call = { containerID: node.newContainerID(), netns: pod.path, config };
+    const first = await node.call("ADD", call);
+    expect(first.json?.ips).toEqual([
+      { address: "10.88.0.2/32", interface: 1 },
+      { address: "fd88::2/128", interface: 1 },
+    ]);
+    expect(first.json?.routes).toEqual([
+      { dst: "0.0.0.0/0", gw: "169.254.1.1" },
+      { dst: "::/0", gw: "fe80::ecee:eeff:feee:eeee" },
+    ]);
+    expect(pod.addresses("eth0")).toEqual(["10.88.0.2/32", "fd88::2/128"]);
+    expect(await node.call("ADD", call)).toMatchObject({ status: 0, stdout: first.stdout });
+    expect(reserved()).toHaveLength(2);
+    expect(await node.call("CHECK", { ...call, config: { ...config, prevResult: first.json } })).toMatchObject({ status: 0, stdout: "" });
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test.each<[routes: readonly Json[] | undefined, expected: readonly string[]]>([
+    [undefined, ["default"]],
+    [[], []],
+    [[{ dst: "10.0.0.0/8", gw: "192.0.2.1" }, { dst: "fd00::/8" }, {}], ["10.0.0.0/8"]],
+  ])("with the routes %j installs %j by our next hop", async (routes, expected) => {
+    using pod = new TestNetns();
+    const config = configOf({ subnet: "10.88.0.0/24", ...(routes !== undefined && { routes }) });
+    const call = { containerID: node.newContainerID(), netns: pod.path, config };
+    expect((await node.call("ADD", call)).status).toBe(0);
+    const installed = pod.routes(4).filter(({ gateway }) => gateway !== undefined);
+    expect(installed.map(({ dst, gateway }) => [dst, gateway])).toEqual(expected.map((dst) => [dst, "169.254.1.1"]));
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test("has its dns in the result, as CNI wants it", async () => {
+    using pod = new TestNetns();
+    const resolvConf = join(node.folder, "resolv.conf");
+    writeFileSync(resolvConf, "nameserver 192.0.2.53\nsearch example.org\n");
+    const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf({ subnet: "10.88.0.0/24", resolvConf }) };
+    const { json } = await node.call("ADD", call);
+    expect(json?.dns).toEqual({ nameservers: ["192.0.2.53"], search: ["example.org"] });
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test.each([...CNI_VERSIONS])("works in CNI %s", async (cniVersion) => {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf({ subnet: "10.88.0.0/24" }, { cniVersion }) };
+    const { status, json } = await node.call("ADD", call);
+    expect([status, json?.cniVersion, json?.ip4?.ip ?? json?.ips?.[0]?.address]).toEqual([
+      0,
+      cniVersion,
+      expect.stringContaining("10.88.0."),
+    ]);
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test.each<[way: string, overrides: Json, args: string]>([
+    ["IP in CNI_ARGS", {}, "IP=10.88.0.99"],
+    ["args.cni.ips", { args: { cni: { ips: ["10.88.0.99"] } } }, ""],
+    ["the capability", { runtimeConfig: { ips: ["10.88.0.99/24"] } }, ""],
+  ])("is asked for an address by %s", async (_way, overrides, args) => {
+    using pod = new TestNetns();
+    const config = configOf({ subnet: "10.88.0.0/24" }, overrides);
+    const call = { containerID: node.newContainerID(), netns: pod.path, config, args };
+    expect((await node.call("ADD", call)).json?.ips?.[0]?.address).toBe("10.88.0.99/32");
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test.each(["usePodCidr", "USEPODCIDR", "usePodCidrIPv6"])("with the word %p is code 107, and DEL does without it", async (subnet) => {
+    using pod = new TestNetns();
+    for (const ipam of [{ subnet }, { ranges: [[{ subnet }]] }]) {
+      const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
+      const { json } = await node.call("ADD", call);
+      expect([json?.code, json?.msg]).toEqual([107, expect.stringContaining(`"${subnet}"`)]);
+      await expectGone(await node.call("DEL", call));
+    }
+  });
+
+  test("that is full is code 111 with its own word, and leaves nothing", async () => {
+    using first = new TestNetns();
+    using second = new TestNetns();
+    const config = configOf({ ranges: [[{ subnet: "10.88.0.0/30", rangeStart: "10.88.0.2", rangeEnd: "10.88.0.2" }]] });
+    const holder = { containerID: node.newContainerID(), netns: first.path, config };
+    await node.call("ADD", holder);
+    const { json } = await node.call("ADD", { containerID: node.newContainerID(), netns: second.path, config });
+    expect([json?.code, json?.details]).toEqual([111, expect.stringContaining("no IP addresses available")]);
+    expect([second.link("eth0"), reserved(), (await node.endpoints()).length]).toEqual([undefined, ["10.88.0.2"], 1]);
+    await expectGone(await node.call("DEL", holder));
+  });
+
+  test("takes no pools of ours: code 105", async () => {
+    using pod = new TestNetns();
+    const config = configOf({ subnet: "10.88.0.0/24", ipv4_pools: ["pool-0"] });
+    const { json } = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, config });
+    expect(json).toMatchObject({ code: 105, msg: expect.stringContaining('"ipam.ipv4_pools"') });
+    expect(reserved()).toEqual([]);
+  });
+});
+
+test("any other IPAM plugin works the same way: static", async () => {
+  using pod = new TestNetns();
+  const ipam = { type: "static", addresses: [{ address: "10.90.0.5/24", gateway: "10.90.0.1" }], dns: { nameservers: ["192.0.2.9"] } };
+  const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
+  const { json } = await node.call("ADD", call);
+  expect(json).toMatchObject({ ips: [{ address: "10.90.0.5/32" }], dns: { nameservers: ["192.0.2.9"] } });
+  await expectGone(await node.call("DEL", call));
+});

@@ -1,0 +1,60 @@
+/** What a config or an environment holds in confidence never comes out: not on stdout, not on stderr, not in the log file. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { type CniCall, type Json, TestNode } from "../support/cni.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const SECRET = "s3CRETs3CRET";
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["10.65.0.0/24"]);
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+const LOGIN: Json = { etcd_username: "root", etcd_password: SECRET };
+
+test.each<[what: string, overrides: Json, call: CniCall]>([
+  ["a login that nobody asks for", LOGIN, {}],
+  ["a login while etcd is away", { ...LOGIN, etcd_endpoints: "http://127.0.0.1:1" }, {}],
+  [
+    "a login in the environment while etcd is away",
+    { etcd_endpoints: "http://127.0.0.1:1" },
+    { env: { ETCD_USERNAME: "root", ETCD_PASSWORD: SECRET } },
+  ],
+  ["a password inside an endpoint", { etcd_endpoints: `http://root:${SECRET}@127.0.0.1:1` }, {}],
+  [
+    "a password inside an endpoint of the environment",
+    { etcd_endpoints: "" },
+    { env: { ETCD_ENDPOINTS: `http://root:${SECRET}@127.0.0.1:1` } },
+  ],
+  ["a password inside an authority", { etcd_endpoints: "", etcd_authority: `root:${SECRET}@127.0.0.1:1` }, {}],
+  [
+    "a password inside a gate that is closed",
+    { readiness_gates: [`http://u:${SECRET}@127.0.0.1:1/`], etcd_endpoints: "http://127.0.0.1:1" },
+    {},
+  ],
+  ["a password of a wrong type", { etcd_username: "root", etcd_password: [SECRET] }, {}],
+  ["a password that is not allowed", { etcd_username: "root", etcd_password: `${SECRET}\n` }, {}],
+  ["a token among the arguments", {}, { args: `TOKEN=${SECRET}=x` }],
+  ["a token of Kubernetes", { policy: { k8s_auth_token: SECRET, type: "none" } }, {}],
+  ["a config that is no JSON", {}, { config: `{"cniVersion": "1.0.0", "name": "x", "etcd_password": "${SECRET}" "x"}` }],
+])("%s", async (_what, overrides, call) => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = node.config(overrides);
+  for (const verb of ["ADD", "DEL"] as const) {
+    const { stdout, stderr } = await node.call(verb, { containerID, netns: pod.path, config, ...call });
+    expect(stdout).not.toContain(SECRET);
+    expect(stderr).not.toContain(SECRET);
+  }
+  expect(readFileSync(node.logFile, "utf8")).not.toContain(SECRET);
+  await node.del({ containerID, netns: pod.path });
+});
+
+test("a key whose value is a secret is named all the same", async () => {
+  using pod = new TestNetns();
+  const config = node.config({ etcd_username: "root", etcd_password: 5 });
+  const { json } = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, config });
+  expect(json).toMatchObject({ code: 7, msg: 'read "etcd_password" (never shown): got a number, want a text' });
+});
