@@ -100,7 +100,7 @@ describe.concurrent("a member that is cut off from the others, but not from us",
 
 describe.concurrent("a list of endpoints", () => {
   test("of which all but one are dead is gone through at once", async () => {
-    await using server = await startEtcd({ heartbeatMs: 10 });
+    await using server = await startEtcd({ quick: true });
     const dead = freePorts(3).map((port) => ({ endpoint: `http://127.0.0.1:${port}` }));
     const datastore = openInOrder([...dead, server]);
     await create(datastore, "a");
@@ -110,7 +110,7 @@ describe.concurrent("a list of endpoints", () => {
 });
 
 async function startThree(): Promise<AsyncDisposable & { readonly members: readonly EtcdServer[] }> {
-  const members = await startEtcdCluster(3, { heartbeatMs: HEARTBEAT_MS });
+  const members = await startEtcdCluster(3, { quick: true, heartbeatMs: HEARTBEAT_MS });
   const end = async (): Promise<void> => void (await Promise.all(members.map((member) => member[Symbol.asyncDispose]())));
   return { members, [Symbol.asyncDispose]: end };
 }

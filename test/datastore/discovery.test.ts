@@ -26,7 +26,7 @@ function discover(dns: { readonly address: string }, config = {}, ports = {}) {
 
 describe.concurrent("discovery", () => {
   test("finds servers under the plain name, by priority, and passes over those that are dead", async () => {
-    await using server = await startEtcd({ heartbeatMs: 10 });
+    await using server = await startEtcd({ quick: true });
     const [dead = 0] = freePorts(1);
     using dns = await startDnsServer({ [PLAIN_NAME]: [at(server.port, 20), at(dead, 10)] });
     const datastore = discover(dns);
@@ -38,7 +38,7 @@ describe.concurrent("discovery", () => {
   });
 
   test("takes those with TLS alone when there are any", async () => {
-    await using server = await startEtcd({ heartbeatMs: 10, tls: ca.issueServer("server") });
+    await using server = await startEtcd({ quick: true, tls: ca.issueServer("server") });
     using dns = await startDnsServer({ [TLS_NAME]: [at(server.port)], [PLAIN_NAME]: [at(1)] });
     expect(await use(discover(dns, { caCertFile: ca.certFile }), "a")).toBe("works");
     expect(dns.questions).toEqual([TLS_NAME]);
@@ -68,8 +68,8 @@ describe.concurrent("discovery", () => {
   });
 
   test("is done again when all that was found is gone, and not before", async () => {
-    const old = await startEtcd({ heartbeatMs: 10 });
-    await using next = await startEtcd({ heartbeatMs: 10 });
+    const old = await startEtcd({ quick: true });
+    await using next = await startEtcd({ quick: true });
     const zone = { [PLAIN_NAME]: [at(old.port)] };
     using dns = await startDnsServer(zone);
     const datastore = discover(dns);

@@ -5,7 +5,7 @@ import { describeDatastore, type Subject } from "./conformance.ts";
 import { openEtcd } from "./open-etcd.ts";
 
 const start = (ports: Partial<DatastorePorts>) => async (): Promise<Subject> => {
-  const server = await startEtcd();
+  const server = await startEtcd({ quick: true });
   const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
   return {
     datastore,

@@ -13,7 +13,7 @@ import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
 import { makePool } from "./resources.ts";
 import { create, failureOf, namesIn } from "./steps.ts";
 
-const QUICK = { heartbeatMs: 10 };
+const QUICK = { quick: true };
 
 describe.concurrent.each([
   ["over fetch", {}],

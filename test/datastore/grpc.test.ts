@@ -11,8 +11,7 @@ import { commit, create, failureOf, namesIn, use } from "./steps.ts";
 import { PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
-/** With passwords that are cheap to check. */
-const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
+const QUICK = { quick: true };
 const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 
 const certificates = createCertificateFolder();
@@ -86,7 +85,7 @@ describe.concurrent("a certificate's name", () => {
 
 describe.concurrent("a gateway", () => {
   test("that is switched off is done without", async () => {
-    await using off = await startEtcd({ ...QUICK, args: [...QUICK.args, "--enable-grpc-gateway=false"] });
+    await using off = await startEtcd({ ...QUICK, args: ["--enable-grpc-gateway=false"] });
     expect(await use(openEtcd({ endpoints: [off.endpoint] }), "a")).toBe("works");
     await switchUsersOn(off);
     expect(await use(openEtcd({ endpoints: [off.endpoint], ...AS_NETPLUG }), "b")).toBe("works");

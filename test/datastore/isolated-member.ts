@@ -24,7 +24,7 @@ export async function startIsolatedMember(heartbeatMs: number): Promise<Isolated
 
   const outside = { address: here, prefix: [] };
   const hosts = [{ address: there, prefix: ["ip", "netns", "exec", netns.netns] }, outside, outside];
-  const [isolated, ...others] = await startEtcdCluster(3, { heartbeatMs, hosts });
+  const [isolated, ...others] = await startEtcdCluster(3, { quick: true, heartbeatMs, hosts });
   if (isolated === undefined) throw new Error("start etcd: no member");
   // Every message between members leaves the namespace from one of these ports or to one.
   const rules = [["sport", isolated.peerPort] as const, ...others.map(({ peerPort }) => ["dport", peerPort] as const)];

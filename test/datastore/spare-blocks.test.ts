@@ -14,7 +14,7 @@ let etcd: EtcdServer;
 let datastore: Datastore;
 
 beforeAll(async () => {
-  etcd = await startEtcd();
+  etcd = await startEtcd({ quick: true });
   datastore = openEtcd({ endpoints: [etcd.endpoint] });
 });
 

@@ -10,8 +10,7 @@ import { create, failureOf, namesIn, use } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch } from "./watch-events.ts";
 
-/** With passwords that are cheap to check. */
-const QUICK = { heartbeatMs: 10, args: ["--bcrypt-cost=4"] };
+const QUICK = { quick: true };
 const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 
 let server: EtcdServer;
@@ -109,7 +108,7 @@ describe.concurrent("a server", () => {
   });
 
   test("whose tokens expire is logged in to again", async () => {
-    await using forgetful = await startEtcd({ ...QUICK, args: [...QUICK.args, "--auth-token-ttl=1"] });
+    await using forgetful = await startEtcd({ ...QUICK, args: ["--auth-token-ttl=1"] });
     await switchUsersOn(forgetful);
     const datastore = openEtcd({ endpoints: [forgetful.endpoint], ...AS_NETPLUG });
     expect(await namesIn(datastore)).toEqual([]);

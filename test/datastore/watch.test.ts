@@ -35,7 +35,7 @@ async function compact(server: EtcdServer): Promise<void> {
 }
 
 describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
-  const options = { heartbeatMs: 10, args: way === "gRPC" ? ["--enable-grpc-gateway=false", "--bcrypt-cost=4"] : ["--bcrypt-cost=4"] };
+  const options = { quick: true, args: way === "gRPC" ? ["--enable-grpc-gateway=false"] : [] };
 
   test("goes on where it was when its connection is cut, with nothing lost and nothing twice", async () => {
     await using server = await startEtcd(options);

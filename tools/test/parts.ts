@@ -20,6 +20,8 @@ export interface TestPart {
   readonly clusterPrograms?: readonly ClusterProgram[];
   /** Whether no test of it runs without those programs: then it is left out in one line. */
   readonly isAboutCluster?: boolean;
+  /** How many files run at once, each in a process of its own: for tests that mostly wait. @default 1, all in one process */
+  readonly workers?: number;
   /** Of one test, unless the test says otherwise. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -58,6 +60,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: DATASTORE,
     needsBuild: false,
     clusterPrograms: API_SERVER_PROGRAMS,
+    workers: 3,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
   },
@@ -69,6 +72,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: false,
     goProgram: { program: NEWER_ETCD, variable: "ETCD_BINARY" },
     clusterPrograms: API_SERVER_PROGRAMS,
+    workers: 3,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
   },

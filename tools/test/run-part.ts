@@ -34,6 +34,7 @@ export async function runPart(
     "test",
     "--only-failures",
     `--timeout=${part.testTimeoutMs}`,
+    ...(part.workers === undefined ? [] : [`--parallel=${part.workers}`]),
     "--reporter=junit",
     `--reporter-outfile=${report}`,
     ...files.map((file) => `./${file}`),
