@@ -72,6 +72,12 @@ describe("content of a status file", () => {
     expect(findStatusMismatch(content, wanted)).toStartWith("it");
   });
 
+  test("null is an empty list, and no MAC", () => {
+    const v4only = { ...wanted, addresses: [parseAddress("10.65.0.7")] };
+    expect(findStatusMismatch(JSON.stringify({ ...right, ipv6Nets: null, mac: null }), v4only)).toBeUndefined();
+    expect(mismatch({ ipv6Nets: null })).toBe("it names other addresses");
+  });
+
   test("an endpoint without addresses matches a file without addresses", () => {
     expect(
       findStatusMismatch(JSON.stringify({ ...right, ipv4Nets: undefined, ipv6Nets: undefined }), { ...wanted, addresses: [] }),

@@ -35,13 +35,14 @@ export function findStatusMismatch(content: string, wanted: EndpointIdentity): s
     return `it is no JSON: ${(thrown as Error).message}`;
   }
   if (!isJsonObject(status)) return "it holds no JSON object";
-  const { ifaceName, containerID, mac } = status;
-  // Null is how some writers print an empty list.
+  const { ifaceName, containerID } = status;
+  // Null is how some writers print what is empty.
+  const mac = status["mac"] ?? "";
   const ipv4Nets = status["ipv4Nets"] ?? [];
   const ipv6Nets = status["ipv6Nets"] ?? [];
   if (ifaceName !== wanted.hostName) return "it names another interface";
   if (containerID !== wanted.containerID) return "it names another container";
-  if (mac !== undefined && mac !== "" && (typeof mac !== "string" || mac.toLowerCase() !== wanted.podMac)) return "it names another MAC";
+  if (mac !== "" && (typeof mac !== "string" || mac.toLowerCase() !== wanted.podMac)) return "it names another MAC";
   if (!Array.isArray(ipv4Nets) || !Array.isArray(ipv6Nets)) return "its addresses are no lists";
   const found = [...ipv4Nets, ...ipv6Nets].map(toCanonicalText).toSorted();
   const expected = wanted.addresses.map((address) => toPrefixText(toHostPrefix(address))).toSorted();
