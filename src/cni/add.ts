@@ -12,7 +12,8 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
-import { checkAddable, linkNamesOf, netnsOptionsOf, toAddRequest } from "./attachment.ts";
+import { checkAddable } from "./addable.ts";
+import { linkNamesOf, netnsOptionsOf, toAddRequest } from "./attachment.ts";
 import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateDel } from "./delegate/mod.ts";
@@ -37,7 +38,7 @@ export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
   checkAddable(call);
   const delegate = delegateOf(call);
-  const request = toAddRequest(call, delegate === undefined ? undefined : []);
+  const request = toAddRequest(call);
   const read = (): Promise<Facts> => {
     const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
     facts.catch(() => {
@@ -62,7 +63,8 @@ export async function add(call: Call): Promise<CniResult> {
       if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo));
     };
     const delegated = delegate === undefined ? undefined : await askDelegate(call, delegate, facts, isRepeated, undo);
-    const plan = await record(call, toAddRequest(call, delegated?.addresses), facts, undo, create);
+    const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
+    const plan = await record(call, wanted, facts, undo, create);
     if (!isRepeated || !isComplete(call, session, plan)) {
       ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo)));
     }

@@ -6,12 +6,9 @@ import type { AddRequest } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import { toNamespace } from "../endpoint/record.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import { utf8Length } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { quote } from "../lib/quote.ts";
-import { type Call, type LocalCall, OWN_IPAM, requireIpam, workloadOf } from "./call.ts";
-import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
+import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import type { LinkNames } from "./link/find.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
 import { resolveMtu } from "./node-facts.ts";
@@ -28,7 +25,7 @@ export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
 }
 
 /** @throws NetplugError from files that say what the node's MTU is */
-export function toAttachmentRequest(call: Call): AttachmentRequest {
+function toAttachmentRequest(call: Call): AttachmentRequest {
   const { config, node } = call;
   return {
     node,
@@ -64,10 +61,10 @@ export function toAddressRequest(call: Call): AddressRequest {
   };
 }
 
-/** The ADD as it is planned, with a delegate's addresses when there is one. */
-export function toAddRequest(call: Call, delegated?: readonly Address[]): AddRequest {
+/** The ADD as it is planned. What a delegate gives is not known yet. */
+export function toAddRequest(call: Call): AddRequest {
   const attachment = toAttachmentRequest(call);
-  return delegated === undefined ? { attachment, ipam: toAddressRequest(call) } : { attachment, delegated };
+  return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call) } : { attachment, delegated: [] };
 }
 
 function ownerOf(call: Call): AllocationOwner {
@@ -84,7 +81,7 @@ function ownerOf(call: Call): AllocationOwner {
  *
  * @throws NetplugError malformedRequest for more than one address of a family
  */
-export function requestedAddresses({ config, args }: Call): readonly Address[] {
+function requestedAddresses({ config, args }: Call): readonly Address[] {
   const requests = [
     { source: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
     { source: '"args.cni.ips"', addresses: config.args.ips },
@@ -98,33 +95,4 @@ export function requestedAddresses({ config, args }: Call): readonly Address[] {
       throw new NetplugError("malformedRequest", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
   }
   return first.addresses;
-}
-
-/**
- * Refuses what no ADD can do, before anybody is asked for anything.
- *
- * @throws NetplugError invalidConfig, badEnvironment; featureDisabled for listed pools, which need our own address management
- */
-export function checkAddable(call: Call): void {
-  requireNameableLink(call);
-  const delegate = requireIpam(call);
-  if (delegate === undefined) return;
-  const { config } = call;
-  const key = config.ipam.pools[4] !== undefined ? "ipv4_pools" : config.ipam.pools[6] !== undefined ? "ipv6_pools" : undefined;
-  if (key === undefined) return;
-  throw new NetplugError(
-    "featureDisabled",
-    `use "ipam.${key}": "ipam.type" is ${quote(delegate.call.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
-  );
-}
-
-/** An attachment is known by its interface's alias, which the kernel limits; under another main plugin too, so that records stay small. */
-function requireNameableLink({ config, environment }: LocalCall): void {
-  const { containerID, ifName } = environment;
-  const room = IFALIAS_MAX - utf8Length(toAlias("", { containerID: "", ifName }));
-  if (containerID.length + config.name.length <= room) return;
-  throw new NetplugError(
-    containerID.length > config.name.length ? "badEnvironment" : "invalidConfig",
-    `read CNI_CONTAINERID and "name": got ${containerID.length} and ${config.name.length} characters, want ${room} or less together`,
-  );
 }

@@ -2,7 +2,8 @@
 
 import { allocate } from "../ipam/store.ts";
 import { toIpamResult } from "./add-result.ts";
-import { checkAddable, toAddressRequest } from "./attachment.ts";
+import { checkAddable } from "./addable.ts";
+import { toAddressRequest } from "./attachment.ts";
 import { type Call, transactPortsOf } from "./call.ts";
 import type { CniResult } from "./protocol/result.ts";
 

@@ -1,0 +1,37 @@
+/** What no ADD can do, whatever the datastore and the kernel say. */
+
+import { toAlias } from "../endpoint/names.ts";
+import { utf8Length } from "../lib/characters.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
+import { type Call, type LocalCall, OWN_IPAM, requireIpam } from "./call.ts";
+
+/**
+ * Refuses what no ADD can do, before anybody is asked for anything.
+ *
+ * @throws NetplugError invalidConfig, badEnvironment; featureDisabled for listed pools, which need our own address management
+ */
+export function checkAddable(call: Call): void {
+  requireNameableLink(call);
+  const delegate = requireIpam(call);
+  if (delegate === undefined) return;
+  const { config } = call;
+  const key = config.ipam.pools[4] !== undefined ? "ipv4_pools" : config.ipam.pools[6] !== undefined ? "ipv6_pools" : undefined;
+  if (key === undefined) return;
+  throw new NetplugError(
+    "featureDisabled",
+    `use "ipam.${key}": "ipam.type" is ${quote(delegate.call.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
+  );
+}
+
+/** An attachment is known by its interface's alias, which the kernel limits; under another main plugin too, so that records stay small. */
+function requireNameableLink({ config, environment }: LocalCall): void {
+  const { containerID, ifName } = environment;
+  const room = IFALIAS_MAX - utf8Length(toAlias("", { containerID: "", ifName }));
+  if (containerID.length + config.name.length <= room) return;
+  throw new NetplugError(
+    containerID.length > config.name.length ? "badEnvironment" : "invalidConfig",
+    `read CNI_CONTAINERID and "name": got ${containerID.length} and ${config.name.length} characters, want ${room} or less together`,
+  );
+}
