@@ -1,0 +1,105 @@
+/** A pod of Kubernetes as policy sees it: labels, profiles and ports of its endpoint. */
+
+import { ENDPOINT_LABELS, type EndpointPort } from "./workload-endpoint.ts";
+
+/** What is read of a `Pod`; all that Kubernetes keeps besides is left alone. */
+export interface KubernetesPod {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly generateName?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: {
+    readonly serviceAccountName?: string;
+    readonly containers: readonly KubernetesContainer[];
+    readonly initContainers?: readonly KubernetesContainer[];
+  };
+}
+
+export interface KubernetesContainer {
+  readonly ports?: readonly KubernetesContainerPort[];
+}
+
+export interface KubernetesContainerPort {
+  readonly name?: string;
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly hostIP?: string;
+  /** @default "TCP" */
+  readonly protocol?: string;
+}
+
+/** What the endpoint of a pod has from the pod. */
+export interface PodFields {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly generateName: string | undefined;
+  readonly serviceAccountName: string | undefined;
+  /** Of its namespace, then of its service account. */
+  readonly profiles: readonly string[];
+  readonly ports: readonly EndpointPort[];
+}
+
+/** Keys of labels that an endpoint inherits from its namespace and its service account; a pod that sets one would claim theirs. */
+const INHERITED_PREFIXES = ["pcns.", "pcsa."] as const;
+
+const SYSTEM_LABELS: ReadonlySet<string> = new Set(Object.values(ENDPOINT_LABELS));
+
+/** Longest value of a label. */
+const LABEL_VALUE_LENGTH = 63;
+
+/** Name of the profile that a namespace stands for. */
+export function toNamespaceProfile(namespace: string): string {
+  return `kns.${namespace}`;
+}
+
+/** Name of the profile that a service account stands for. */
+export function toServiceAccountProfile(namespace: string, serviceAccount: string): string {
+  return `ksa.${namespace}.${serviceAccount}`;
+}
+
+export function toPodFields({ metadata, spec }: KubernetesPod): PodFields {
+  const { namespace } = metadata;
+  const serviceAccount = spec.serviceAccountName === "" ? undefined : spec.serviceAccountName;
+  return {
+    labels: toLabels(metadata.labels ?? {}, namespace, serviceAccount),
+    generateName: metadata.generateName === "" ? undefined : metadata.generateName,
+    serviceAccountName: serviceAccount,
+    profiles: [
+      toNamespaceProfile(namespace),
+      ...(serviceAccount === undefined ? [] : [toServiceAccountProfile(namespace, serviceAccount)]),
+    ],
+    ports: [...spec.containers, ...(spec.initContainers ?? [])].flatMap(({ ports }) => (ports ?? []).flatMap(toEndpointPort)),
+  };
+}
+
+/** The pod's own labels, without those that say what only the system may say, and the system's. */
+function toLabels(own: Readonly<Record<string, string>>, namespace: string, serviceAccount: string | undefined): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const [key, value] of Object.entries(own)) {
+    if (SYSTEM_LABELS.has(key) || INHERITED_PREFIXES.some((prefix) => key.startsWith(prefix))) continue;
+    labels[key] = value;
+  }
+  labels[ENDPOINT_LABELS.namespace] = namespace;
+  labels[ENDPOINT_LABELS.orchestrator] = "k8s";
+  if (serviceAccount !== undefined && serviceAccount.length <= LABEL_VALUE_LENGTH) labels[ENDPOINT_LABELS.serviceAccount] = serviceAccount;
+  return labels;
+}
+
+/** Ports that somebody can refer to: by name in a policy, or by the host's port. */
+function toEndpointPort({ name = "", containerPort, hostPort = 0, hostIP = "", protocol = "" }: KubernetesContainerPort): EndpointPort[] {
+  const known = protocol === "" ? "TCP" : protocol;
+  if (known !== "TCP" && known !== "UDP" && known !== "SCTP") return [];
+  if (containerPort === 0 || (name === "" && hostPort === 0)) return [];
+  return [
+    {
+      ...(name === "" ? {} : { name }),
+      protocol: known,
+      port: containerPort,
+      ...(hostPort === 0 ? {} : { hostPort }),
+      ...(hostIP === "" ? {} : { hostIP }),
+    },
+  ];
+}
