@@ -27,6 +27,8 @@ export interface ListOptions extends Selection, CallOptions {
   readonly pageSize?: number | undefined;
   /** "0": whatever the server has in its cache. @default the newest */
   readonly resourceVersion?: string | undefined;
+  /** Whether objects come with their metadata and nothing else: for those whose rest is large. @default false */
+  readonly isMetadataOnly?: boolean | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -34,6 +36,8 @@ export interface WriteOptions extends CallOptions {
   readonly subresource?: string | undefined;
   /** Who changes fields. @default what the user agent begins with: `netplug` */
   readonly fieldManager?: string | undefined;
+  /** Whether a field that the API server does not know fails the request; otherwise it is dropped. @default false */
+  readonly isStrict?: boolean | undefined;
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -53,6 +57,9 @@ export interface DeleteOptions extends CallOptions {
 }
 
 const PAGE_SIZE = 500;
+
+/** @see Kubernetes API, meta/v1, PartialObjectMetadataList */
+const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** A client of one API server. Methods throw KubeError, and NetplugError for settings that make no sense. Nothing is connected before the first call. */
 export class KubeClient {
@@ -92,14 +99,18 @@ export class KubeClient {
 
   /** One page of a list; the first without a token. */
   async listPage<T extends KubeObject>(type: ResourceType<T>, options: ListOptions, continueToken?: string): Promise<KubeList<T>> {
-    const { namespace, labelSelector, fieldSelector, pageSize = PAGE_SIZE, resourceVersion } = options;
+    const { namespace, labelSelector, fieldSelector, pageSize = PAGE_SIZE, resourceVersion, isMetadataOnly = false } = options;
     const query = { labelSelector, fieldSelector, limit: pageSize === 0 ? undefined : pageSize, continue: continueToken };
     const isFirst = continueToken === undefined;
     const request = toRequest(
       "list",
       type,
       { namespace },
-      { query: { ...query, ...(isFirst && { resourceVersion }) }, isRepeatable: true },
+      {
+        query: { ...query, ...(isFirst && { resourceVersion }) },
+        isRepeatable: true,
+        accept: isMetadataOnly ? METADATA_LIST : undefined,
+      },
     );
     const page = await this.#call<{
       readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
@@ -116,10 +127,14 @@ export class KubeClient {
    */
   async create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const { namespace, name } = object.metadata;
-    const { subresource, fieldManager } = options;
+    const { subresource } = options;
     // An object's name stands in its path only for a subresource of it.
     const target = subresource === undefined ? { namespace } : { namespace, name, subresource };
-    const request = toRequest("create", type, target, { query: { fieldManager }, newName: name, body: encode(type, object, subresource) });
+    const request = toRequest("create", type, target, {
+      query: toWriteQuery(options),
+      newName: name,
+      body: encode(type, object, subresource),
+    });
     return await this.#call<T>(request, options);
   }
 
@@ -129,21 +144,21 @@ export class KubeClient {
    * @throws KubeError conflict, notFound; otherObject when `metadata.uid` is there and another
    */
   async update<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { subresource, fieldManager } = options;
+    const { subresource } = options;
     const request = toRequest(
       "update",
       type,
       { ...nameOf(object.metadata, type), subresource },
-      { query: { fieldManager }, body: encode(type, object) },
+      { query: toWriteQuery(options), body: encode(type, object) },
     );
     return await this.#call<T>(request, options);
   }
 
   /** @throws KubeError notFound; conflict or otherObject when the patch holds another resourceVersion or UID; invalid when a test does not hold */
   async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
-    const { subresource, fieldManager } = options;
+    const { subresource } = options;
     return await this.#call<T>(
-      toRequest("patch", type, { ...ref, subresource }, { query: { fieldManager }, ...encodePatch(patch) }),
+      toRequest("patch", type, { ...ref, subresource }, { query: toWriteQuery(options), ...encodePatch(patch) }),
       options,
     );
   }
@@ -155,10 +170,10 @@ export class KubeClient {
    * @throws KubeError conflict when another manager owns a field
    */
   async apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions): Promise<T> {
-    const { subresource, fieldManager, force } = options;
+    const { subresource, force } = options;
     const target = { ...nameOf(object.metadata, type), subresource };
     const body = { body: encode(type, object), contentType: APPLY_CONTENT_TYPE, isRepeatable: true };
-    return await this.#call<T>(toRequest("patch", type, target, { query: { fieldManager, force }, ...body }), options);
+    return await this.#call<T>(toRequest("patch", type, target, { query: { ...toWriteQuery(options), force }, ...body }), options);
   }
 
   /**
@@ -204,17 +219,22 @@ export class KubeClient {
   }
 }
 
+function toWriteQuery({ fieldManager, isStrict = false }: WriteOptions): QueryValues {
+  return { fieldManager, fieldValidation: isStrict ? "Strict" : undefined };
+}
+
 interface RequestParts {
   readonly query?: QueryValues;
   readonly newName?: string | undefined;
   readonly body?: string;
   readonly contentType?: string;
+  readonly accept?: string | undefined;
   readonly isRepeatable?: boolean;
 }
 
 /** A request for a resource. */
 export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
-  const { query = {}, newName, body, contentType, isRepeatable = false } = parts;
+  const { query = {}, newName, body, contentType, accept, isRepeatable = false } = parts;
   return {
     verb,
     type,
@@ -223,6 +243,7 @@ export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, pa
     path: toResourcePath(type, target),
     query,
     isRepeatable,
+    accept,
     ...(body !== undefined && { body }),
     ...(contentType !== undefined && { contentType }),
   };

@@ -23,6 +23,8 @@ export interface KubeRequest {
   readonly body?: string;
   /** Of the body. @default `application/json` */
   readonly contentType?: string;
+  /** What the answer shall be. @default `application/json` */
+  readonly accept?: string | undefined;
   /** Whether carrying it out twice is the same as once. Reads are; a write is repeated only when it surely was not carried out. */
   readonly isRepeatable: boolean;
 }

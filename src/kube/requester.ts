@@ -85,12 +85,14 @@ export class Requester {
   async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
     const { clock, random } = this.#ports;
     const { signal, limitMs = REQUEST_LIMIT_MS } = options;
-    let login = await this.#credentials.get();
+    // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
+    let login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
     let hasRenewed = false;
     const earlier: KubeError[] = [];
     for (let attempt = 1; ; attempt++) {
-      await this.#waitForTurn(request, end, options);
+      const waitMs = this.#rate.take();
+      if (waitMs > 0) await this.#waitForTurn(request, waitMs, end, options);
       using limit = new TimeLimit(clock, end - clock.monotonic(), limitMs, signal);
       const outcome = await this.#try(request, login, limit, read);
       if ("value" in outcome) return outcome.value;
@@ -124,9 +126,12 @@ export class Requester {
     }
   }
 
-  async #waitForTurn(request: KubeRequest, end: number, { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions): Promise<void> {
-    const waitMs = this.#rate.take();
-    if (waitMs === 0) return;
+  async #waitForTurn(
+    request: KubeRequest,
+    waitMs: number,
+    end: number,
+    { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions,
+  ): Promise<void> {
     if (this.#ports.clock.monotonic() + waitMs >= end) {
       this.#rate.giveBack();
       throw new KubeError(

@@ -81,8 +81,9 @@ function toBody(body: string, { verb, isRepeatable }: KubeRequest): string | Rea
   });
 }
 
-function toHeaders({ body, contentType }: KubeRequest, { authorization, impersonate }: Identity): Record<string, string> {
-  const headers: Record<string, string> = { accept: "application/json", "user-agent": `netplug/${VERSION}` };
+function toHeaders(request: KubeRequest, { authorization, impersonate }: Identity): Record<string, string> {
+  const { body, contentType, accept = "application/json" } = request;
+  const headers: Record<string, string> = { accept, "user-agent": `netplug/${VERSION}` };
   if (body !== undefined) headers["content-type"] = contentType ?? "application/json";
   if (authorization !== undefined) headers["authorization"] = authorization;
   if (impersonate !== undefined) {

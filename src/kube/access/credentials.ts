@@ -39,12 +39,19 @@ export class Credentials {
     this.#ports = ports;
   }
 
+  /** What the next request shows, where nothing has to be read for it. */
+  get known(): Login | undefined {
+    const isFresh = this.#login !== undefined && this.#ports.clock.monotonic() - this.#readAt <= FILES_LIFETIME_MS;
+    return isFresh && !this.#isExpired() ? this.#login : undefined;
+  }
+
   /** What the next request shows. @throws NetplugError invalidConfig, accessDenied */
   async get(): Promise<Login> {
+    const known = this.known;
+    if (known !== undefined) return known;
     const login = this.#login;
     if (login === undefined) return await this.#readOnce(undefined);
     if (this.#isExpired()) return await this.#readOnce(login.access);
-    if (this.#ports.clock.monotonic() - this.#readAt <= FILES_LIFETIME_MS) return login;
     // What cannot be read at this moment is not yet refused: the API server may still accept what we have.
     return await this.#readOnce(login.access).catch(() => login);
   }
