@@ -40,9 +40,8 @@ export function statusOf(thrown: unknown): number {
 
 /** What stderr shows of a failure: what it was, and the next command to run where one helps. */
 export function toFailureText(thrown: unknown, program: string, command: readonly string[]): string {
-  const lines = [`${program}: ${headlineOf(thrown)}`];
-  if (thrown instanceof ValidationError && thrown.problems.length > 1)
-    lines.push(...thrown.problems.map((problem) => `  ${toProblemText(problem)}`));
+  const problems = thrown instanceof ValidationError && thrown.problems.length > 1 ? thrown.problems : [];
+  const lines = [`${program}: ${headlineOf(thrown)}`, ...problems.map((problem) => `  ${toProblemText(problem)}`)];
   if (thrown instanceof NetplugError && thrown.details !== undefined) lines.push(`  ${thrown.details}`);
   const next = nextOf(thrown, command);
   if (next !== undefined) lines.push(`next: ${program} ${next}`);

@@ -2,13 +2,12 @@
 
 import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import { readAllBlocks } from "../../ipam/admin/blocks.ts";
 import { findOwner } from "../../ipam/admin/owner.ts";
-import { borrowedIn, readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
+import { readBorrowed, readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { addressAt, containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
@@ -121,9 +120,8 @@ async function showAddress(cli: Cli, datastore: Datastore, ip: Address, flags: S
 }
 
 async function showBorrowed(cli: Cli, datastore: Datastore, flags: ShowFlags): Promise<void> {
-  const { blocks } = await readAllBlocks(datastore);
-  const borrowed = borrowedIn(blocks).map(({ block, allocation: { ordinal, owner } }) => ({
-    ip: toAddressText(addressAt(block.cidr, ordinal)),
+  const borrowed = (await readBorrowed(datastore)).map(({ block, address, owner }) => ({
+    ip: toAddressText(address),
     borrowingNode: owner.node,
     block: toPrefixText(block.cidr),
     blockOwner: block.node,

@@ -39,6 +39,11 @@ test("nothing that is stored moves the cursor or turns the direction of writing"
   expect(table).toBe(["NAME", "\\u{1b}[2J", "a\\u{d}\\u{a}b", "\\u{202e}abc", "\\u{9b}1m", "\ufffd", ""].join("\n"));
 });
 
+test("a table may have as many rows as there are", () => {
+  const rows = Array.from({ length: 300_000 }, (_, i) => [String(i)]);
+  expect(toTable(["N"], rows, plain)).toEndWith("\n299999\n");
+});
+
 test("only the header stands out, and only where colour is wanted", () => {
   expect(toTable(["A"], [["b"]], { colour: true })).toBe("\u001b[1mA\u001b[22m\nb\n");
 });

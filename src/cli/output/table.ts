@@ -16,7 +16,7 @@ export function toTable(
   { colour, right = new Set() }: TableOptions,
 ): string {
   const cells = [header, ...rows].map((row) => header.map((_, column) => toVisibleText(row[column] ?? "")));
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => Bun.stringWidth(row[column] ?? ""))));
+  const widths = header.map((_, column) => cells.reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[column] ?? "")), 0));
   const lines = cells.map((row) =>
     row
       .map((cell, column) => pad(cell, widths[column] ?? 0, right.has(column)))

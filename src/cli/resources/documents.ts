@@ -24,7 +24,9 @@ const MAX_INPUT = 16 * 1024 * 1024;
 export async function readDocuments(io: CliIo, sources: readonly string[]): Promise<readonly InputDocument[]> {
   const documents: InputDocument[] = [];
   for (const source of sources) {
-    for (const { name, text } of await readSource(io, source)) documents.push(...parseDocuments(text, name));
+    for (const { name, text } of await readSource(io, source)) {
+      for (const document of parseDocuments(text, name)) documents.push(document);
+    }
   }
   if (documents.length === 0) throw new CommandFailed(`read ${sources.map(quote).join(", ")}: got no object, want at least one`);
   return documents;

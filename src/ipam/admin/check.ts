@@ -21,16 +21,21 @@ export interface CheckReport {
  * looked at once more, and only what is still there is reported.
  */
 export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
-  const first = await takeInventory(datastore);
-  const found = problemsOf(first);
-  const stillThere = found.length === 0 ? found : problemsOf(await takeInventory(datastore));
-  const again = new Set(stillThere.map(keyOf));
+  const report = await look(datastore);
+  if (report.problems.length === 0) return report;
+  const again = new Set((await look(datastore)).problems.map(keyOf));
+  return { ...report, problems: report.problems.filter((problem) => again.has(keyOf(problem))) };
+}
+
+/** Keeps nothing of the inventory, which in a large cluster is large. */
+async function look(datastore: Datastore): Promise<CheckReport> {
+  const inventory = await takeInventory(datastore);
   return {
-    problems: found.filter((problem) => again.has(keyOf(problem))),
-    pools: first.pools.length,
-    blocks: first.blocks.length,
-    allocations: first.blocks.reduce((sum, block) => sum + block.allocations.length, 0),
-    endpoints: first.endpoints.length,
+    problems: problemsOf(inventory),
+    pools: inventory.pools.length,
+    blocks: inventory.blocks.length,
+    allocations: inventory.blocks.reduce((sum, block) => sum + block.allocations.length, 0),
+    endpoints: inventory.endpoints.length,
   };
 }
 

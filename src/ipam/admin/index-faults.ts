@@ -35,11 +35,8 @@ export async function findIndexFaults(
   const isRead = ({ cidr }: BlockRef): boolean => !unread.has(toPrefixText(cidr));
   const spare = (await readSpare(datastore)).filter(isRead);
   const empty = (await readEmpty(datastore)).filter(isRead);
-  const borrowers = new Set([
-    ...nodes,
-    ...blocks.flatMap(({ node, allocations }) => [node, ...allocations.map(({ owner }) => owner.node)]),
-  ]);
-  const borrowed = await readBorrowed(datastore, [...borrowers]);
+  const lenders = lendersOf(blocks);
+  const borrowed = await readBorrowed(datastore, [...new Set([...nodes, ...lenders.keys(), ...blocks.map(({ node }) => node)])].sort());
   const found = [
     ...compare(
       "blocks with unallocated addresses",
@@ -51,13 +48,23 @@ export async function findIndexFaults(
       blocks.filter(({ emptySince }) => emptySince !== undefined),
       empty,
     ),
+    ...staleNext(blocks, spare),
+    ...[...borrowed].flatMap(([node, listed]) => [
+      ...compare(`blocks that node ${quote(node)} borrows of`, lenders.get(node) ?? [], listed.filter(isRead)),
+    ]),
   ];
-  found.push(...staleNext(blocks, spare));
-  for (const node of borrowers) {
-    const lends = (block: Block): boolean => block.node !== node && block.allocations.some(({ owner }) => owner.node === node);
-    found.push(...compare(`blocks that node ${quote(node)} borrows of`, blocks.filter(lends), (borrowed.get(node) ?? []).filter(isRead)));
-  }
   return found.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+}
+
+/** By node: the blocks of others in which it holds addresses. */
+function lendersOf(blocks: readonly Block[]): ReadonlyMap<string, readonly BlockRef[]> {
+  const lenders = new Map<string, BlockRef[]>();
+  for (const block of blocks) {
+    const borrowers = new Set(block.allocations.map(({ owner }) => owner.node));
+    borrowers.delete(block.node);
+    for (const node of borrowers) lenders.set(node, [...(lenders.get(node) ?? []), block]);
+  }
+  return lenders;
 }
 
 function* compare(index: string, wanted: readonly BlockRef[], listed: readonly BlockRef[]): Generator<IndexFault> {

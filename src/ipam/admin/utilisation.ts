@@ -1,7 +1,8 @@
 /** How full pools and blocks are. */
 
-import type { Block } from "../../api/ipam-block.ts";
+import type { AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
+import type { Address } from "../../lib/ip/address.ts";
 import {
   addressAt,
   comparePrefixes,
@@ -15,7 +16,7 @@ import {
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
 import { toReservedSet } from "../reservations.ts";
-import { type AllBlocks, readAllBlocks } from "./blocks.ts";
+import { readClaimedBlocks, type UnreadableBlock } from "./blocks.ts";
 
 /** Numbers of addresses are exact, however large the pool. */
 export interface PoolUtilisation {
@@ -44,57 +45,79 @@ export interface Utilisation {
   /** By CIDR; blocks outside of every pool as well. */
   readonly blocks: readonly BlockUtilisation[];
   /** Blocks that are counted nowhere, because their record is corrupt or missing: `ipam check` says more. */
-  readonly unread: AllBlocks["corrupt"];
+  readonly unread: readonly UnreadableBlock[];
 }
 
 /** An address that a node holds in another node's block. */
 export interface BorrowedAddress {
-  readonly block: Block;
-  readonly allocation: Block["allocations"][number];
+  readonly block: BlockRef;
+  readonly address: Address;
+  readonly owner: AllocationOwner;
 }
 
 /** Reads pools, reservations and every block. */
 export async function readUtilisation(datastore: Datastore): Promise<Utilisation> {
-  const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
-  const { blocks, corrupt } = await readAllBlocks(datastore);
+  const [stored, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
   const reserved = toReservedSet(reservations);
-  const used = pools.flatMap(({ value }): PoolUtilisation[] => {
+  const pools = stored.flatMap(({ value }): PoolCount[] => {
     const cidr = tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr));
-    return cidr === undefined ? [] : [utilisationOf(value.metadata.name, cidr, blocks, reserved)];
+    return cidr === undefined ? [] : [{ name: value.metadata.name, cidr, inUse: 0n, usedReservations: 0n }];
   });
-  return { pools: used.sort((a, b) => comparePrefixes(a.cidr, b.cidr)), blocks: blocks.map(toBlockUtilisation), unread: corrupt };
+  const blocks: BlockUtilisation[] = [];
+  const unread: UnreadableBlock[] = [];
+  for await (const found of readClaimedBlocks(datastore)) {
+    if ("fault" in found) unread.push(found);
+    if (!("block" in found)) continue;
+    for (const pool of pools) countBlock(pool, found.block, reserved);
+    blocks.push(toBlockUtilisation(found.block));
+  }
+  return { pools: pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr)), blocks, unread };
 }
 
-/** Every borrowed address of some blocks. */
-export function borrowedIn(blocks: readonly Block[]): readonly BorrowedAddress[] {
-  return blocks.flatMap((block) =>
-    block.allocations.filter(({ owner }) => owner.node !== block.node).map((allocation): BorrowedAddress => ({ block, allocation })),
-  );
-}
-
-function utilisationOf(name: string, cidr: Prefix, blocks: readonly Block[], reservedSet: PrefixSet): PoolUtilisation {
-  let inUse = 0n;
-  let usedReservations = 0n;
-  for (const block of blocks) {
-    if (!overlaps(cidr, block.cidr)) continue;
-    const isWhole = containsPrefix(cidr, block.cidr);
-    if (isWhole && reservedSet.countIn(block.cidr) === 0n) {
-      inUse += BigInt(block.allocations.length);
-      continue;
-    }
-    for (const { ordinal } of block.allocations) {
-      const address = addressAt(block.cidr, ordinal);
-      if (!isWhole && !containsAddress(cidr, address)) continue;
-      inUse++;
-      if (reservedSet.has(address)) usedReservations++;
+/** Every borrowed address of the cluster. */
+export async function readBorrowed(datastore: Datastore): Promise<readonly BorrowedAddress[]> {
+  const borrowed: BorrowedAddress[] = [];
+  for await (const found of readClaimedBlocks(datastore)) {
+    if (!("block" in found)) continue;
+    const { cidr, node, allocations } = found.block;
+    for (const { ordinal, owner } of allocations) {
+      if (owner.node !== node) borrowed.push({ block: { cidr, node }, address: addressAt(cidr, ordinal), owner });
     }
   }
+  return borrowed;
+}
+
+/** What is counted of a pool, block by block. */
+interface PoolCount {
+  readonly name: string;
+  readonly cidr: Prefix;
+  inUse: bigint;
+  /** Reserved addresses among those in use. */
+  usedReservations: bigint;
+}
+
+function countBlock(pool: PoolCount, block: Block, reservedSet: PrefixSet): void {
+  if (!overlaps(pool.cidr, block.cidr)) return;
+  const isWhole = containsPrefix(pool.cidr, block.cidr);
+  if (isWhole && reservedSet.countIn(block.cidr) === 0n) {
+    pool.inUse += BigInt(block.allocations.length);
+    return;
+  }
+  for (const { ordinal } of block.allocations) {
+    const address = addressAt(block.cidr, ordinal);
+    if (!isWhole && !containsAddress(pool.cidr, address)) continue;
+    pool.inUse++;
+    if (reservedSet.has(address)) pool.usedReservations++;
+  }
+}
+
+function toPoolUtilisation({ name, cidr, inUse, usedReservations }: PoolCount, reservedSet: PrefixSet): PoolUtilisation {
   const total = sizeOf(cidr);
   const reserved = reservedSet.countIn(cidr) - usedReservations;
   return { name, cidr, total, inUse, reserved, free: total - inUse - reserved };
 }
 
-function toBlockUtilisation(block: Block): BlockUtilisation {
-  const { cidr, node, allocations, free } = block;
-  return { cidr, node, total: allocations.length + free.length, inUse: allocations.length, borrowed: borrowedIn([block]).length };
+function toBlockUtilisation({ cidr, node, allocations, free }: Block): BlockUtilisation {
+  const borrowed = allocations.filter(({ owner }) => owner.node !== node).length;
+  return { cidr, node, total: allocations.length + free.length, inUse: allocations.length, borrowed };
 }
