@@ -52,7 +52,7 @@ describe.concurrent("discovery", () => {
       kind: "tryAgainLater",
       message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `),
     });
-    expect(performance.now() - start).toBeLessThan(1_500);
+    expect(performance.now() - start).toBeLessThan(4_000);
     expect(dns.questions).not.toContain(PLAIN_NAME);
     const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
     expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });

@@ -30,7 +30,7 @@ describe.concurrent.each([
       expect(error).toMatchObject({ kind: "tryAgainLater", code: 11, retriable: true });
       expect(error).not.toBeInstanceOf(OutcomeUnknown);
       expect(error.message).toMatch(/^(read from|commit to) etcd: http:\/\/127\.0\.0\.1:\d+: connection refused$/);
-      expect(performance.now() - start).toBeLessThan(2_000);
+      expect(performance.now() - start).toBeLessThan(4_000);
     }
     expect(datastore.requests.retries).toBeGreaterThan(0);
   });
@@ -62,11 +62,11 @@ describe.concurrent.each([
     await server.pause();
     const start = performance.now();
     const [read, commit] = await Promise.all([failureOf(namesIn(datastore)), failureOf(create(datastore, "a"))]);
-    expect(performance.now() - start).toBeWithin(750, 2_500);
-    expect(read.message).toMatch(/^read from etcd: http:\/\/127\.0\.0\.1:\d+: no answer within [78]\d\d ms$/);
+    expect(performance.now() - start).toBeWithin(750, 4_000);
+    expect(read.message).toMatch(/^read from etcd: http:\/\/127\.0\.0\.1:\d+: no answer within \d+ ms$/);
     expect(read).toMatchObject({ kind: "tryAgainLater" });
     expect(commit).toBeInstanceOf(OutcomeUnknown);
-    expect(commit.message).toMatch(/^commit to etcd: http:\/\/127\.0\.0\.1:\d+: no answer within [78]\d\d ms; it may have been applied$/);
+    expect(commit.message).toMatch(/^commit to etcd: http:\/\/127\.0\.0\.1:\d+: no answer within \d+ ms; it may have been applied$/);
     server.resume();
     expect(["a", undefined]).toContain((await namesIn(datastore))[0]);
   });

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 async function refusalOf(config: EtcdConfig, ports: Partial<DatastorePorts> = {}): Promise<NetplugError> {
-  const datastore = openEtcd(config, { limits: IMPATIENT, ...ports });
+  const datastore = openEtcd(config, ports);
   try {
     const error = await failureOf(namesIn(datastore));
     expect(String(error)).not.toContain(SECRET);
@@ -76,7 +76,7 @@ describe.concurrent("a server", () => {
     const endpoints = [server.endpoint.replace("https:", "http:"), plain.endpoint.replace("http:", "https:")];
     const ways = endpoints.flatMap((endpoint) => [{}, { connect: connectTcp }].map((ports) => ({ endpoint, ports })));
     const refusals = ways.map(async ({ endpoint, ports }) => {
-      const error = await refusalOf({ endpoints: [endpoint], caCertFile: ca.certFile }, ports);
+      const error = await refusalOf({ endpoints: [endpoint], caCertFile: ca.certFile }, { limits: IMPATIENT, ...ports });
       expect(error).toMatchObject({ kind: "tryAgainLater" });
       expect(error.message).toBe(
         `read from etcd: ${endpoint}: connection closed without a reply; if it is up, check http and https in etcd_endpoints`,

@@ -157,12 +157,13 @@ export class EtcdClient {
           throwIfFinal(action, tries, options.signal);
         }
       }
+      const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
       const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
-      const wouldBeTooLate = delayMs + LEAST_ROUND_MS > end - clock.monotonic();
-      if (wouldBeTooLate || round >= roundsWorthTrying(tries)) throw failedError(action, tries, "try-elsewhere");
+      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw failedError(action, tries, "try-elsewhere");
       await clock.sleep(delayMs, options.signal).catch((reason: unknown) => {
         throw abortedError(action, reason);
       });
+      if (isTooLateIn(0)) throw failedError(action, tries, "try-elsewhere");
     }
   }
 
