@@ -55,7 +55,7 @@ export async function add(call: Call): Promise<CniResult> {
   const [facts] = await Promise.all([latest, passGates(call, latest)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
-    const undo = inOrder(stack);
+    const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     const isRepeated = existing?.isOurs === true;
     let created: CreatedLink | undefined;
     // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.

@@ -204,6 +204,23 @@ test("an interface of the wanted name that is not ours is code 109, and stays", 
   expect(await node.endpoints()).toHaveLength(0);
 });
 
+test("whose policy is not programmed in time is code 110 when the config says so; nothing stays, and the ledger tells where the time went", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = dualStack({ policy_setup_timeout_seconds: 1, policy_setup_timeout_action: "fail" });
+  const reply = await node.call("ADD", { containerID, netns: pod.path, config });
+  expect([reply.status, reply.json?.code]).toEqual([1, 110]);
+  expect([pod.link("eth0"), nodePlace.link(hostInterfaceName({ containerID })), await node.addressesInUse()]).toEqual([
+    undefined,
+    undefined,
+    0,
+  ]);
+  const ledger = node.logLines().findLast(({ msg }) => msg === "ledger") as { readonly phaseMs: Readonly<Record<string, number>> };
+  expect(ledger).toMatchObject({ containerID, verb: "ADD", code: 110, network: "test-net" });
+  expect(ledger.phaseMs["policy"]).toBeGreaterThanOrEqual(1_000);
+  for (const phase of ["start", "parse", "datastore", "plan", "kernel", "undo"]) expect(ledger.phaseMs[phase]).toBeGreaterThan(0);
+});
+
 test("prevResult of an earlier plugin is kept behind ours, with its indexes shifted and its dns", async () => {
   using pod = new TestNetns();
   const containerID = node.newContainerID();
