@@ -7,7 +7,7 @@ export interface IPAMConfigurationSpec {
   readonly strictAffinity?: boolean;
   /** Whether a node that needs space claims blocks by itself. @default true */
   readonly autoAllocateBlocks?: boolean;
-  /** How many blocks a node may claim, 0..1000000; 0 is the default of {@link DEFAULT_MAX_BLOCKS_PER_HOST}. @default 0 */
+  /** How many blocks of each family a node may claim, 0..1000000; 0 is the default of {@link DEFAULT_MAX_BLOCKS_PER_HOST}. @default 0 */
   readonly maxBlocksPerHost?: number;
   /** Seconds that a released address rests before it is given again, 0..1200. @default 0 */
   readonly ipCooldownSeconds?: number;

@@ -5,7 +5,7 @@
  * /netplug/v3/<plural>/[<namespace>/]<name>      a resource
  * /netplug/ipam/blocks/<node>/<cidr>             a block, with its allocations: only these keys contain "/blocks/"
  * /netplug/ipam/claims/<4|6>/<cidr>              {"node"}            the block is claimed: exists with the block
- * /netplug/ipam/spare/<4|6>/<cidr>               {"node"}            the block has an unallocated address
+ * /netplug/ipam/spare/<4|6>/<cidr>               {"node","next"}     the block has an unallocated address; which are next
  * /netplug/ipam/empty/<4|6>/<cidr>               {"node","since"}    the block has no allocation
  * /netplug/ipam/borrowed/<borrower>/<cidr>       {"node"}            a node holds addresses in a block of another
  * ```
