@@ -174,6 +174,13 @@ describe("get", () => {
     ]);
   });
 
+  test("what to do next is about the kind that is missing", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const { status, stdout, stderr } = await world.ctl(["get", "ippool/blue", "node/n1", "-o", "name"]);
+    expect([status, stdout]).toEqual([1, "ippool/blue\n"]);
+    expect(stderr).toBe('netplugctl: find node "n1": there is none\nnext: netplugctl get nodes\n');
+  });
+
   test("tables line up, and stand out on a terminal only", async () => {
     await createPool("blue", "10.65.0.0/16");
     await createPool("a-longer-name", "10.66.0.0/16", { nodeSelector: "has(x)" });
@@ -239,6 +246,18 @@ describe("patch and label", () => {
     await createPool("blue", "10.65.0.0/16");
     const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test.each([
+    ['[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 'operation 1: there is no place "/metadata/labels/a"'],
+    ['[{"op":"test","path":"/spec/disabled","value":true}]', "operation 1: test of"],
+    ['[{"op":"replace","path":"/spec/nope","value":1}]', 'there is nothing at "/spec/nope"'],
+    ['[{"op":"remove","path":"spec"}]', 'path: got "spec", want a text such as "/spec/disabled"'],
+    ['{"op":"remove"}', "want a list of operations for --type json"],
+  ])("a JSON patch that cannot be done names operation and place: %p", async (patch, message) => {
+    await createPool("blue", "10.65.0.0/16");
+    const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "--type", "json", "-p", patch]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
   });
 
   test("patches at the same time all count", async () => {

@@ -34,13 +34,15 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
   }
   return withDatastore(cli, async (datastore) => {
     const absent: string[] = [];
+    let kind: string | undefined;
     for (const one of named) {
       const { resources, missing } = await find(datastore, one, flags);
       if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
       absent.push(...missing);
+      if (missing.length > 0) kind ??= one.info.plural;
     }
     if (absent.length === 0) return EXIT.done;
-    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: `get ${named[0]?.info.plural ?? ""}` });
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: `get ${kind ?? ""}` });
   });
 }
 

@@ -31,7 +31,15 @@ function applyOperation(root: unknown, operation: unknown, number: number): unkn
     return found === undefined ? fail(`there is nothing at ${quote(`/${steps.join("/")}`)}`) : found.value;
   };
   const change = (from: unknown, steps: readonly string[], edit: Edit): unknown =>
-    edited(from, steps, edit) ?? fail(`there is no place ${quote(`/${steps.join("/")}`)}`);
+    edited(from, steps, edit) ??
+    fail(
+      `there is no place ${quote(
+        steps
+          .slice(1)
+          .map((step) => `/${step}`)
+          .join(""),
+      )}`,
+    );
   switch (operation["op"]) {
     case "add":
       return change({ root }, ["root", ...path], { insert: structuredClone(valueOf(operation)) });
