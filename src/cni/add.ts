@@ -13,10 +13,11 @@ import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
-import { linkNamesOf, netnsOptionsOf, toAddRequest } from "./attachment.ts";
+import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
 import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateDel } from "./delegate/mod.ts";
+import { askKubernetes, isPodAsked } from "./kubernetes.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
@@ -38,9 +39,12 @@ export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
   checkAddable(call);
   const delegate = delegateOf(call);
-  const request = toAddRequest(call);
+  const attachment = toAttachmentRequest(call);
+  const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);
+  const subject = early ?? toAddSubject(call, attachment);
+  const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => {
-    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([request])));
+    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([subject])));
     facts.catch(() => {
       // Reported below, unless something else fails first.
     });
@@ -52,8 +56,10 @@ export async function add(call: Call): Promise<CniResult> {
   const latest = (await takeTurn(call, netns)) === "waited" ? read() : reading;
   using session = ledger.time("kernel", () => openLinkSession(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(session));
-  const [facts] = await Promise.all([latest, passGates(call, latest)]);
+  const telling = Promise.all([latest, asked?.facts]);
+  const [[facts, kubernetes]] = await Promise.all([telling, passGates(call, telling)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
+  const request = early ?? toAddRequest(call, attachment, kubernetes?.pod);
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     const isRepeated = existing?.isOurs === true;
@@ -62,7 +68,10 @@ export async function add(call: Call): Promise<CniResult> {
     const create = ({ link }: Planned): void => {
       if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo));
     };
-    const delegated = delegate === undefined ? undefined : await askDelegate(call, delegate, facts, isRepeated, undo);
+    const delegated =
+      delegate === undefined
+        ? undefined
+        : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, undo);
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
     const plan = await record(call, wanted, facts, undo, create);
     if (!isRepeated || !isComplete(call, session, plan)) {
@@ -123,6 +132,11 @@ async function record(
 /** The call with time of its own: what failed may be that the ADD's was over. */
 function onWayBack(call: Call): Call {
   return { ...call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) };
+}
+
+/** A delegate that is called with another config than the one that came. */
+function withConfig(delegate: Delegate, config: Delegate["call"]["config"] | undefined): Delegate {
+  return config === undefined ? delegate : { ...delegate, call: { ...delegate.call, config } };
 }
 
 /** What a delegate gave. */

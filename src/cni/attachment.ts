@@ -2,13 +2,15 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
-import type { AddRequest } from "../endpoint/plan-add.ts";
+import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import { toNamespace } from "../endpoint/record.ts";
+import type { AllocationSubject } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
+import type { PodFacts } from "./kubernetes.ts";
 import type { LinkNames } from "./link/find.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
 import { resolveMtu } from "./node-facts.ts";
@@ -24,8 +26,8 @@ export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
   return { allowOwn: ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "") };
 }
 
-/** @throws NetplugError from files that say what the node's MTU is */
-function toAttachmentRequest(call: Call): AttachmentRequest {
+/** The attachment as far as the call itself tells. @throws NetplugError from files that say what the node's MTU is */
+export function toAttachmentRequest(call: Call): AttachmentRequest {
   const { config, node } = call;
   return {
     node,
@@ -41,10 +43,14 @@ function toAttachmentRequest(call: Call): AttachmentRequest {
   };
 }
 
-/** The addresses that the attachment wants from our own address management. @throws NetplugError invalidConfig when it wants none */
-export function toAddressRequest(call: Call): AddressRequest {
-  const { families, pools } = call.config.ipam;
-  const addresses = requestedAddresses(call);
+/**
+ * The addresses that the attachment wants from our own address management. What the pod's annotations ask for ranks first.
+ *
+ * @throws NetplugError invalidConfig when it wants none
+ */
+export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
+  const { families, pools } = pod?.wishes ?? call.config.ipam;
+  const addresses = pod === undefined || pod.wishes.addresses.length === 0 ? requestedAddresses(call) : pod.wishes.addresses;
   if (families.length === 0 && addresses.length === 0) {
     throw new NetplugError(
       "invalidConfig",
@@ -52,25 +58,37 @@ export function toAddressRequest(call: Call): AddressRequest {
     );
   }
   return {
-    owner: ownerOf(call),
+    owner: ownerOf(call, pod),
     use: "Workload",
     families,
     pools,
     addresses,
-    namespaceLabels: {},
+    namespaceLabels: pod?.namespaceLabels ?? {},
   };
 }
 
 /** The ADD as it is planned. What a delegate gives is not known yet. */
-export function toAddRequest(call: Call): AddRequest {
-  const attachment = toAttachmentRequest(call);
-  return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call) } : { attachment, delegated: [] };
+export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
+  const attachment = pod === undefined ? plain : { ...plain, mac: pod.wishes.mac ?? plain.mac, pod: pod.part };
+  const past = pod?.wishes.addressesWithoutIpam ?? [];
+  return past.length === 0 && hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: past };
 }
 
-function ownerOf(call: Call): AllocationOwner {
+/** The same while the pod is still asked for: enough to read what the datastore tells. */
+export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubject {
+  return { attachment: { ...attachment, pod: {} }, ipam: hasOwnIpam(call) ? toAddressSubject(call) : undefined };
+}
+
+/** {@link toAddressRequest} while the pod is still asked for. */
+export function toAddressSubject(call: Call): AllocationSubject {
+  return { owner: { node: call.node }, addresses: requestedAddresses(call) };
+}
+
+function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
   const { config, environment, args, node } = call;
   const identity = { network: config.name, containerID: environment.containerID, ifName: environment.ifName, node };
-  const pod = args.pod === undefined ? {} : { pod: args.pod.name, ...(args.pod.uid !== undefined && { podUID: args.pod.uid }) };
+  const podUID = facts?.uid ?? args.pod?.uid;
+  const pod = args.pod === undefined ? {} : { pod: args.pod.name, ...(podUID !== undefined && { podUID }) };
   if (call.plugin === "netplug-ipam") return { ...identity, ...pod, ...(args.pod !== undefined && { namespace: args.pod.namespace }) };
   const workload = workloadOf(call);
   return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };

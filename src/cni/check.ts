@@ -16,6 +16,7 @@ import { addressAt, containsPrefix, toHostPrefix, toPrefixText, tryParsePrefix }
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { checkLink } from "./check-link.ts";
 import { delegateCheck } from "./delegate/mod.ts";
+import { isPodAsked } from "./kubernetes.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 
 /** @throws NetplugError attachmentIncomplete with every fault; what the delegate says */
@@ -24,7 +25,11 @@ export async function check(call: Call): Promise<void> {
   // CHECK without prevResult is refused with the network config.
   const previous = call.config.prevResult ?? EMPTY_RESULT;
   const addresses = ownAddresses(addressesOf(previous), stored);
-  const faults = call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : checkAllocations(stored.held, addresses);
+  const hasAllocations = hasOwnIpam(call) && !(await isGivenPastIpam(call, addresses, stored));
+  const faults = [
+    ...(call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : []),
+    ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
+  ];
   if (faults.length > 0) throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   const delegate = delegateOf(call);
   if (delegate !== undefined) await delegateCheck(delegate.call, delegate.ports);
@@ -73,15 +78,21 @@ function ownAddresses(listed: readonly Cidr[], { held, record, poolCidrs }: Stor
   return addresses.filter((address) => prefixes.some((prefix) => containsPrefix(prefix, toHostPrefix(address))));
 }
 
-function checkAttachment(
-  call: Call,
-  previous: CniResult,
-  { held, record }: StoredAttachment,
-  addresses: readonly Address[],
-): readonly string[] {
+/**
+ * Whether the pod's annotations gave it its addresses past our management. They are looked at only when something is amiss: a CHECK does
+ * not need the API server.
+ */
+async function isGivenPastIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
+  const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
+  if (call.plugin !== "netplug" || !isPodAsked(call) || (held.length > 0 && addresses.every(isHeld))) return false;
+  const { readPodFacts } = await import("./pod/mod.ts");
+  const pod = await readPodFacts(call);
+  return pod !== undefined && pod.wishes.addressesWithoutIpam.length > 0;
+}
+
+function checkAttachment(call: Call, previous: CniResult, { record }: StoredAttachment, addresses: readonly Address[]): readonly string[] {
   return [
     ...call.ledger.time("kernel", () => checkLink(call, previous, addresses, record)),
-    ...(hasOwnIpam(call) ? checkAllocations(held, addresses) : []),
     ...checkRecord(call.environment.containerID, record, addresses),
   ];
 }

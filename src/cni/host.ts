@@ -2,6 +2,9 @@
 
 import type { DatastoreConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import type { KubeSettings } from "../kube/access/access.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { KubeOptions } from "../kube/requester.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 import type { Kernel } from "./link/kernel.ts";
@@ -26,5 +29,7 @@ export interface Host {
   /** Takes the advisory lock on a file, waiting at most `waitMs`; undefined when somebody else has it all the time. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   openDatastore(config: DatastoreConfig): Datastore;
+  /** A client of the Kubernetes API, which is loaded by the first who wants one. */
+  openKube(settings: KubeSettings, options: KubeOptions): Promise<KubeClient>;
   openLog(config: LogConfig, fields: Readonly<Record<string, string>>): Log;
 }

@@ -34,7 +34,7 @@ function toCall(verb: Verb, read: ReadCall): Call {
   const args = parseCniArgs(environment.args);
   const datastoreConfig = resolveDatastore(config, host.env);
   if (verb !== "DEL" && verb !== "GC") {
-    refuseUntilKubernetes(config, datastoreConfig);
+    refuseUntilKubernetes(datastoreConfig);
     if (plugin === "netplug") requireOwnType(config);
   }
   const node = resolveNodeName(config, host.files, () => host.hostName());

@@ -51,6 +51,11 @@ export function realHost(): Host {
     processStart: () => readProcessStart(systemClock),
     takeLock: (path, waitMs) => takeLock(path, { waitMs, clock: systemClock }),
     openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles, connect: connectTcp }),
+    openKube: async (settings, options) => {
+      const { KubeClient } = await import("../kube/client.ts");
+      const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, processes: linuxProcesses, env: process.env };
+      return new KubeClient(settings, ports, options);
+    },
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };
 }

@@ -4,6 +4,7 @@ import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-st
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { type Call, delegateOf, requireIpam } from "./call.ts";
 import { delegateStatus } from "./delegate/mod.ts";
+import { arePodsAsked, isNodeAsked } from "./kubernetes.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { resolveMtu } from "./node-facts.ts";
 
@@ -16,7 +17,10 @@ export async function status(call: Call): Promise<void> {
       resolveMtu(call.config, call.host.files);
       requireRights(call.host.kernel);
     }
-    const [cluster] = await call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal }));
+    const [[cluster]] = await Promise.all([
+      call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal })),
+      arePodsAsked(call) || isNodeAsked(call) ? import("./pod/mod.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
+    ]);
     requireReady(cluster, "add");
   });
   if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);

@@ -2,17 +2,19 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { type AllocatedAddress, type AllocationOutcome, allocationQueries, planAllocation } from "./allocate.ts";
+import type { Facts } from "./facts.ts";
 import { planRelease, type ReleasedAddress, releaseQueries } from "./release.ts";
 import type { AddressRequest, AttachmentId } from "./request.ts";
-import { transact, type TransactPorts } from "./transact.ts";
+import { type Step, transact, type TransactPorts, type Try } from "./transact.ts";
 
 /**
  * Gives addresses to one attachment: all it asks for, or none.
  *
+ * @param facts what the caller has read already of that which `allocationQueries` names
  * @throws {NetplugError} poolUnusable, noAddressLeft, addressInUse, addressOutsidePools; notInitialised, tryAgainLater
  */
-export async function allocate(ports: TransactPorts, request: AddressRequest): Promise<readonly AllocatedAddress[]> {
-  const [outcome] = await allocateAll(ports, [request]);
+export async function allocate(ports: TransactPorts, request: AddressRequest, facts?: Facts): Promise<readonly AllocatedAddress[]> {
+  const [outcome] = await allocateAll(ports, [request], facts);
   if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
   if ("error" in outcome) throw outcome.error;
   return outcome.addresses;
@@ -23,11 +25,16 @@ export async function allocate(ports: TransactPorts, request: AddressRequest): P
  *
  * @returns outcomes by position of the request
  */
-export async function allocateAll(ports: TransactPorts, requests: readonly AddressRequest[]): Promise<readonly AllocationOutcome[]> {
-  return await transact(ports, allocationQueries(requests), (facts, attempt) => {
-    const plan = planAllocation(requests, facts, attempt);
+export async function allocateAll(
+  ports: TransactPorts,
+  requests: readonly AddressRequest[],
+  facts?: Facts,
+): Promise<readonly AllocationOutcome[]> {
+  const decide = (known: Facts, attempt: Try): Step<readonly AllocationOutcome[]> => {
+    const plan = planAllocation(requests, known, attempt);
     return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
-  });
+  };
+  return await transact(ports, allocationQueries(requests), decide, { facts });
 }
 
 /**

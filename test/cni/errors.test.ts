@@ -101,7 +101,6 @@ describe("the network config", () => {
     ["assign_ipv4", { ipam: { assign_ipv4: true } }],
     ["assign_ipv6", { ipam: { assign_ipv6: "yes" } }],
     ["ipv4_pools", { ipam: { ipv4_pools: "pool-0" } }],
-    ["policy", { policy: { type: "k8s" } }],
     ["policy", { policy: { type: "other" } }],
     ["policy_setup_timeout_seconds", { policy_setup_timeout_seconds: -1 }],
     ["readiness_gates", { readiness_gates: ["ftp://x"] }],
@@ -144,9 +143,13 @@ describe("the network config", () => {
     await node.del({ containerID, netns: pod.path, config });
   });
 
-  test("host-local with the node's pod CIDR is code 107 until the Kubernetes datastore is there", async () => {
-    const ipam = { type: "host-local", ranges: [[{ subnet: "usePodCidr" }]] };
-    expect((await refusal({ config: node.config({ name: "bad-input", ipam }) })).code).toBe(107);
+  test.each([
+    ["the node's pod CIDR", { ipam: { type: "host-local", ranges: [[{ subnet: "usePodCidr" }]] } }],
+    ["the pod", { policy: { type: "k8s" } }],
+  ])("that needs the Kubernetes API for %s and does not say where it is is code 7", async (_what, overrides) => {
+    const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
+    const { code, msg } = await refusal({ config: node.config({ name: "bad-input", ...overrides }), args });
+    expect([code, msg]).toEqual([7, expect.stringContaining("want a kubeconfig or the API server's address")]);
   });
 });
 

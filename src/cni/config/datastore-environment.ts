@@ -36,14 +36,7 @@ function toSettings({ datastoreType, etcd, kubernetes }: NetworkConfig): Datasto
  *
  * @throws NetplugError invalidConfig
  */
-export function refuseUntilKubernetes(config: NetworkConfig, datastore: DatastoreConfig): void {
-  if (datastore.type === "kubernetes") {
-    throw new NetplugError(
-      "invalidConfig",
-      'read "datastore_type": got "kubernetes", want "etcdv3": it comes with the Kubernetes datastore',
-    );
-  }
-  if (config.policyType === "k8s") {
-    throw new NetplugError("invalidConfig", 'read "policy.type": got "k8s", want none: it comes with the Kubernetes datastore');
-  }
+export function refuseUntilKubernetes(datastore: DatastoreConfig): void {
+  if (datastore.type !== "kubernetes") return;
+  throw new NetplugError("invalidConfig", 'read "datastore_type": got "kubernetes", want "etcdv3": it comes with the Kubernetes datastore');
 }

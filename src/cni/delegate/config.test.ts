@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { toDelegateConfig } from "./config.ts";
+import { describe, expect, test } from "bun:test";
+import { mayUsePodCidr, podCidrFamilyOf, toDelegateConfig } from "./config.ts";
 
 const network = (ipam: unknown): Record<string, unknown> => ({ cniVersion: "1.0.0", name: "net", type: "netplug", ipam });
 
@@ -34,30 +34,38 @@ test("host-local sees no gateway in any range, wherever a range may stand, and n
   expect(JSON.stringify(config)).toBe(before);
 });
 
-test.each(["ADD", "CHECK"] as const)("a pod-CIDR word fails %s with code 107, whatever its case and place", (verb) => {
-  const refused = (ipam: unknown): unknown => {
-    try {
-      return toDelegateConfig(verb, "host-local", network(ipam));
-    } catch (thrown) {
-      return thrown;
-    }
-  };
-  expect(refused({ subnet: "USEPODCIDR" })).toMatchObject({
-    code: 107,
-    message:
-      'resolve "ipam.subnet": got "USEPODCIDR", which needs the Kubernetes datastore to know the node\'s pod CIDR; write the CIDR itself',
-  });
-  expect(refused({ ranges: [[{ subnet: "10.0.0.0/24" }], [{ subnet: "usePodCidrIPv6" }]] })).toMatchObject({
-    code: 107,
-    message: expect.stringContaining('"ipam.ranges[1][0].subnet"'),
-  });
-});
-
-test.each(["DEL", "GC", "STATUS"] as const)("%s puts any subnet in the place of a pod-CIDR word", (verb) => {
-  const ipam = { subnet: "usepodcidr", ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "UsePodCidrIPV6", rangeStart: "usePodCidr" }]] };
-  expect(toDelegateConfig(verb, "host-local", network(ipam))).toEqual(
-    network({ subnet: "0.0.0.0/0", ranges: [[{ subnet: "0.0.0.0/0" }], [{ subnet: "::/0", rangeStart: "usePodCidr" }]] }),
+describe("pod-CIDR words", () => {
+  test.each(["DEL", "CHECK", "GC", "STATUS"] as const)(
+    "become any subnet for %s, whatever their case, and nothing else stands beside it",
+    (verb) => {
+      const stripped = (ipam: Record<string, unknown>): unknown => toDelegateConfig(verb, "host-local", network(ipam))["ipam"];
+      const any4 = [{ subnet: "0.0.0.0/0" }];
+      expect(stripped({ subnet: "usepodcidr", dataDir: "/d" })).toEqual({ ranges: [any4], dataDir: "/d" });
+      expect(stripped({ subnet: "usePodCidr", rangeStart: "10.1.0.1", rangeEnd: "usePodCidr", gateway: "x" })).toEqual({ ranges: [any4] });
+      const ranges = [[{ subnet: "usePodCidr" }, { subnet: "10.0.0.0/24" }], [{ subnet: "UsePodCidrIPV6" }], [{ subnet: "USEPODCIDR" }]];
+      expect(stripped({ subnet: "10.0.0.0/8", ranges })).toEqual({ ranges: [any4, [{ subnet: "::/0" }]] });
+      expect(stripped({ subnet: "10.1.0.0/24" })).toEqual({ subnet: "10.1.0.0/24" });
+    },
   );
+
+  test("leave no range of the runtime that could overlap the subnet", () => {
+    const config = { ...network({ subnet: "usePodCidr" }), runtimeConfig: { ipRanges: [[{ subnet: "10.3.0.0/24" }]], mac: "m" } };
+    expect(toDelegateConfig("DEL", "host-local", config)).toMatchObject({ runtimeConfig: { mac: "m" } });
+    expect(toDelegateConfig("DEL", "host-local", config)).not.toHaveProperty("runtimeConfig.ipRanges");
+  });
+
+  test("are looked for in the config of host-local only, in any case", () => {
+    expect(mayUsePodCidr("host-local", network({ ranges: [[{ subnet: "USEPODCIDRipv6" }]] }))).toBe(true);
+    expect(mayUsePodCidr("host-local", network({ subnet: "usePodCidrs" }))).toBe(false);
+    expect(mayUsePodCidr("host-local", {})).toBe(false);
+    expect(mayUsePodCidr("static", network({ subnet: "usePodCidr" }))).toBe(false);
+    expect([podCidrFamilyOf("usePODcidr"), podCidrFamilyOf("usePodCidrIPv6"), podCidrFamilyOf("constructor"), podCidrFamilyOf(4)]).toEqual([
+      4,
+      6,
+      undefined,
+      undefined,
+    ]);
+  });
 });
 
 test("what has not the shape of ranges is left for host-local to complain about", () => {

@@ -1,45 +1,83 @@
 /** The network config as a delegate may see it: pure rewriting of the document. */
 
-import { NetplugError } from "../../lib/errors.ts";
+import type { Family } from "../../lib/ip/address.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { quoteValue } from "../../lib/quote.ts";
 import type { DelegateVerb } from "./invoke.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** Where a `host-local` range may take its subnet from the node instead. Lower case; written in any. */
-const POD_CIDR_WORDS: ReadonlyMap<string, string> = new Map([
-  ["usepodcidr", "0.0.0.0/0"],
-  ["usepodcidripv6", "::/0"],
+/** What a `host-local` range may have as its subnet instead of one: the node's pod CIDR of a family. Lower case; written in any. */
+const POD_CIDR_WORDS: ReadonlyMap<string, Family> = new Map([
+  ["usepodcidr", 4],
+  ["usepodcidripv6", 6],
 ]);
 
+const ANY_SUBNET: Readonly<Record<Family, string>> = { 4: "0.0.0.0/0", 6: "::/0" };
+
+/** Verbs that go by container ID alone. @see the CNI project's `host-local`: its DEL and CHECK read the ranges, and do not look at them */
+const VERBS_WITHOUT_RANGES: readonly DelegateVerb[] = ["DEL", "CHECK", "STATUS", "GC"];
+
 /**
- * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours), pod-CIDR words resolved as
- * far as the verb needs. Other delegates get the config as it came.
- *
- * @throws NetplugError nodeCidrMissing on ADD and CHECK for a pod-CIDR word
+ * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR words are resolved before an
+ * ADD; the other verbs need not know the node. Other delegates get the config as it came.
  */
 export function toDelegateConfig(verb: DelegateVerb, type: string, config: Document): Document {
   if (type !== "host-local") return config;
-  const { ipam, runtimeConfig } = config;
+  const { ipam, runtimeConfig, ...rest } = config;
+  const hasWords = VERBS_WITHOUT_RANGES.includes(verb) && isJsonObject(ipam) && podCidrFamiliesOf(ipam).length > 0;
+  if (hasWords)
+    return {
+      ...rest,
+      ipam: withAnyRanges(ipam),
+      ...(isJsonObject(runtimeConfig) && { runtimeConfig: without(runtimeConfig, "ipRanges") }),
+    };
   return {
     ...config,
-    ...(isJsonObject(ipam) && { ipam: toHostLocalIpam(verb, ipam) }),
+    ...(isJsonObject(ipam) && { ipam: toHostLocalIpam(ipam) }),
     ...(isJsonObject(runtimeConfig) && { runtimeConfig: mapRanges(runtimeConfig, "ipRanges", withoutGateway) }),
   };
 }
 
-/** `ipam` is a range itself in the old form, and holds a list of lists of ranges in the new one. */
-function toHostLocalIpam(verb: DelegateVerb, ipam: Document): Document {
-  const rewriteRange = (range: Document, where: string): Document => resolveWord(verb, withoutGateway(range), where);
-  const rewritten = mapRanges(rewriteRange(ipam, "ipam"), "ranges", (range, where) => rewriteRange(range, `ipam.${where}`));
-  return Array.isArray(rewritten["routes"]) ? { ...rewritten, routes: toRoutes(rewritten["routes"]) } : rewritten;
+/** Whether a pod-CIDR word may stand in the config of a delegate. A quick look: where it stands is seen when it is resolved. */
+export function mayUsePodCidr(type: string | undefined, { ipam }: Document): boolean {
+  return type === "host-local" && /"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }
 
-/** `host-local` stumbles over an entry without `dst`, which means nothing to us. */
-function toRoutes(routes: readonly unknown[]): readonly unknown[] {
-  const hasDestination = (route: unknown): boolean => !isJsonObject(route) || (route["dst"] ?? "") !== "";
-  return routes.filter(hasDestination).map((route) => (isJsonObject(route) ? without(route, "gw") : route));
+/** The family of the pod CIDR that a word stands for; undefined for everything that is no such word. */
+export function podCidrFamilyOf(word: unknown): Family | undefined {
+  return typeof word === "string" ? POD_CIDR_WORDS.get(word.toLowerCase()) : undefined;
+}
+
+/**
+ * Rewrites every range: `ipam` is one itself in the old form, and holds a list of lists of ranges in the new one.
+ *
+ * @param rewrite gets where the range stands: `ipam`, `ipam.ranges[0][1]`
+ */
+export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: string) => Document): Document {
+  return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));
+}
+
+function toHostLocalIpam(ipam: Document): Document {
+  const rewritten = mapIpamRanges(ipam, withoutGateway);
+  if (!Array.isArray(rewritten["routes"])) return rewritten;
+  return { ...rewritten, routes: rewritten["routes"].map((route: unknown) => (isJsonObject(route) ? without(route, "gw") : route)) };
+}
+
+/** Families of the pod CIDRs that are asked for. */
+function podCidrFamiliesOf(ipam: Document): readonly Family[] {
+  const families = new Set<Family>();
+  mapIpamRanges(ipam, (range) => {
+    const family = podCidrFamilyOf(range["subnet"]);
+    if (family !== undefined) families.add(family);
+    return range;
+  });
+  return [...families];
+}
+
+/** Ranges that parse and do not overlap. */
+function withAnyRanges(ipam: Document): Document {
+  const { subnet: _subnet, rangeStart: _start, rangeEnd: _end, ...rest } = toHostLocalIpam(ipam);
+  return { ...rest, ranges: podCidrFamiliesOf(ipam).map((family) => [{ subnet: ANY_SUBNET[family] }]) };
 }
 
 function mapRanges(holder: Document, key: string, rewrite: (range: Document, where: string) => Document): Document {
@@ -48,20 +86,6 @@ function mapRanges(holder: Document, key: string, rewrite: (range: Document, whe
   const rewriteSet = (set: unknown, i: number): unknown =>
     Array.isArray(set) ? set.map((range: unknown, j) => (isJsonObject(range) ? rewrite(range, `${key}[${i}][${j}]`) : range)) : set;
   return { ...holder, [key]: sets.map(rewriteSet) };
-}
-
-function resolveWord(verb: DelegateVerb, range: Document, where: string): Document {
-  const { subnet } = range;
-  const any = typeof subnet === "string" ? POD_CIDR_WORDS.get(subnet.toLowerCase()) : undefined;
-  if (any === undefined) return range;
-  if (verb === "ADD" || verb === "CHECK") {
-    throw new NetplugError(
-      "nodeCidrMissing",
-      `resolve "${where}.subnet": got ${quoteValue(subnet)}, which needs the Kubernetes datastore to know the node's pod CIDR; write the CIDR itself`,
-    );
-  }
-  // Releasing goes by container ID: any subnet that parses will do.
-  return { ...range, subnet: any };
 }
 
 function withoutGateway(range: Document): Document {
