@@ -145,6 +145,7 @@ export const EAGAIN = 11;
 export const EEXIST = 17;
 export const ENODEV = 19;
 export const ENOTDIR = 20;
+export const EINVAL = 22;
 export const ENOBUFS = 105;
 export const EINPROGRESS = 115;
 

@@ -10,22 +10,39 @@ export interface FileStat {
   /** Device and inode: two files that show the same one are the same. */
   readonly id: string;
   readonly isRegular: boolean;
+  readonly isFolder: boolean;
+  /** With set-user-ID and its kin: what `chmod` takes. */
+  readonly permissions: number;
+  /** User ID. */
+  readonly owner: number;
   readonly sizeBytes: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs: number;
 }
 
 /** `struct statx`: the same on every architecture, unlike `struct stat`. @see include/uapi/linux/stat.h */
-const STATX = { bytes: 256, mode: 28, inode: 32, size: 40, modified: 112, deviceMajor: 136, deviceMinor: 140 } as const;
+const STATX = { bytes: 256, owner: 20, mode: 28, inode: 32, size: 40, modified: 112, deviceMajor: 136, deviceMinor: 140 } as const;
 /** `STATX_BASIC_STATS` */
 const WANTED = 0x7ff;
 const S_IFMT = 0o170000;
 const S_IFREG = 0o100000;
+const S_IFDIR = 0o040000;
+/** The link itself and not what it points to. */
+const AT_SYMLINK_NOFOLLOW = 0x100;
 
 /** Follows symbolic links. @returns undefined when there is no such file @throws {KernelError} ioFailure */
 export function statPath(path: string): FileStat | undefined {
+  return stat(path, 0);
+}
+
+/** Of a symbolic link itself; otherwise as {@link statPath}. @throws {KernelError} ioFailure */
+export function statLink(path: string): FileStat | undefined {
+  return stat(path, AT_SYMLINK_NOFOLLOW);
+}
+
+function stat(path: string, flags: number): FileStat | undefined {
   const statx = new Uint8Array(STATX.bytes);
-  if (libc().statx(AT_FDCWD, toCString(path), 0, WANTED, statx) === 0) return toFileStat(statx);
+  if (libc().statx(AT_FDCWD, toCString(path), flags, WANTED, statx) === 0) return toFileStat(statx);
   const errno = lastErrno();
   if (errno === ENOENT || errno === ENOTDIR) return undefined;
   throw new KernelError({ operation: "look at", object: path, errno, kind: "ioFailure" });
@@ -41,9 +58,13 @@ export function statFd(fd: Fd): FileStat {
 function toFileStat(statx: Uint8Array): FileStat {
   const view = new DataView(statx.buffer);
   const device = `${view.getUint32(STATX.deviceMajor, true)}:${view.getUint32(STATX.deviceMinor, true)}`;
+  const mode = view.getUint16(STATX.mode, true);
   return {
     id: `${device}:${view.getBigUint64(STATX.inode, true)}`,
-    isRegular: (view.getUint16(STATX.mode, true) & S_IFMT) === S_IFREG,
+    isRegular: (mode & S_IFMT) === S_IFREG,
+    isFolder: (mode & S_IFMT) === S_IFDIR,
+    permissions: mode & ~S_IFMT,
+    owner: view.getUint32(STATX.owner, true),
     sizeBytes: Number(view.getBigUint64(STATX.size, true)),
     modifiedMs: Number(view.getBigInt64(STATX.modified, true)) * 1000 + Math.floor(view.getUint32(STATX.modified + 8, true) / 1_000_000),
   };
