@@ -80,4 +80,6 @@ export interface KubeSettings {
   /** Beats all other credentials. */
   readonly token?: string | undefined;
   readonly caFile?: string | undefined;
+  /** Trusts whatever certificate the server shows. @default what the kubeconfig says */
+  readonly skipsTlsVerify?: boolean | undefined;
 }

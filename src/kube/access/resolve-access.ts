@@ -53,10 +53,11 @@ function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: Po
     : { ...own, server };
 }
 
-function replace(access: KubeAccess, { token, caFile }: KubeSettings): KubeAccess {
+function replace(access: KubeAccess, { token, caFile, skipsTlsVerify = false }: KubeSettings): KubeAccess {
   return {
     ...access,
     ...(caFile !== undefined && { ca: { file: caFile }, skipsTlsVerify: false }),
+    ...(skipsTlsVerify && { skipsTlsVerify }),
     ...(token !== undefined && {
       user: { ...ANONYMOUS, token, impersonate: access.user.impersonate },
       origin: "the settings",
