@@ -12,6 +12,9 @@ Names of this executable:
   netplug-ipam     its address management, also for other main plugins
   netplugctl       administration; also called as kubectl-netplug, for "kubectl netplug"
 
+Roles, as in "netplug install-cni":
+  install-cni      puts the plugin, its network config and its access to the Kubernetes API onto a node
+
 Options: --help, --version`;
 
 // Nothing may outlive the answer: a kept connection would hold the process for a while.
@@ -42,7 +45,9 @@ async function runPlugin(plugin: "netplug" | "netplug-ipam", args: readonly stri
     return 0;
   }
   if (command !== "") return await (await import("./cni/program.ts")).runAsProgram(plugin, command);
-  console.error(`${plugin}: got ${JSON.stringify(option)}, want an option or CNI_COMMAND in the environment; see ${plugin} --help`);
+  if (plugin === "netplug" && option === "install-cni") return await (await import("./install-cni/program.ts")).runAsProgram(args.slice(1));
+  const want = `${plugin === "netplug" ? "a role, " : ""}an option, or CNI_COMMAND in the environment`;
+  console.error(`${plugin}: got ${JSON.stringify(option)}, want ${want}; see ${plugin} --help`);
   return 2;
 }
 

@@ -13,7 +13,13 @@ interface WorldRule {
 }
 
 /** The files in which a role begins: they make the adapters and hand them on. */
-const ROLE_ENTRIES = ["src/main.ts", "src/cni/program.ts", "src/cni/real-host.ts", "src/cli/program.ts"] as const;
+const ROLE_ENTRIES = [
+  "src/main.ts",
+  "src/cni/program.ts",
+  "src/cni/real-host.ts",
+  "src/cli/program.ts",
+  "src/install-cni/program.ts",
+] as const;
 
 const WORLD: readonly WorldRule[] = [
   {

@@ -12,7 +12,7 @@ const LAYERS: readonly { readonly folders: readonly string[]; readonly siblings:
   { folders: ["datastore"], siblings: false },
   { folders: ["api"], siblings: false },
   { folders: ["ipam", "policy", "endpoint"], siblings: true },
-  { folders: ["cni", "agent", "controllers", "proxy", "operator", "upgrade", "flows", "cli"], siblings: false },
+  { folders: ["cni", "agent", "controllers", "proxy", "operator", "upgrade", "flows", "cli", "install-cni"], siblings: false },
   { folders: ["main.ts"], siblings: false },
 ];
 

@@ -1,0 +1,90 @@
+/** The plugin's token, asked for with our own credentials. */
+
+import { KubeClient } from "../kube/client.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import type { KubeObject } from "../kube/kube-object.ts";
+import type { ResourceType } from "../kube/resource-type.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { InstallHost } from "./host.ts";
+import type { ServerAccess } from "./kubeconfig.ts";
+import { DEFAULT_ACCOUNT, type Settings } from "./settings.ts";
+
+/** Role of `manifests/rbac.yaml` that permits what we do, for messages. */
+const ROLE = "netplug-cni-installer";
+
+/** What is asked for; an API server may grant less. */
+const LIFE_SECONDS = 24 * 60 * 60;
+
+/** A service account, of which only the token is asked for. @see k8s.io/api authentication/v1, TokenRequest */
+const SERVICE_ACCOUNTS: ResourceType<TokenRequest> = {
+  group: "",
+  version: "v1",
+  plural: "serviceaccounts",
+  kind: "ServiceAccount",
+  isNamespaced: true,
+};
+
+interface TokenRequest extends KubeObject {
+  readonly spec: { readonly expirationSeconds?: number };
+  readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
+}
+
+/** A token and how long it is good for. */
+export interface Grant {
+  readonly token: string;
+  /** Milliseconds, as granted: the clock of the API server may go differently. */
+  readonly lifeMs: number;
+}
+
+/** The plugin's account, as an installer sees it. */
+export class PluginAccount implements Disposable {
+  readonly #client: KubeClient;
+  readonly #name: string;
+  readonly #skipsTlsVerify: boolean;
+
+  /** @param kube how the API server is reached */
+  constructor({ account, skipsTlsVerify }: Settings, kube: NonNullable<Settings["kube"]>, host: InstallHost) {
+    const { env, files, clock, processes, random, serviceAccountFolder } = host;
+    this.#name = account;
+    this.#skipsTlsVerify = skipsTlsVerify;
+    this.#client = new KubeClient(
+      { ...kube, skipsTlsVerify },
+      { env, files, clock, processes, random, serviceAccountFolder },
+      { role: ROLE },
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#client.close();
+  }
+
+  /** Where the API server is, as we reach it ourselves. @throws NetplugError invalidConfig, accessDenied */
+  async readServer(): Promise<ServerAccess> {
+    const { access, identity } = await this.#client.requester.login();
+    const { server, tlsServerName, proxyUrl } = access;
+    return { server, tlsServerName, proxyUrl, ca: identity.tls?.ca, skipsTlsVerify: this.#skipsTlsVerify || access.skipsTlsVerify };
+  }
+
+  /** Asks for a token that belongs to no pod: it must outlive ours. @throws NetplugError notInitialised when there is no such account; KubeError */
+  async requestToken(signal: AbortSignal): Promise<Grant> {
+    const namespace = (await this.#client.requester.login()).access.namespace ?? DEFAULT_ACCOUNT.namespace;
+    const request: TokenRequest = {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      metadata: { name: this.#name, namespace },
+      spec: { expirationSeconds: LIFE_SECONDS },
+    };
+    const answer = await this.#client.create(SERVICE_ACCOUNTS, request, { subresource: "token", signal }).catch((thrown: unknown) => {
+      if (!isKubeError(thrown, "notFound")) throw thrown;
+      const message = `get token of service account ${quote(`${namespace}/${this.#name}`)}: there is no such account; apply manifests/rbac.yaml`;
+      throw new NetplugError("notInitialised", message, { cause: thrown });
+    });
+    return { token: takeToken(answer), lifeMs: 1000 * (answer.spec.expirationSeconds ?? LIFE_SECONDS) };
+  }
+}
+
+function takeToken({ status }: TokenRequest): string {
+  if (status?.token !== undefined && status.token !== "") return status.token;
+  throw new NetplugError("internal", "get token of a service account: the API server's answer holds none");
+}

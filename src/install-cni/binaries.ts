@@ -1,0 +1,79 @@
+/** The executable under the names that a runtime calls it by. */
+
+import { quote } from "../lib/quote.ts";
+import type { DurableFiles, InstallHost } from "./host.ts";
+import { putWhole } from "./whole-file.ts";
+
+/** Of the plugin and of its address management, as network configs name them. */
+const NAMES = ["netplug", "netplug-ipam"] as const;
+
+/** Everybody may run it, nobody may write it, and it never runs as somebody else. */
+const PERMISSIONS = 0o755;
+
+/** One file that is to be put in its place. */
+export interface BinaryStep {
+  readonly path: string;
+  /** Another name of this file; undefined: a copy of the executable that runs. */
+  readonly linkTo: string | undefined;
+}
+
+export interface BinaryChoice {
+  /** Names that somebody else takes care of. */
+  readonly skipped: readonly string[];
+  /** Whether files are replaced that are there and are others. */
+  readonly updates: boolean;
+}
+
+type Place = Pick<InstallHost, "disk" | "executable" | "userId">;
+
+/**
+ * What must be done in a folder. The names are hard links of one file: it is large, and one copy stays in the page cache.
+ *
+ * @returns empty when all is as it should be
+ * @throws NetplugError ioFailure
+ */
+export function planBinaries(folder: string, { skipped, updates }: BinaryChoice, place: Place): readonly BinaryStep[] {
+  const steps: BinaryStep[] = [];
+  /** The file that further names are links to, when it is ours. */
+  let base: string | undefined;
+  for (const name of NAMES) {
+    if (skipped.includes(name)) continue;
+    const path = `${folder}/${name}`;
+    const mustStay = !updates && place.disk.statLink(path) !== undefined;
+    if (!mustStay && !isInPlace(path, base, steps.length > 0, place)) steps.push({ path, linkTo: base });
+    if (!mustStay) base ??= path;
+  }
+  return steps;
+}
+
+/** Carries one step out; processes that run the old file keep it. @throws NetplugError ioFailure */
+export function installBinary({ path, linkTo }: BinaryStep, { disk, executable }: Place): void {
+  putWhole(disk, path, (temporary) => {
+    if (linkTo === undefined || !tryLink(disk, linkTo, temporary)) disk.copy(executable, temporary, PERMISSIONS);
+  });
+}
+
+/** Names in `skipped` that have no effect, for a warning. */
+export function findUnknownNames(skipped: readonly string[]): readonly string[] {
+  return skipped.filter((name) => !NAMES.some((known) => known === name)).map((name) => quote(name));
+}
+
+function isInPlace(path: string, base: string | undefined, isBaseReplaced: boolean, { disk, executable, userId }: Place): boolean {
+  if (isBaseReplaced) return false;
+  const facts = disk.statLink(path);
+  // A symbolic link, or a file of another user, could be made another one by somebody else.
+  if (facts === undefined || !facts.isRegular || facts.permissions !== PERMISSIONS || facts.owner !== userId) return false;
+  if (base !== undefined && disk.statLink(base)?.id === facts.id) return true;
+  const own = disk.stat(executable);
+  return own !== undefined && (own.id === facts.id || (own.sizeBytes === facts.sizeBytes && disk.hasSameContent(executable, path)));
+}
+
+/** Some file systems have no hard links. */
+function tryLink(disk: DurableFiles, existing: string, path: string): boolean {
+  try {
+    disk.link(existing, path);
+    return true;
+  } catch {
+    return false;
+  }
+}

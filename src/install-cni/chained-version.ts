@@ -1,0 +1,44 @@
+/** Which CNI version the plugins of a list have in common. */
+
+import { messageOf } from "../lib/errors.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { Log } from "../lib/log.ts";
+import type { InstallHost } from "./host.ts";
+
+/** The first version in which a runtime asks for STATUS and GC. */
+const NEWEST = "1.1.0";
+/** What every chained plugin of the last years knows. */
+const SAFE = "1.0.0";
+
+const TIMEOUT_MS = 5_000;
+
+/** The version that a network config may say: 1.1.0 when each of the chained plugins lists it, else 1.0.0. Why it is not, the log says. */
+export async function findCommonVersion(folder: string, plugins: readonly string[], host: InstallHost, log: Log): Promise<string> {
+  const reasons = await Promise.all(plugins.map(async (plugin) => await findObstacle(`${folder}/${plugin}`, host)));
+  let version: string = NEWEST;
+  for (const [index, reason] of reasons.entries()) {
+    if (reason === undefined) continue;
+    version = SAFE;
+    log.warning(`chained plugin keeps the network config at CNI ${SAFE}: no STATUS and no GC`, { plugin: plugins[index], reason });
+  }
+  return version;
+}
+
+/** @returns why the newest version cannot be used with this plugin; undefined when it can */
+async function findObstacle(path: string, { disk, env, processes }: InstallHost): Promise<string | undefined> {
+  if (disk.stat(path) === undefined) return "it is not in the folder of plugins; without it no pod gets a network";
+  try {
+    const { status, stdout } = await processes.run({
+      command: path,
+      env: { CNI_COMMAND: "VERSION", PATH: env["PATH"] ?? "" },
+      stdin: JSON.stringify({ cniVersion: NEWEST }),
+      timeoutMs: TIMEOUT_MS,
+    });
+    if (status !== 0) return `it ends with status ${status} when asked for its versions`;
+    const answer = parseJson(stdout);
+    const versions = isJsonObject(answer) ? answer["supportedVersions"] : undefined;
+    return Array.isArray(versions) && versions.includes(NEWEST) ? undefined : `it does not know ${NEWEST}`;
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+}

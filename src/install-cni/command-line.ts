@@ -1,0 +1,39 @@
+/** The command line of the role. */
+
+import { quote } from "../lib/quote.ts";
+
+export interface Options {
+  readonly binDir: string | undefined;
+  readonly confDir: string | undefined;
+  readonly isOnce: boolean;
+}
+
+export type CommandLine = { readonly options: Options } | { readonly isHelpWanted: true } | { readonly fault: string };
+
+export const USAGE = `netplug install-cni [--bin-dir D] [--conf-dir D] [--once]
+
+Puts the plugin's executables into D (default /host/opt/cni/bin), its kubeconfig and network config into
+D (default /host/etc/cni/net.d), then stays and keeps the kubeconfig's token fresh.
+
+  --bin-dir D    folder of CNI plugins
+  --conf-dir D   folder of network configs
+  --once         end when everything is in its place; nobody renews the token then
+
+The environment says the rest: see docs/install.md.`;
+
+/** Reads the arguments behind the role's name. */
+export function parseCommandLine(args: readonly string[]): CommandLine {
+  const folders = new Map<string, string>();
+  let isOnce = false;
+  for (let at = 0; at < args.length; at++) {
+    const [name = "", ...values] = (args[at] ?? "").split("=");
+    if (name === "--help" || name === "-h") return { isHelpWanted: true };
+    if (name === "--once" && values.length === 0) isOnce = true;
+    else if (name === "--bin-dir" || name === "--conf-dir") {
+      const folder = values.length > 0 ? values.join("=") : args[++at];
+      if (folder === undefined || folder === "") return { fault: `${name}: got nothing, want a folder` };
+      folders.set(name, folder);
+    } else return { fault: `got ${quote(args[at] ?? "")}, want --bin-dir, --conf-dir or --once` };
+  }
+  return { options: { binDir: folders.get("--bin-dir"), confDir: folders.get("--conf-dir"), isOnce } };
+}

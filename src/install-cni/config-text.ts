@@ -1,0 +1,58 @@
+/** The text of the network config: our own, or what a template becomes. */
+
+import { NetplugError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { quote } from "../lib/quote.ts";
+import { findCommonVersion } from "./chained-version.ts";
+import type { InstallHost } from "./host.ts";
+import { KUBECONFIG_NAME } from "./kubeconfig.ts";
+import { CHAINED_PLUGINS, toConflist, toPlaceholders } from "./network-config.ts";
+import type { Settings } from "./settings.ts";
+import { checkNetworkConfig, fillTemplate, hasPlaceholder } from "./template.ts";
+import type { TlsAssets } from "./tls-assets.ts";
+
+const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
+
+/**
+ * Makes the text; nothing is written yet.
+ *
+ * @param binDir where the chained plugins are
+ * @throws NetplugError invalidConfig for a template that makes no network config, or when the API server is needed and unknown
+ */
+export async function makeConfigText(settings: Settings, assets: TlsAssets, binDir: string, host: InstallHost, log: Log): Promise<string> {
+  const kubeconfigPath = settings.kube === undefined ? undefined : `${settings.hostConfDir}/${KUBECONFIG_NAME}`;
+  const { template, confName } = settings;
+  if (template === undefined) {
+    if (settings.datastoreType === "kubernetes") requireAccess(settings, "DATASTORE_TYPE is kubernetes");
+    else if (settings.kube === undefined)
+      log.warning("no access to the Kubernetes API is written: nothing says where it is", { want: HOW_TO_FIND });
+    const cniVersion = await findCommonVersion(binDir, CHAINED_PLUGINS, host, log);
+    return toConflist(settings, { assets, kubeconfigPath, cniVersion });
+  }
+  const { text, origin } = readTemplate(template, host);
+  if (hasPlaceholder(text, "KUBECONFIG_FILEPATH")) requireAccess(settings, "the network config names a kubeconfig");
+  const config = fillTemplate(
+    text,
+    toPlaceholders(settings, { assets, kubeconfigPath }, () => host.hostName()),
+    origin,
+  );
+  checkNetworkConfig(config, confName, origin);
+  return config;
+}
+
+function requireAccess({ kube }: Settings, why: string): void {
+  if (kube !== undefined) return;
+  throw new NetplugError("invalidConfig", `find the Kubernetes API: ${why}, but nothing says where it is; ${HOW_TO_FIND}`);
+}
+
+function readTemplate(
+  template: NonNullable<Settings["template"]>,
+  { disk }: InstallHost,
+): { readonly text: string; readonly origin: string } {
+  if ("text" in template) return { text: template.text, origin: "CNI_NETWORK_CONFIG" };
+  const text = disk.readText(template.path);
+  const origin = `network config ${quote(template.path)}`;
+  if (text === undefined)
+    throw new NetplugError("invalidConfig", `read ${origin}: there is no such file; CNI_NETWORK_CONFIG_FILE names it`);
+  return { text, origin };
+}

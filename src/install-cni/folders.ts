@@ -1,0 +1,60 @@
+/** The two folders of the host that an installation is about. */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { DurableFiles } from "./host.ts";
+import { DEFAULT_FOLDERS, type Settings } from "./settings.ts";
+
+export interface Folders {
+  readonly bin: string;
+  readonly conf: string;
+}
+
+/**
+ * Finds both folders. One that was named is made when it is missing; a default one is where a manifest mounts the host's, and when it is
+ * missing the mount was forgotten: what we put there would never be seen.
+ *
+ * @throws NetplugError invalidConfig, ioFailure naming folder and reason
+ */
+export function openFolders({ binDir, confDir }: Settings, disk: DurableFiles): Folders {
+  return {
+    bin: openFolder(binDir, DEFAULT_FOLDERS.bin, "--bin-dir", disk),
+    conf: openFolder(confDir, DEFAULT_FOLDERS.conf, "--conf-dir", disk),
+  };
+}
+
+/** @throws NetplugError ioFailure naming folder and reason */
+export function requireWritable(folder: string, disk: DurableFiles): void {
+  try {
+    disk.checkWritable(folder);
+  } catch (cause) {
+    throw new NetplugError("ioFailure", `install into ${quote(folder)}: ${messageOf(cause)}; mount it writable, or name another folder`, {
+      cause,
+    });
+  }
+}
+
+function openFolder(named: string | undefined, otherwise: string, option: string, disk: DurableFiles): string {
+  const folder = named === undefined ? otherwise : withoutSlash(named);
+  const facts = disk.stat(folder);
+  if (facts === undefined) {
+    if (named === undefined) {
+      const advice = `mount the host's folder there, or name it with ${option}`;
+      throw new NetplugError("invalidConfig", `install into ${quote(folder)}: there is no such folder; ${advice}`);
+    }
+    makeFolder(folder, disk);
+  } else if (!facts.isFolder) throw new NetplugError("invalidConfig", `install into ${quote(folder)}: it is no folder`);
+  return folder;
+}
+
+function makeFolder(folder: string, disk: DurableFiles): void {
+  try {
+    disk.makeFolders(folder);
+  } catch (cause) {
+    throw new NetplugError("ioFailure", `install into ${quote(folder)}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}

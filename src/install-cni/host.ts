@@ -1,0 +1,62 @@
+/** Everything outside the process that an installation touches, handed in as one value. */
+
+import type { Log, LogLevel } from "../lib/log.ts";
+import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
+
+/** What is known of a file without opening it. */
+export interface FileFacts {
+  /** Two names that show the same one are names of the same file. */
+  readonly id: string;
+  readonly isRegular: boolean;
+  readonly isFolder: boolean;
+  readonly permissions: number;
+  /** User ID. */
+  readonly owner: number;
+  readonly sizeBytes: number;
+}
+
+/** Files as an installer needs them: each step by itself, so that one can be told what happens when it is the last. All throw NetplugError ioFailure. */
+export interface DurableFiles {
+  /** @returns undefined when there is no such file */
+  readText(path: string): string | undefined;
+  list(folder: string): readonly string[] | undefined;
+  stat(path: string): FileFacts | undefined;
+  /** Of a symbolic link itself. */
+  statLink(path: string): FileFacts | undefined;
+  makeFolders(path: string): void;
+  /** Throws when nothing can be written there. */
+  checkWritable(folder: string): void;
+  hasSameContent(a: string, b: string): boolean;
+  /** Makes `to`, which must not exist; on the disk when it returns. */
+  copy(from: string, to: string, permissions: number): void;
+  /** Makes `path`, which must not exist; on the disk when it returns. */
+  create(path: string, content: string, permissions: number): void;
+  link(existing: string, path: string): void;
+  rename(from: string, to: string): void;
+  flushFolder(folder: string): void;
+  remove(path: string): boolean;
+  /** @returns undefined when somebody else has the lock */
+  tryLockFolder(folder: string): Disposable | undefined;
+}
+
+export interface InstallHost {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whom the files that we make belong to. */
+  readonly userId: number;
+  /** A path of the executable that runs. */
+  readonly executable: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: DurableFiles;
+  /** For credentials of our own. */
+  readonly files: Files;
+  readonly processes: Processes;
+  /** Where a pod's own credentials are. @default where kubelet mounts them */
+  readonly serviceAccountFolder?: string;
+  /** Aborts when the process is asked to end. */
+  readonly stopped: AbortSignal;
+  hostName(): string;
+  openLog(level: LogLevel): Log;
+  /** Writes to standard error, for people. */
+  say(text: string): void;
+}

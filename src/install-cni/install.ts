@@ -1,0 +1,189 @@
+/** The steps of an installation, in the order in which each leaves a node that works: what refers to something comes after it. */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { quote } from "../lib/quote.ts";
+import { type Grant, PluginAccount } from "./access.ts";
+import { findUnknownNames, installBinary, planBinaries } from "./binaries.ts";
+import { makeConfigText } from "./config-text.ts";
+import { type Folders, openFolders, requireWritable } from "./folders.ts";
+import type { InstallHost } from "./host.ts";
+import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
+import { requestPatiently } from "./patience.ts";
+import type { Settings } from "./settings.ts";
+import { readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
+import { inFolder, writeWhole } from "./whole-file.ts";
+
+/** It may hold a password. */
+const CONFIG_PERMISSIONS = 0o600;
+
+/** An installation on this node: made once, then kept as it is meant to be. */
+export class Installation implements Disposable {
+  readonly #settings: Settings;
+  readonly #host: InstallHost;
+  readonly #log: Log;
+  readonly #folders: Folders;
+  readonly #account: PluginAccount | undefined;
+  #assets: TlsAssets = {};
+  /** What is ours; undefined: not known yet. */
+  #config: string | undefined;
+  #kubeconfig: string | undefined;
+  #grant: Grant | undefined;
+
+  /** Changes nothing, except that folders are made that were named. @throws NetplugError invalidConfig, ioFailure */
+  constructor(settings: Settings, host: InstallHost, log: Log) {
+    this.#settings = settings;
+    this.#host = host;
+    this.#log = log;
+    this.#folders = openFolders(settings, host.disk);
+    this.#account = settings.kube === undefined ? undefined : new PluginAccount(settings, settings.kube, host);
+  }
+
+  [Symbol.dispose](): void {
+    this.#account?.[Symbol.dispose]();
+  }
+
+  /** The token that is in the kubeconfig; undefined when there is none. */
+  get grant(): Grant | undefined {
+    return this.#grant;
+  }
+
+  /** Puts everything in its place. What can be checked is checked before anything is changed. @throws NetplugError */
+  async place(): Promise<void> {
+    const settings = this.#settings;
+    requireWritable(this.#folders.conf, this.#host.disk);
+    this.#warnOfNames();
+    this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
+    const config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
+    this.#config = config;
+    await this.#placeBinaries(settings.updatesBinaries);
+    if (this.#account !== undefined) this.#grant = await requestPatiently(this.#account, settings.isOnce, this.#host, this.#log);
+    const kubeconfig = await this.#makeKubeconfig();
+    await this.#inConfFolder(() => {
+      this.#writeAssets();
+      if (kubeconfig !== undefined) this.#writeKubeconfig(kubeconfig);
+      this.#writeConfig(config);
+      this.#removeOldConfig();
+    });
+  }
+
+  /** Replaces the token. @throws NetplugError */
+  async renewToken(): Promise<void> {
+    if (this.#account === undefined) return;
+    this.#grant = await this.#account.requestToken(this.#host.stopped);
+    const kubeconfig = await this.#makeKubeconfig();
+    if (kubeconfig !== undefined) await this.#inConfFolder(() => this.#writeKubeconfig(kubeconfig));
+  }
+
+  /**
+   * Brings back what somebody took away, and takes over certificates that have changed. What is there and another than ours is left alone: it
+   * may be the work of a newer installer.
+   *
+   * @throws NetplugError
+   */
+  async mend(): Promise<void> {
+    const { disk } = this.#host;
+    await this.#placeBinaries(false);
+    const kubeconfig = await this.#makeKubeconfig();
+    const hasNewAssets = this.#readNewAssets();
+    const isAccessOld = kubeconfig !== undefined && (kubeconfig !== this.#kubeconfig || disk.statLink(this.#kubeconfigPath) === undefined);
+    const isConfigGone = disk.statLink(this.#configPath) === undefined;
+    if (!hasNewAssets && !isAccessOld && !isConfigGone) return;
+    await this.#inConfFolder(() => {
+      if (hasNewAssets) this.#writeAssets();
+      if (isAccessOld) this.#writeKubeconfig(kubeconfig);
+      if (isConfigGone && this.#config !== undefined) this.#writeConfig(this.#config);
+    });
+  }
+
+  /** Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here. @throws NetplugError */
+  async withdraw(): Promise<void> {
+    const { disk } = this.#host;
+    // That we are asked to end is why we are here.
+    await this.#inConfFolder(() => {
+      if (this.#config === undefined || disk.readText(this.#configPath) !== this.#config) return;
+      disk.remove(this.#configPath);
+      disk.flushFolder(this.#folders.conf);
+      this.#log.info("network config removed", { path: this.#configPath });
+    }, new AbortController().signal);
+  }
+
+  get #configPath(): string {
+    return `${this.#folders.conf}/${this.#settings.confName}`;
+  }
+
+  get #kubeconfigPath(): string {
+    return `${this.#folders.conf}/${KUBECONFIG_NAME}`;
+  }
+
+  #warnOfNames(): void {
+    const { confName, skippedBinaries } = this.#settings;
+    if (!/\.(?:conflist|conf|json)$/.test(confName))
+      this.#log.warning("no runtime reads a network config of this name", { name: confName });
+    const unknown = findUnknownNames(skippedBinaries);
+    if (unknown.length > 0) this.#log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
+  }
+
+  async #placeBinaries(updates: boolean): Promise<void> {
+    const { bin } = this.#folders;
+    const choice = { skipped: this.#settings.skippedBinaries, updates };
+    // First without the lock: mostly there is nothing to do, and then the folder may be read-only.
+    if (planBinaries(bin, choice, this.#host).length === 0) return;
+    requireWritable(bin, this.#host.disk);
+    await inFolder(this.#host, bin, () => {
+      for (const step of planBinaries(bin, choice, this.#host)) {
+        installBinary(step, this.#host);
+        this.#log.info("executable installed", { path: step.path });
+      }
+    });
+  }
+
+  async #inConfFolder(work: () => void, stopped = this.#host.stopped): Promise<void> {
+    const { conf } = this.#folders;
+    await inFolder({ ...this.#host, stopped }, conf, work, [tlsFolderIn(conf)]);
+  }
+
+  async #makeKubeconfig(): Promise<string | undefined> {
+    if (this.#account === undefined || this.#grant === undefined) return undefined;
+    return toKubeconfig(await this.#account.readServer(), this.#settings.account, this.#grant.token);
+  }
+
+  /** @returns whether there is something to be copied */
+  #readNewAssets(): boolean {
+    const assets = readTlsAssets(this.#settings.tlsAssetsDir, this.#host.disk);
+    const before = this.#assets;
+    // The network config names the files that there were: one that is gone stays as it was.
+    this.#assets = { ...before, ...assets };
+    return JSON.stringify(this.#assets) !== JSON.stringify(before);
+  }
+
+  #writeAssets(): void {
+    const names = writeTlsAssets(this.#folders.conf, this.#assets, this.#host);
+    if (names.length > 0) this.#log.info("etcd certificates copied", { names });
+  }
+
+  #writeKubeconfig(text: string): void {
+    const isNew = writeWhole(this.#host, this.#kubeconfigPath, text, KUBECONFIG_PERMISSIONS);
+    this.#kubeconfig = text;
+    if (isNew) this.#log.info("access to the Kubernetes API written", { path: this.#kubeconfigPath });
+  }
+
+  #writeConfig(text: string): void {
+    const isNew = writeWhole(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
+    if (isNew) this.#log.info("network config written", { path: this.#configPath });
+  }
+
+  #removeOldConfig(): void {
+    const { oldConfName } = this.#settings;
+    const { disk } = this.#host;
+    if (oldConfName === undefined) return;
+    const path = `${this.#folders.conf}/${oldConfName}`;
+    try {
+      if (!disk.remove(path)) return;
+      disk.flushFolder(this.#folders.conf);
+    } catch (cause) {
+      throw new NetplugError("ioFailure", `remove old network config ${quote(path)}: ${messageOf(cause)}`, { cause });
+    }
+    this.#log.info("old network config removed", { path });
+  }
+}

@@ -1,0 +1,60 @@
+/** One run of the role, from its arguments to its exit status. */
+
+import { NetplugError, messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { VERSION } from "../lib/version.ts";
+import { parseCommandLine, USAGE } from "./command-line.ts";
+import type { InstallHost } from "./host.ts";
+import { Installation } from "./install.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { stay, toTime } from "./stay.ts";
+
+const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+
+/** @returns the exit status: 0 done, or asked to end; 1 failed; 2 wrong usage */
+export async function runInstallCni(args: readonly string[], host: InstallHost): Promise<number> {
+  const command = parseCommandLine(args);
+  if ("isHelpWanted" in command) {
+    host.say(USAGE);
+    return EXIT.done;
+  }
+  if ("fault" in command) {
+    host.say(`netplug install-cni: ${command.fault}; see netplug install-cni --help`);
+    return EXIT.usage;
+  }
+  let log = host.openLog("INFO");
+  try {
+    const settings = readSettings(command.options, host.env);
+    log = host.openLog(settings.log.level === "DEBUG" ? "DEBUG" : "INFO");
+    return await install(settings, host, log);
+  } catch (thrown) {
+    log.error(messageOf(thrown), thrown instanceof NetplugError ? { code: thrown.code, details: thrown.details } : {});
+    return EXIT.failed;
+  }
+}
+
+async function install(settings: Settings, host: InstallHost, log: Log): Promise<number> {
+  using installation = new Installation(settings, host, log);
+  try {
+    await installation.place();
+  } catch (thrown) {
+    if (!host.stopped.aborted) throw thrown;
+    log.warning("asked to end before everything was in its place");
+    return settings.isOnce ? EXIT.failed : await stop(installation, settings, log);
+  }
+  const { grant } = installation;
+  const expires = grant === undefined ? undefined : toTime(host.clock.now() + grant.lifeMs);
+  log.info("the plugin is installed", { event: "ready", version: VERSION, expires });
+  if (settings.isOnce) {
+    if (grant !== undefined) log.warning("nobody renews the token: run this again before it expires, or without --once", { expires });
+    return EXIT.done;
+  }
+  await stay(installation, host, log);
+  return await stop(installation, settings, log);
+}
+
+async function stop(installation: Installation, { removesOnStop }: Settings, log: Log): Promise<number> {
+  if (removesOnStop) await installation.withdraw();
+  log.info("stopped", { event: "stopped" });
+  return EXIT.done;
+}

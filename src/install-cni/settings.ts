@@ -1,0 +1,151 @@
+/** What an installation is told: options, then the environment, then defaults. */
+
+import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
+import { datastoreSettingsOfEnvironment } from "../datastore/datastore-settings.ts";
+import type { KubeSettings } from "../kube/access/access.ts";
+import { toServerUrl } from "../kube/access/server-url.ts";
+import { NetplugError } from "../lib/errors.ts";
+import type { LogLevel } from "../lib/log.ts";
+import type { Options } from "./command-line.ts";
+import { type Environment, fault, readFlag, readNumber, readPath, readText, readWord } from "./variables.ts";
+
+/** Where manifests mount the host's folders. */
+export const DEFAULT_FOLDERS = { bin: "/host/opt/cni/bin", conf: "/host/etc/cni/net.d" } as const;
+
+/** The account that the plugin acts as, as `manifests/rbac.yaml` names it. */
+export const DEFAULT_ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
+
+const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
+
+export interface LogSettings {
+  readonly level: LogLevel;
+  readonly path: string;
+  /** Megabytes. */
+  readonly maxSize: number;
+  /** Days. */
+  readonly maxAge: number;
+  readonly maxCount: number;
+}
+
+export interface Settings {
+  /** Undefined: the default, which must have been mounted. */
+  readonly binDir: string | undefined;
+  readonly confDir: string | undefined;
+  /** The config folder as the host sees it: for paths written into files. */
+  readonly hostConfDir: string;
+  readonly isOnce: boolean;
+  readonly removesOnStop: boolean;
+  readonly confName: string;
+  /** Removed when the new one is in place. */
+  readonly oldConfName: string | undefined;
+  /** A network config with placeholders: its text, or the file that holds it. */
+  readonly template: { readonly text: string } | { readonly path: string } | undefined;
+  readonly skippedBinaries: readonly string[];
+  /** Whether executables that are there are replaced. */
+  readonly updatesBinaries: boolean;
+  readonly tlsAssetsDir: string;
+  readonly mtu: number;
+  readonly requiresMtuFile: boolean;
+  readonly log: LogSettings;
+  readonly datastoreType: "etcdv3" | "kubernetes";
+  readonly etcdEndpoints: readonly string[];
+  readonly etcdDiscoverySrv: string | undefined;
+  readonly nodeName: string | undefined;
+  readonly service: { readonly protocol: string; readonly host: string | undefined; readonly port: string | undefined };
+  /** How the API server is reached; undefined: nobody says that there is one. */
+  readonly kube: KubeSettings | undefined;
+  readonly skipsTlsVerify: boolean;
+  /** Name of the plugin's service account. */
+  readonly account: string;
+}
+
+/** @throws NetplugError invalidConfig naming variable, found and wanted */
+export function readSettings(options: Options, env: Environment): Settings {
+  const confName = readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist";
+  const oldConfName = readFileName(env, "CNI_OLD_CONF_NAME");
+  const templatePath = readPath(env, "CNI_NETWORK_CONFIG_FILE");
+  const templateText = readText(env, "CNI_NETWORK_CONFIG");
+  const service = readService(env);
+  return {
+    binDir: options.binDir,
+    confDir: options.confDir,
+    hostConfDir: withoutSlash(readPath(env, "CNI_NET_DIR") ?? "/etc/cni/net.d"),
+    isOnce: options.isOnce || !readFlag(env, "SLEEP", true),
+    removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
+    confName,
+    oldConfName: oldConfName === confName ? undefined : oldConfName,
+    template: templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined,
+    skippedBinaries: splitList(readText(env, "SKIP_CNI_BINARIES")),
+    updatesBinaries: readFlag(env, "UPDATE_CNI_BINARIES", true),
+    tlsAssetsDir: withoutSlash(readPath(env, "TLS_ASSETS_DIR") ?? "/netplug-secrets"),
+    mtu: readMtu(env),
+    requiresMtuFile: readFlag(env, "REQUIRE_MTU_FILE", false),
+    log: {
+      level: readWord(env, "LOG_LEVEL", LOG_LEVELS) ?? "INFO",
+      path: readPath(env, "LOG_FILE_PATH") ?? "/var/log/netplug/cni/cni.log",
+      maxSize: readNumber(env, "LOG_FILE_MAX_SIZE", 1_000_000) ?? 100,
+      maxAge: readNumber(env, "LOG_FILE_MAX_AGE", 36_500) ?? 30,
+      maxCount: readNumber(env, "LOG_FILE_MAX_COUNT", 100_000) ?? 10,
+    },
+    ...readDatastore(env),
+    nodeName: readText(env, "KUBERNETES_NODE_NAME"),
+    service,
+    kube: toKubeSettings(env, service),
+    skipsTlsVerify: readFlag(env, "SKIP_TLS_VERIFY", false),
+    account: readText(env, "NETPLUG_CNI_SERVICE_ACCOUNT") ?? DEFAULT_ACCOUNT.name,
+  };
+}
+
+type DatastorePart = Pick<Settings, "datastoreType" | "etcdEndpoints" | "etcdDiscoverySrv">;
+
+function readDatastore(env: Environment): DatastorePart {
+  const { datastoreType = "etcdv3", etcdEndpoints = "", etcdDiscoverySrv } = datastoreSettingsOfEnvironment(env);
+  if (datastoreType !== "etcdv3" && datastoreType !== "kubernetes")
+    throw fault("DATASTORE_TYPE", datastoreType, '"etcdv3" or "kubernetes"');
+  const endpoints = splitEndpoints(etcdEndpoints).map(normaliseEndpoint);
+  const discovery = etcdDiscoverySrv === undefined ? {} : { discoverySrv: etcdDiscoverySrv };
+  if (datastoreType === "etcdv3") checkEtcdConfig({ endpoints, ...discovery });
+  return { datastoreType, etcdEndpoints: endpoints, etcdDiscoverySrv };
+}
+
+function readService(env: Environment): Settings["service"] {
+  const host = readText(env, "KUBERNETES_SERVICE_HOST");
+  const port = readText(env, "KUBERNETES_SERVICE_PORT");
+  if ((host === undefined) !== (port === undefined)) {
+    throw new NetplugError("invalidConfig", "read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got one of them, want both or none");
+  }
+  return { protocol: readWord(env, "KUBERNETES_SERVICE_PROTOCOL", ["https", "http"]) ?? "https", host, port };
+}
+
+function toKubeSettings(env: Environment, { protocol, host, port }: Settings["service"]): KubeSettings | undefined {
+  const { kubeconfig, k8sAPIEndpoint, k8sAPIToken: token, k8sCAFile: caFile } = datastoreSettingsOfEnvironment(env);
+  const own = host === undefined || port === undefined ? undefined : toServerUrl(host, port).replace(/^https/, protocol);
+  // A kubeconfig says its own server.
+  const apiRoot = k8sAPIEndpoint ?? (kubeconfig === undefined ? own : undefined);
+  return kubeconfig === undefined && apiRoot === undefined ? undefined : { kubeconfig, apiRoot, token, caFile };
+}
+
+function readMtu(env: Environment): number {
+  const mtu = readNumber(env, "CNI_MTU", 65_535) ?? 0;
+  if (mtu !== 0 && mtu < 68) throw fault("CNI_MTU", String(mtu), "68..65535, or 0 to let the plugin find out");
+  return mtu;
+}
+
+/** A name and no path: what is written lies in the config folder. */
+function readFileName(env: Environment, name: string): string | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  if (text.includes("/") || text.startsWith(".")) throw fault(name, text, "the name of a file, without a folder");
+  return text;
+}
+
+function splitList(text = ""): readonly string[] {
+  return text
+    .split(",")
+    .map((piece) => piece.trim())
+    .filter((piece) => piece !== "");
+}
+
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}

@@ -1,0 +1,120 @@
+/** What goes on once everything is in its place: the token is renewed in time, and what somebody takes away comes back. */
+
+import { delayAfter } from "../lib/backoff.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Clock, Random } from "../lib/ports.ts";
+import type { Grant } from "./access.ts";
+import type { InstallHost } from "./host.ts";
+import type { Installation } from "./install.ts";
+
+/** How often files are looked at. */
+const LOOK_EVERY_MS = 10_000;
+
+/** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
+const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
+
+/** Part of a token's life after which it is renewed, and by how much earlier that may be: nodes that started together drift apart. */
+const HALF = 0.5;
+const SPREAD = 0.05;
+
+type Kept = Pick<Installation, "grant" | "mend" | "renewToken">;
+
+/** Returns when the process is asked to end. */
+export async function stay(installation: Kept, host: Pick<InstallHost, "clock" | "random" | "stopped">, log: Log): Promise<void> {
+  const { clock, random, stopped } = host;
+  const renewal = new Renewal(installation, clock, random, log);
+  const complaints = new Complaints(log);
+  while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
+    if (renewal.dueInMs() <= 0) await renewal.run(stopped);
+    try {
+      await installation.mend();
+      complaints.forget();
+    } catch (thrown) {
+      if (!stopped.aborted) complaints.say("keep files in place", messageOf(thrown));
+    }
+  }
+}
+
+/** When the token is next renewed. */
+class Renewal {
+  readonly #installation: Kept;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #log: Log;
+  #failures = 0;
+  /** Both clocks: a machine that slept wakes with an older token, and a clock that was set back must not make it live longer. */
+  #due = { wall: Infinity, monotonic: Infinity };
+  #end = Infinity;
+
+  constructor(installation: Kept, clock: Clock, random: Random, log: Log) {
+    this.#installation = installation;
+    this.#clock = clock;
+    this.#random = random;
+    this.#log = log;
+    this.#plan(installation.grant);
+  }
+
+  dueInMs(): number {
+    return Math.max(0, Math.min(this.#due.wall - this.#clock.now(), this.#due.monotonic - this.#clock.monotonic()));
+  }
+
+  async run(stopped: AbortSignal): Promise<void> {
+    try {
+      await this.#installation.renewToken();
+      this.#failures = 0;
+      this.#plan(this.#installation.grant);
+      this.#log.info("token renewed", { expires: toTime(this.#end) });
+    } catch (thrown) {
+      if (stopped.aborted) return;
+      this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
+      const fields = { reason: messageOf(thrown), expires: toTime(this.#end) };
+      if (this.#clock.now() < this.#end) this.#log.warning("token cannot be renewed now, trying again", fields);
+      else this.#log.error("token has expired and cannot be renewed: pods get no network on this node", fields);
+    }
+  }
+
+  #plan(grant: Grant | undefined): void {
+    if (grant === undefined) return;
+    this.#end = this.#clock.now() + grant.lifeMs;
+    this.#schedule(grant.lifeMs * (HALF - SPREAD * this.#random()));
+  }
+
+  #schedule(delayMs: number): void {
+    this.#due = { wall: this.#clock.now() + delayMs, monotonic: this.#clock.monotonic() + delayMs };
+  }
+}
+
+/** The same complaint every ten seconds would hide all others. */
+class Complaints {
+  readonly #log: Log;
+  #last: string | undefined;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  say(what: string, reason: string): void {
+    if (reason === this.#last) return;
+    this.#last = reason;
+    this.#log.warning(`cannot ${what}, trying again`, { reason });
+  }
+
+  forget(): void {
+    this.#last = undefined;
+  }
+}
+
+/** Milliseconds since 1970 as people read them. */
+export function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+async function sleepUnlessStopped(ms: number, clock: Clock, stopped: AbortSignal): Promise<boolean> {
+  try {
+    await clock.sleep(ms, stopped);
+  } catch (thrown) {
+    if (!stopped.aborted) throw thrown;
+  }
+  return !stopped.aborted;
+}

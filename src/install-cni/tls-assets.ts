@@ -1,0 +1,66 @@
+/** Certificates for etcd: from the folder where a Secret is mounted to the host, where the plugin can read them. */
+
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { DurableFiles, InstallHost } from "./host.ts";
+import { writeWhole } from "./whole-file.ts";
+
+/** Keys of the Secret, which are the files' names on both sides. */
+const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;
+
+export type TlsAssetName = keyof typeof NAMES;
+
+/** Content of the files that are there. */
+export type TlsAssets = { readonly [N in TlsAssetName]?: string };
+
+const FOLDER = "netplug-tls";
+const PERMISSIONS = 0o600;
+
+/** @throws NetplugError ioFailure; invalidConfig for a key without its certificate, or the reverse */
+export function readTlsAssets(folder: string, disk: Pick<DurableFiles, "readText">): TlsAssets {
+  const assets: { [N in TlsAssetName]?: string } = {};
+  for (const [asset, name] of entries()) {
+    const text = disk.readText(`${folder}/${name}`);
+    if (text !== undefined) assets[asset] = text;
+  }
+  if ((assets.cert === undefined) !== (assets.key === undefined)) {
+    throw new NetplugError("invalidConfig", `read etcd certificates in ${quote(folder)}: want "${NAMES.cert}" and "${NAMES.key}" together`);
+  }
+  return assets;
+}
+
+/**
+ * Brings the host's copies to what `assets` has; with what it has not, to nothing.
+ *
+ * @returns names of the files that were others before
+ * @throws NetplugError ioFailure
+ */
+export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<InstallHost, "disk" | "userId">): readonly string[] {
+  const folder = tlsFolderIn(confDir);
+  if (Object.keys(assets).length > 0) host.disk.makeFolders(folder);
+  return entries()
+    .filter(([asset, name]) => {
+      const path = `${folder}/${name}`;
+      const content = assets[asset];
+      return content === undefined ? host.disk.remove(path) : writeWhole(host, path, content, PERMISSIONS);
+    })
+    .map(([, name]) => name);
+}
+
+/** The folder of the copies. */
+export function tlsFolderIn(confDir: string): string {
+  return `${confDir}/${FOLDER}`;
+}
+
+/** Where the host finds a copy. @returns undefined for what is not there */
+export function toHostPath(hostConfDir: string, asset: TlsAssetName, assets: TlsAssets): string | undefined {
+  return assets[asset] === undefined ? undefined : `${hostConfDir}/${FOLDER}/${NAMES[asset]}`;
+}
+
+function entries(): readonly (readonly [TlsAssetName, string])[] {
+  return [
+    ["caCert", NAMES.caCert],
+    ["key", NAMES.key],
+    ["cert", NAMES.cert],
+  ];
+}

@@ -1,0 +1,60 @@
+/** Reading variables of the environment: one that is empty is absent, one that makes no sense is refused. */
+
+import { hasControlCharacter } from "../lib/characters.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export function readText(env: Environment, name: string): string | undefined {
+  const text = env[name];
+  return text === undefined || text === "" ? undefined : text;
+}
+
+/** @throws NetplugError invalidConfig unless it is absolute */
+export function readPath(env: Environment, name: string): string | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  if (!text.startsWith("/") || hasControlCharacter(text)) throw fault(name, text, "an absolute path");
+  return text;
+}
+
+/** `true` and `false`, in any case, and their digits. @throws NetplugError invalidConfig */
+export function readFlag(env: Environment, name: string, otherwise: boolean): boolean {
+  const text = readText(env, name);
+  switch (text?.toLowerCase()) {
+    case undefined:
+      return otherwise;
+    case "true":
+    case "1":
+      return true;
+    case "false":
+    case "0":
+      return false;
+    default:
+      throw fault(name, text ?? "", '"true" or "false"');
+  }
+}
+
+/** A whole number from 0 to `max`. @throws NetplugError invalidConfig */
+export function readNumber(env: Environment, name: string, max: number): number | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  const number = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number <= max)) throw fault(name, text, `a whole number 0..${max}`);
+  return number;
+}
+
+/** One of the words, in any case. @throws NetplugError invalidConfig */
+export function readWord<W extends string>(env: Environment, name: string, words: readonly W[]): W | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
+  if (found === undefined) throw fault(name, text, words.map((word) => quote(word)).join(", "));
+  return found;
+}
+
+/** What is wrong with a variable. */
+export function fault(name: string, got: string, want: string): NetplugError {
+  return new NetplugError("invalidConfig", `read ${name}: got ${quote(got)}, want ${want}`);
+}
