@@ -107,16 +107,6 @@ export const TEST_PARTS: readonly TestPart[] = [
     timeoutMs: 10 * MINUTE,
   },
   {
-    name: "kubernetes",
-    folders: ["test/kube", "test/crds"],
-    needsRoot: true,
-    tools: DATASTORE,
-    needsBuild: false,
-    clusterPrograms: API_SERVER_PROGRAMS,
-    testTimeoutMs: 60_000,
-    timeoutMs: 15 * MINUTE,
-  },
-  {
     name: "crds",
     folders: ["test/crds"],
     needsRoot: true,
