@@ -5,10 +5,10 @@ import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-st
 import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "../endpoint/plan-add.ts";
 import { type Facts, know } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
-import type { Address } from "../lib/ip/address.ts";
+import { type Address, WIDTH } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
 import { startDeadline } from "../lib/deadline.ts";
-import { NetplugError } from "../lib/errors.ts";
+import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
@@ -16,13 +16,14 @@ import { checkAddable } from "./addable.ts";
 import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
 import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
-import { delegateAdd, delegateDel } from "./delegate/mod.ts";
+import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { askKubernetes, isPodAsked } from "./kubernetes.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
-import { addressesOf, type CniResult } from "./protocol/result.ts";
+import { toResultDocument } from "./protocol/print-result.ts";
+import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
@@ -145,18 +146,34 @@ interface Delegated {
   readonly dns: CniResult["dns"];
 }
 
-/** A repeated ADD keeps the addresses of its record; without one the delegate starts afresh. */
+/**
+ * A repeated ADD keeps the addresses of its record: while the interface stands nobody has given them back, and without it the delegate
+ * is asked. A record may outlive its addresses, or come late, by a commit whose reply was lost. Otherwise the delegate starts afresh.
+ */
 async function askDelegate(call: Call, delegate: Delegate, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<Delegated> {
   const recorded = recordedAddresses(call, facts);
-  if (recorded !== undefined) return { addresses: recorded, dns: undefined };
+  if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: undefined };
   return await call.ledger.time("delegate", async () => {
-    if (isRepeated) await delegateDel(delegate.call, delegate.ports);
+    if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: undefined };
+    if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
     const result = await delegateAdd(delegate.call, delegate.ports);
     // Not before: a delegate's ADD that fails is followed by a DEL already.
     const release = (): Promise<void> => delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
     undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
     return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
   });
+}
+
+/** Whether the delegate says that it still holds addresses for the attachment. */
+async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresses: readonly Address[]): Promise<boolean> {
+  const ips = addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, undefined));
+  const prevResult = toResultDocument({ ...EMPTY_RESULT, ips }, config.cniVersion);
+  try {
+    return await delegateCheck({ ...call, config: { ...call.config, prevResult } }, ports);
+  } catch (thrown) {
+    log.info("delegate does not hold the recorded addresses, ask for new ones", { delegate: call.type, reason: messageOf(thrown) });
+    return false;
+  }
 }
 
 function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {

@@ -212,7 +212,7 @@ describe("a delegate that does not know a verb", () => {
       "old",
       `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.3.1","0.2.0"]}';; *) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac`,
     );
-    await delegateCheck(call(type), ports());
+    expect(await delegateCheck(call(type), ports())).toBe(false);
     expect(calls()[1]).toBe("VERSION");
   });
 

@@ -54,10 +54,16 @@ export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Pro
   if (!answer.ok) throw toFailure("DEL", call.type, answer.error);
 }
 
-/** Asks the delegate whether what its ADD gave still stands. One that is too old for CHECK says nothing. @throws as {@link delegateAdd} */
-export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+/**
+ * Asks the delegate whether what its ADD gave still stands.
+ *
+ * @returns false: it is too old for CHECK, and said nothing
+ * @throws as {@link delegateAdd}
+ */
+export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
   const { answer, cniVersion } = await callInAgreedVersion("CHECK", call, toDelegateConfig("CHECK", call.type, call.config), ports);
   if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", call.type, answer.error);
+  return answer.ok;
 }
 
 /**
