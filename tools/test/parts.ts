@@ -86,7 +86,16 @@ export const TEST_PARTS: readonly TestPart[] = [
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,
   },
-  { name: "cni", folders: ["test/cni"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 60_000, timeoutMs: 20 * MINUTE },
+  {
+    name: "cni",
+    folders: ["test/cni"],
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    clusterPrograms: API_SERVER_PROGRAMS,
+    testTimeoutMs: 60_000,
+    timeoutMs: 20 * MINUTE,
+  },
   { name: "fault", folders: ["test/fault"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 90_000, timeoutMs: 20 * MINUTE },
   {
     name: "cli",

@@ -1,0 +1,154 @@
+/** `host-local` with the node's pod CIDR from a real API server. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { type CniReply, type Json, TestNode } from "../support/cni.ts";
+import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let api: ApiServer;
+let node: TestNode;
+/** Of a user who may read nodes, and nothing else. */
+let kubeconfig: string;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  [api, node] = await Promise.all([startApiServer(), TestNode.start([])]);
+  await grantReadOnly(api, "cni", ["nodes"]);
+  kubeconfig = api.issue("cni").kubeconfigFile;
+  await createNode(api, "node-a", ["10.244.3.0/24", "fd44:3::/64"]);
+  await createNode(api, "only-six", ["fd44:6::/64"]);
+  await createNode(api, "without", []);
+}, 60_000);
+afterAll(async () => {
+  await node?.[Symbol.asyncDispose]();
+  await api?.[Symbol.asyncDispose]();
+});
+
+const dataDir = (): string => join(node.folder, "host-local");
+const hostLocal = (ipam: Json, kubernetes: Json = {}): Json => {
+  const { ipam: _, ...config } = node.config({ kubernetes: { kubeconfig, ...kubernetes } });
+  return { ...config, ipam: { type: "host-local", dataDir: dataDir(), ...ipam } };
+};
+/** What `host-local` has given and not got back. */
+const reserved = (): readonly string[] => {
+  try {
+    return readdirSync(join(dataDir(), "test-net")).filter((name) => !/lock|last_/.test(name));
+  } catch {
+    return [];
+  }
+};
+
+/** The addresses that an ADD gives; CHECK and DEL follow without API server. */
+async function addressesWith(config: Json): Promise<readonly string[]> {
+  using netns = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web" };
+  const result = await node.add(netns, { ...call, config });
+  const addresses = result.ips?.map(({ address }) => address) ?? [];
+  expect(netns.addresses("eth0")).toEqual([...addresses]);
+  expect(reserved()).toHaveLength(addresses.length);
+  const withoutApi = { ...config, kubernetes: { kubeconfig: "/nowhere" } };
+  const check = await node.call("CHECK", { ...call, config: { ...withoutApi, prevResult: result } });
+  expect([check.status, check.stdout]).toEqual([0, ""]);
+  await node.del({ ...call, config: withoutApi });
+  expect(reserved()).toEqual([]);
+  return addresses;
+}
+
+async function refusal(config: Json): Promise<{ readonly code: number | undefined; readonly msg: string | undefined }> {
+  using netns = new TestNetns();
+  const reply: CniReply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, config });
+  expect([reply.status, netns.link("eth0"), reserved(), await node.endpoints()]).toEqual([1, undefined, [], []]);
+  return { code: reply.json?.code, msg: reply.json?.msg };
+}
+
+const V4 = /^10\.244\.3\.\d+\/32$/;
+const V6 = /^fd44:3::[\da-f]+\/128$/;
+
+describe("the node's pod CIDR", () => {
+  test.each<[string, Json, readonly RegExp[]]>([
+    ["top level", { subnet: "usePodCidr" }, [V4]],
+    ["top level, IPv6, in another case", { subnet: "USEPODCIDRipv6" }, [V6]],
+    ["ranges of both families", { ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "usePodCidrIPv6", gateway: "nonsense" }]] }, [V4, V6]],
+    ["top level and a range", { subnet: "usePodCidr", ranges: [[{ subnet: "usePodCidrIPv6" }]] }, [V4, V6]],
+    [
+      "a range beside another",
+      { ranges: [[{ subnet: "usePodCidr" }, { subnet: "10.99.0.0/24" }], [{ subnet: "fd99::/64" }]] },
+      [V4, /^fd99::/],
+    ],
+    ["a range with its first address", { ranges: [[{ subnet: "usePodCidr", rangeStart: "10.244.3.50" }]] }, [/^10\.244\.3\.50\//]],
+  ])("is the subnet at %s (needs cluster)", async (_where, ipam, wanted) => {
+    const addresses = await addressesWith(hostLocal(ipam));
+    expect(addresses.toSorted()).toEqual(wanted.map((one) => expect.stringMatching(one)));
+  });
+
+  test("is that of kubernetes.node_name where the node has another name there (needs cluster)", async () => {
+    const config = { ...hostLocal({ subnet: "usePodCidrIPv6" }, { node_name: "only-six" }), nodename: "no-such-node" };
+    expect(await addressesWith(config)).toEqual([expect.stringMatching(/^fd44:6::/)]);
+  });
+
+  test("is read beside the pod with policy.type k8s, whose annotations of addresses are code 105 (needs cluster)", async () => {
+    await grantReadOnly(api, "all");
+    const both = { ...hostLocal({ subnet: "usePodCidr" }, { kubeconfig: api.issue("all").kubeconfigFile }), policy: { type: "k8s" } };
+    const pod = await createPod(api, { name: "plain", labels: { app: "web" } });
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: both };
+    const result = await node.add(netns, call);
+    expect(result.ips).toEqual([expect.objectContaining({ address: expect.stringMatching(V4) })]);
+    expect(await node.endpoints()).toMatchObject([{ metadata: { labels: { app: "web" } }, spec: { profiles: ["kns.default"] } }]);
+    expect(await node.add(netns, call)).toEqual(result);
+    await node.del(call);
+
+    const wishing = await createPod(api, { name: "wishing", annotations: { ipAddrs: '["10.244.3.9"]' } });
+    const refused = await node.call("ADD", { ...call, containerID: node.newContainerID(), args: wishing.args });
+    expect([refused.json?.code, refused.json?.msg]).toEqual([105, expect.stringContaining('"ipam.type" is "host-local"')]);
+    expect(reserved()).toEqual([]);
+  });
+});
+
+describe("code 107, naming the node, for", () => {
+  test.each<[string, Json, Json, string]>([
+    ["a node that is not there", { subnet: "usePodCidr" }, { node_name: "no-such-node" }, 'find node "no-such-node"'],
+    [
+      "a node without pod CIDR",
+      { subnet: "usePodCidr" },
+      { node_name: "without" },
+      'node "without" has no IPv4 pod CIDR; its pod CIDRs are none',
+    ],
+    [
+      "a family that it has not",
+      { ranges: [[{ subnet: "usePodCidr" }]] },
+      { node_name: "only-six" },
+      'node "only-six" has no IPv4 pod CIDR',
+    ],
+  ])("%s (needs cluster)", async (_what, ipam, kubernetes, message) => {
+    const { code, msg } = await refusal(hostLocal(ipam, kubernetes));
+    expect([code, msg]).toEqual([107, expect.stringContaining(message)]);
+    const status = await node.call("STATUS", { config: hostLocal(ipam, kubernetes) });
+    expect(status.json).toMatchObject({ code: 50, msg: expect.stringContaining(message) });
+  });
+});
+
+test.each<[string, Json]>([
+  ["ipam.rangeStart", { subnet: "10.0.0.0/24", rangeStart: "usePodCidr" }],
+  ["ipam.ranges[0][0].rangeEnd", { ranges: [[{ subnet: "usePodCidr", rangeEnd: "usePodCidrIPv6" }]] }],
+])("%s takes no pod CIDR: code 7 (needs cluster)", async (place, ipam) => {
+  const { code, msg } = await refusal(hostLocal(ipam));
+  expect([code, msg]).toEqual([7, expect.stringContaining(`read "${place}": got "usePodCidr`)]);
+});
+
+test("a missing right is code 108 with the role (needs cluster)", async () => {
+  const { code, msg } = await refusal(hostLocal({ subnet: "usePodCidr" }, { kubeconfig: api.issue("nobody").kubeconfigFile }));
+  expect([code, msg]).toEqual([108, "get nodes is not permitted; role netplug-cni-readonly"]);
+});
+
+test("STATUS is silent when the CIDR is there, and a config without the words needs no API server (needs cluster)", async () => {
+  const fine = await node.call("STATUS", { config: hostLocal({ subnet: "usePodCidr" }) });
+  expect([fine.status, fine.stdout]).toEqual([0, ""]);
+  expect(await addressesWith(hostLocal({ subnet: "10.98.0.0/24" }, { kubeconfig: "/nowhere" }))).toEqual([
+    expect.stringMatching(/^10\.98\.0\./),
+  ]);
+});

@@ -1,0 +1,245 @@
+/** How the plugin reaches the Kubernetes API beside etcd, and what it does when that says no, or nothing. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { writeKubeconfig } from "../cluster/kubeconfig.ts";
+import { type CniCall, type CniReply, hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/kubernetes.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
+
+let api: ApiServer;
+let node: TestNode;
+let kubeconfig: string;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  [api, node] = await Promise.all([startApiServer({ users: { tokened: {} } }), TestNode.start(["10.65.0.0/24"])]);
+  await Promise.all([grantReadOnly(api, "cni", ["pods", "namespaces"]), grantReadOnly(api, "tokened", ["pods", "namespaces"])]);
+  kubeconfig = api.issue("cni").kubeconfigFile;
+}, 60_000);
+afterAll(async () => {
+  await node?.[Symbol.asyncDispose]();
+  await api?.[Symbol.asyncDispose]();
+});
+
+const podConfig = (extra: Json = {}): Json => node.config({ policy: { type: "k8s" }, kubernetes: { kubeconfig }, ...extra });
+
+let count = 0;
+const makePod = async (namespace = "default"): Promise<TestPod> => await createPod(api, { name: `db-${count++}`, namespace });
+
+interface Refusal {
+  readonly code: number;
+  readonly msg: string;
+}
+
+/** An ADD that must fail, and leave nothing. */
+async function refusal(args: string, config: Json = podConfig(), env: CniCall["env"] = {}): Promise<Refusal> {
+  using netns = new TestNetns();
+  const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args, config, env });
+  expect(reply.status).toBe(1);
+  expect(netns.link("eth0")).toBeUndefined();
+  expect(await node.addressesInUse()).toBe(0);
+  expect(await node.endpoints()).toEqual([]);
+  return { code: reply.json?.code ?? 0, msg: reply.json?.msg ?? "" };
+}
+
+/** An ADD that must succeed, and its DEL. */
+async function addAndDelete(args: string, config: Json, env: CniCall["env"] = {}): Promise<void> {
+  using netns = new TestNetns();
+  const call = { containerID: node.newContainerID(), args, config, env };
+  await node.add(netns, call);
+  await node.del({ ...call, netns: netns.path });
+}
+
+describe("the pod", () => {
+  test("that is not there, or whose namespace is not, is code 106 (needs cluster)", async () => {
+    for (const namespace of ["default", "nowhere"]) {
+      const { code, msg } = await refusal(podArgs({ namespace, name: "never-was" }));
+      expect([code, msg]).toEqual([106, `find pod "${namespace}/never-was": the API server has no such pod; it was deleted`]);
+    }
+  });
+
+  test("of another UID than the runtime's is code 106; a runtime that names none means any (needs cluster)", async () => {
+    const pod = await makePod();
+    const { code, msg } = await refusal(podArgs({ ...pod, uid: ANOTHER_UID }));
+    expect([code, msg]).toEqual([106, expect.stringContaining(`its UID is "${pod.uid}", and K8S_POD_UID is "${ANOTHER_UID}"`)]);
+    await addAndDelete(podArgs({ namespace: pod.namespace, name: pod.name }), podConfig());
+  });
+
+  test("that was deleted and made anew is not taken for the old one, and gets its own attachment (needs cluster)", async () => {
+    const old = await makePod();
+    using oldNetns = new TestNetns();
+    using newNetns = new TestNetns();
+    const oldCall = { containerID: node.newContainerID(), args: old.args, config: podConfig() };
+    await node.add(oldNetns, oldCall);
+    await deletePod(api, old);
+    const anew = await createPod(api, { name: old.name, labels: { age: "new" } });
+    const late = await node.call("ADD", { ...oldCall, netns: oldNetns.path });
+    expect([late.status, late.json?.code]).toEqual([1, 106]);
+
+    const newCall = { containerID: node.newContainerID(), args: anew.args, config: podConfig() };
+    await node.add(newNetns, newCall);
+    await node.del({ ...oldCall, netns: oldNetns.path });
+    expect(await node.endpoints()).toEqual([
+      expect.objectContaining({ spec: expect.objectContaining({ containerID: newCall.containerID }) }),
+    ]);
+    expect(nodePlace.link(hostInterfaceName({ namespace: "default", pod: old.name }))?.ifalias).toContain(newCall.containerID);
+    expect(await node.addressesInUse()).toBe(1);
+    await node.del({ ...newCall, netns: newNetns.path });
+    expect(await node.addressesInUse()).toBe(0);
+  });
+});
+
+describe("rights", () => {
+  test.each([
+    ["namespaces", "pods"],
+    ["pods", "namespaces"],
+  ])("on %s alone are not enough: code 108 with verb, resource and role (needs cluster)", async (granted, missing) => {
+    await grantReadOnly(api, `only-${granted}`, [granted]);
+    const config = podConfig({ kubernetes: { kubeconfig: api.issue(`only-${granted}`).kubeconfigFile } });
+    const { code, msg } = await refusal((await makePod()).args, config);
+    expect([code, msg]).toEqual([108, `get ${missing} is not permitted; role netplug-cni-readonly`]);
+  });
+
+  test("of nobody: a token that the API server does not know is code 108 and shown nowhere (needs cluster)", async () => {
+    const token = "a-token-that-nobody-may-see";
+    const path = writeKubeconfig(join(node.folder, "wrong-token.kubeconfig"), api, { token });
+    const { code, msg } = await refusal((await makePod()).args, podConfig({ kubernetes: { kubeconfig: path } }));
+    expect([code, msg]).toEqual([108, expect.stringContaining("does not accept")]);
+    expect(JSON.stringify(node.logLines())).not.toContain(token);
+  });
+});
+
+describe("the API server", () => {
+  test("is found by a kubeconfig, by k8s_api_root, or by the environment, in this order (needs cluster)", async () => {
+    const { args } = await makePod();
+    const ofEnvironment = { K8S_API_ENDPOINT: api.url, K8S_API_TOKEN: api.tokenOf("tokened"), K8S_CA_FILE: api.caFile };
+    await addAndDelete(args, podConfig({ kubernetes: {} }), { KUBECONFIG: kubeconfig });
+    await addAndDelete(args, podConfig({ kubernetes: {} }), ofEnvironment);
+    await addAndDelete(args, podConfig({ kubernetes: { k8s_api_root: `${api.url}/api/v1` } }), {
+      ...ofEnvironment,
+      K8S_API_ENDPOINT: "https://192.0.2.1:6443",
+    });
+    const misleading = {
+      KUBECONFIG: "/nowhere",
+      K8S_API_ENDPOINT: "https://192.0.2.1:6443",
+      K8S_API_TOKEN: "none",
+      K8S_CA_FILE: "/nowhere",
+    };
+    await addAndDelete(args, podConfig(), misleading);
+  });
+
+  test("is nowhere: code 7 for a kubeconfig that is not there, is no YAML, or lacks what it names (needs cluster)", async () => {
+    const { args } = await makePod();
+    const path = join(node.folder, "broken.kubeconfig");
+    const faults: readonly [text: string | undefined, message: string][] = [
+      [undefined, "no such file"],
+      ["{", path],
+      ["current-context: one\ncontexts: []\n", 'no context "one"'],
+    ];
+    for (const [text, message] of faults) {
+      if (text === undefined) rmSync(path, { force: true });
+      else writeFileSync(path, text);
+      const { code, msg } = await refusal(args, podConfig({ kubernetes: { kubeconfig: path } }));
+      expect([code, msg]).toEqual([7, expect.stringContaining(message)]);
+      expect(msg).toContain(path);
+    }
+  });
+
+  test("with a certificate of another authority is code 108 (needs cluster)", async () => {
+    await using other = await startApiServer();
+    const path = writeKubeconfig(join(node.folder, "other-ca.kubeconfig"), { url: api.url, caFile: other.caFile }, { token: "x" });
+    expect((await refusal((await makePod()).args, podConfig({ kubernetes: { kubeconfig: path } }))).code).toBe(108);
+  }, 60_000);
+});
+
+describe("netplug-ipam under another main plugin", () => {
+  const ptpConfig = (): Json => {
+    const { etcd_endpoints, nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
+    const shared = { etcd_endpoints, nodename, lib_dir, ipam_lock_file, agent_socket, policy: { type: "k8s" }, kubernetes: { kubeconfig } };
+    return { cniVersion: "1.0.0", name: "mixed", type: "ptp", ...shared, ipam: { type: "netplug-ipam" } };
+  };
+
+  async function addByPtp(annotations: Readonly<Record<string, string>>): Promise<CniReply> {
+    const pod = await createPod(api, { name: `ptp-${count++}`, annotations });
+    using netns = new TestNetns();
+    const call = { plugin: "ptp", containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: ptpConfig() };
+    const reply = await node.call("ADD", call);
+    expect((await node.call("DEL", call)).status).toBe(0);
+    expect(await node.addressesInUse()).toBe(0);
+    return reply;
+  }
+
+  test("honours what annotations say of addresses and pools (needs cluster)", async () => {
+    expect((await addByPtp({ ipAddrs: '["10.65.0.44"]' })).json?.ips?.[0]?.address).toBe("10.65.0.44/26");
+    expect((await addByPtp({ ipv4pools: '["no-such-pool"]' })).json?.code).toBe(100);
+    expect((await addByPtp({ ipAddrs: "nonsense" })).json?.code).toBe(104);
+    expect((await addByPtp({ hwAddr: "02:00:5e:10:00:01" })).status).toBe(0);
+  });
+
+  test("cannot give an address past itself: code 105 (needs cluster)", async () => {
+    expect((await addByPtp({ ipAddrsNoIpam: '["192.0.2.1"]' })).json?.code).toBe(105);
+  });
+});
+
+describe("STATUS", () => {
+  const status = async (config: Json = podConfig()): Promise<CniReply> => await node.call("STATUS", { config });
+
+  test("is silent when pods can be looked up, and code 50 with the missing right when not (needs cluster)", async () => {
+    const fine = await status();
+    expect([fine.status, fine.stdout]).toEqual([0, ""]);
+    const refused = await status(podConfig({ kubernetes: { kubeconfig: api.issue("nobody").kubeconfigFile } }));
+    expect([refused.status, refused.json?.code]).toEqual([1, 50]);
+    expect(refused.json?.msg).toMatch(/^get (pods|namespaces) is not permitted; role netplug-cni-readonly$/);
+  });
+
+  test("is code 50 with the reason when the API server is nowhere (needs cluster)", async () => {
+    const nowhere = await status(podConfig({ kubernetes: { kubeconfig: "/nowhere" } }));
+    expect(nowhere.json).toMatchObject({ code: 50, msg: expect.stringContaining('read kubeconfig "/nowhere": no such file') });
+  });
+});
+
+// Last: they stop the API server.
+describe("an API server that is away", () => {
+  test("makes ADD fail with code 11 and STATUS with 50, and keeps neither DEL, GC nor CHECK (needs cluster)", async () => {
+    await createNamespace(api, "left-alone");
+    const pod = await makePod("left-alone");
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: podConfig() };
+    const result = await node.add(netns, call);
+    await api.server.stop();
+    try {
+      const check = await node.call("CHECK", { ...call, config: podConfig({ prevResult: result }) });
+      expect([check.status, check.stdout]).toEqual([0, ""]);
+      const gc = await node.call("GC", {
+        config: podConfig({ "cni.dev/valid-attachments": [{ containerID: call.containerID, ifname: "eth0" }] }),
+      });
+      expect([gc.status, gc.stdout]).toEqual([0, ""]);
+      expect(await node.addressesInUse()).toBe(1);
+      expect((await node.call("STATUS", { config: podConfig() })).json?.code).toBe(50);
+      await node.del(call);
+      const { code, msg } = await refusal(pod.args);
+      expect([code, msg]).toEqual([11, expect.stringContaining("connection refused")]);
+    } finally {
+      await api.server.start();
+    }
+    await addAndDelete(pod.args, podConfig());
+  }, 60_000);
+
+  test("or stands still: ADD ends with code 11 within six seconds, and leaves nothing (needs cluster)", async () => {
+    const pod = await makePod("left-alone");
+    api.server.pause();
+    try {
+      const start = performance.now();
+      expect((await refusal(pod.args)).code).toBe(11);
+      expect(performance.now() - start).toBeLessThan(8_000);
+    } finally {
+      api.server.resume();
+    }
+    await addAndDelete(pod.args, podConfig());
+  }, 60_000);
+});

@@ -1,0 +1,82 @@
+/** For tests: pods, namespaces and nodes on a real API server, and the plugin's rights there. */
+
+import type { ApiServer } from "../cluster/api-server.ts";
+
+type Texts = Readonly<Record<string, string>>;
+
+/** Begins the name of every annotation of ours. */
+const ANNOTATION_PREFIX = "cni.netplug.io/";
+
+/** What a test gives a pod; the rest is what a pod must have. */
+export interface PodWish {
+  readonly name: string;
+  /** @default "default" */
+  readonly namespace?: string;
+  readonly labels?: Texts;
+  /** Of ours, without the prefix. */
+  readonly annotations?: Texts;
+  /** Of others, as they are. */
+  readonly otherAnnotations?: Texts;
+  /** Added to the spec. */
+  readonly spec?: object;
+}
+
+/** A pod that exists. */
+export interface TestPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** `CNI_ARGS` as containerd writes them. */
+  readonly args: string;
+}
+
+/** Creates a pod that nobody runs. */
+export async function createPod(api: ApiServer, wish: PodWish): Promise<TestPod> {
+  const { name, namespace = "default", labels = {}, annotations = {}, otherAnnotations = {}, spec = {} } = wish;
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, labels, annotations: { ...otherAnnotations, ...withPrefix(annotations) } },
+    spec: { containers: [{ name: "main", image: "localhost/none:1" }], ...spec },
+  };
+  const created = JSON.parse(await api.kubectl(["create", "-o", "json", "-f", "-"], JSON.stringify(pod))) as { metadata: { uid: string } };
+  const { uid } = created.metadata;
+  return { namespace, name, uid, args: podArgs({ namespace, name, uid }) };
+}
+
+/** `CNI_ARGS` of a pod. */
+export function podArgs({ namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid?: string }): string {
+  return `IgnoreUnknown=1;K8S_POD_NAMESPACE=${namespace};K8S_POD_NAME=${name}${uid === undefined ? "" : `;K8S_POD_UID=${uid}`}`;
+}
+
+export async function deletePod(api: ApiServer, { namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<void> {
+  await api.kubectl(["delete", "pod", name, "-n", namespace, "--force", "--grace-period=0"]);
+}
+
+export async function createNamespace(api: ApiServer, name: string, metadata: { labels?: Texts; annotations?: Texts } = {}): Promise<void> {
+  const { labels = {}, annotations = {} } = metadata;
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name, labels, annotations: withPrefix(annotations) } };
+  await api.kubectl(["create", "-f", "-"], JSON.stringify(namespace));
+}
+
+/** A Node object without a machine. */
+export async function createNode(api: ApiServer, name: string, podCIDRs: readonly string[]): Promise<void> {
+  const [podCIDR] = podCIDRs;
+  const spec = podCIDR === undefined ? {} : { podCIDR, podCIDRs };
+  await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name }, spec }));
+}
+
+/** Lets a user do what the plugin needs beside etcd, and no more. */
+export async function grantReadOnly(
+  api: ApiServer,
+  user: string,
+  resources: readonly string[] = ["pods", "namespaces", "nodes"],
+): Promise<void> {
+  const name = `read-only-${user}`;
+  await api.kubectl(["create", "clusterrole", name, "--verb=get", `--resource=${resources.join(",")}`]);
+  await api.kubectl(["create", "clusterrolebinding", name, `--clusterrole=${name}`, `--user=${user}`]);
+}
+
+function withPrefix(annotations: Texts): Texts {
+  return Object.fromEntries(Object.entries(annotations).map(([name, value]) => [ANNOTATION_PREFIX + name, value]));
+}
