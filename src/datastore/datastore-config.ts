@@ -1,7 +1,10 @@
 /** Where the datastore is and who we are to it, as all roles hand it to `openDatastore`. */
 
+import type { KubeSettings } from "../kube/access/access.ts";
+import type { RateOptions } from "../kube/rate-limit.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
+import type { HintPlace } from "./kubernetes/block-hints.ts";
 
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
 
@@ -20,7 +23,16 @@ export interface EtcdConfig {
   readonly password?: string;
 }
 
-export type DatastoreConfig = { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes" };
+/** As {@link EtcdConfig}: merged, and no file is read yet. */
+export interface KubernetesConfig extends KubeSettings, RateOptions {
+  /** ClusterRole that permits what is done, for the message when it does not. @default "netplug-cni" */
+  readonly role?: string | undefined;
+  /** Where the node that we are notes the blocks in which it has something; absent: they are looked for by label. */
+  readonly hints?: HintPlace | undefined;
+}
+
+export type DatastoreConfig =
+  { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 
 /** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */
 export function splitEndpoints(text: string): readonly string[] {

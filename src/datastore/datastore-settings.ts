@@ -52,7 +52,10 @@ export function mergeDatastoreSettings(first: DatastoreSettings, second: Datasto
  */
 export function toDatastoreConfig(settings: DatastoreSettings): DatastoreConfig {
   const type = settings.datastoreType ?? "etcdv3";
-  if (type === "kubernetes") return { type };
+  if (type === "kubernetes") {
+    const { kubeconfig, k8sAPIEndpoint: apiRoot, k8sAPIToken: token, k8sCAFile: caFile } = settings;
+    return { type, kubernetes: { kubeconfig, apiRoot, token, caFile } };
+  }
   if (type !== "etcdv3")
     throw new NetplugError("invalidConfig", `choose datastore: got type ${quote(type)}, want "etcdv3" or "kubernetes"`);
   const endpoints: string[] = [];

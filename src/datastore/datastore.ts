@@ -90,7 +90,17 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A condition of a commit did not hold: nothing was written. */
+export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {
+  /** What the caller wants to know when a condition does not hold. */
+  readonly readOnConflict?: Qs;
+  /**
+   * Called when the commit's blocks are written while its endpoints are still on their way, where the datastore has these two steps: for work
+   * that needs the addresses and the processor. What it throws is thrown once the commit's outcome is there.
+   */
+  readonly onBlocksWritten?: () => void;
+}
+
+/** A condition of a commit did not hold: nothing was written; on Kubernetes perhaps what comes before it in the order of writes. */
 export interface CommitConflict<Qs extends readonly Query[]> {
   readonly committed: false;
   /** What `readOnConflict` asked for, read in the same round trip where the datastore can. */
@@ -127,10 +137,7 @@ export interface Datastore {
   read<const Qs extends readonly Query[]>(queries: Qs, options?: RequestOptions): Promise<Answers<Qs>>;
 
   /** Applies all writes or none (Kubernetes: in an order whose every prefix is safe). */
-  commit<const Qs extends readonly Query[] = readonly []>(
-    writes: readonly Write[],
-    options?: RequestOptions & { readonly readOnConflict?: Qs },
-  ): Promise<CommitResult<Qs>>;
+  commit<const Qs extends readonly Query[] = readonly []>(writes: readonly Write[], options?: CommitOptions<Qs>): Promise<CommitResult<Qs>>;
 
   /**
    * First a snapshot (`reset`, puts, `in-sync`), then changes in order. Survives lost connections and compaction by itself;

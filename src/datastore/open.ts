@@ -1,14 +1,27 @@
 /** Which driver a config asks for. */
 
+import type { KubeClient } from "../kube/client.ts";
+import type { KubePorts } from "../kube/requester.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
 import type { DatastoreConfig } from "./datastore-config.ts";
 import { checkEtcdConfig, normaliseEndpoint } from "./datastore-config.ts";
 import type { EtcdPorts } from "./etcd/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
+import type { HintPorts } from "./kubernetes/block-hints.ts";
+import { LaterDatastore } from "./later.ts";
+
+/** What the driver on the Kubernetes API needs of the outside world. */
+export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> {
+  /** One that exists already, with its connections. */
+  readonly kubeClient?: KubeClient | undefined;
+}
 
 /** What drivers need of the outside world. */
-export type DatastorePorts = EtcdPorts;
+export interface DatastorePorts extends EtcdPorts {
+  /** Of those who may be asked for the Kubernetes datastore. */
+  readonly kubernetes?: Pick<KubernetesPorts, "processes" | "env" | "takeLock" | "kubeClient">;
+}
 
 /**
  * Opens the datastore. Nothing is connected yet: the first request does that.
@@ -20,10 +33,13 @@ export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): D
     case "etcdv3":
       checkEtcdConfig(config.etcd);
       return new EtcdDatastore({ ...config.etcd, endpoints: config.etcd.endpoints.map(normaliseEndpoint) }, ports);
-    case "kubernetes":
-      throw new NetplugError(
-        "invalidConfig",
-        'open datastore: got datastore_type "kubernetes", which comes with the Kubernetes datastore; use "etcdv3"',
-      );
+    case "kubernetes": {
+      const { kubernetes, ...shared } = ports;
+      if (kubernetes === undefined) throw new NetplugError("internal", "open datastore: there are no ports for the Kubernetes datastore");
+      return new LaterDatastore("kubernetes", async () => {
+        const { openKubernetes } = await import("./kubernetes/open.ts");
+        return openKubernetes(config.kubernetes, { ...shared, ...kubernetes });
+      });
+    }
   }
 }

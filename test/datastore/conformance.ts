@@ -11,6 +11,11 @@ import { describeWatch } from "./conformance/watch.ts";
 /** A driver under test. */
 export interface Subject {
   readonly datastore: Datastore;
+  /**
+   * Whether it keeps any resource exactly as it is given, and commits all writes or none. One on the Kubernetes API completes resources and refuses
+   * what is none, shows pods as endpoints, and may have done a part of a commit that conflicts.
+   */
+  readonly isPlain: boolean;
   /** Removes all that is stored. */
   readonly wipe: () => Promise<void>;
   readonly end: () => Promise<void>;
@@ -22,10 +27,10 @@ export function describeDatastore(name: string, start: () => Promise<Subject>): 
     const { datastore } = subject;
     beforeEach(() => subject.wipe());
     afterAll(() => subject.end());
-    describeResources(datastore);
+    describeResources(subject);
     describeBlocks(datastore);
     describeSearches(datastore);
-    describeWatch(datastore);
+    describeWatch(subject);
     describeLimits(datastore);
   });
 }

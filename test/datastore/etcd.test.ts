@@ -9,6 +9,7 @@ const start = (ports: Partial<DatastorePorts>) => async (): Promise<Subject> => 
   const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
   return {
     datastore,
+    isPlain: true,
     async wipe() {
       await server.ctl(["del", "--prefix", "/netplug/"]);
     },

@@ -5,6 +5,7 @@ describeDatastore("in memory", async () => {
   const datastore = new MemoryDatastore();
   return {
     datastore,
+    isPlain: true,
     async wipe() {
       datastore.clear();
     },

@@ -7,6 +7,11 @@ export function makePool(name: string, cidr = "10.65.0.0/16"): Resource {
   return { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr } };
 }
 
+/** Of the kind that has the least. */
+export function makeTier(name: string): Resource {
+  return { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name }, spec: { order: 7 } };
+}
+
 export function poolRef(name: string): ResourceRef {
   return { kind: "IPPool", name };
 }

@@ -44,7 +44,7 @@ describe("resolveDatastore()", () => {
   ])("%s", (_, keys, env, etcd) => expect(resolve(keys, env)).toEqual({ type: "etcdv3", etcd }));
 
   test("the type comes from config, then environment", () => {
-    expect(resolve({}, { DATASTORE_TYPE: "kubernetes" })).toEqual({ type: "kubernetes" });
+    expect(resolve({}, { DATASTORE_TYPE: "kubernetes" })).toMatchObject({ type: "kubernetes" });
     expect(resolve({ datastore_type: "etcdv3" }, { DATASTORE_TYPE: "kubernetes" })).toMatchObject({ type: "etcdv3" });
   });
 

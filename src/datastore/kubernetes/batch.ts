@@ -1,0 +1,75 @@
+/** The requests of one round: all are on their way at once, and the same question is asked once. */
+
+import { CLUSTER_INFORMATION } from "../cluster-state.ts";
+import type { KubeClient, Selection } from "../../kube/client.ts";
+import type { KubeError } from "../../kube/kube-error.ts";
+import { isKubeError } from "../../kube/kube-error.ts";
+import type { KubeObject, ObjectName } from "../../kube/kube-object.ts";
+import type { ResourceType } from "../../kube/resource-type.ts";
+import type { RequestOptions } from "../datastore.ts";
+import { isOurs, typeOf } from "./resource-types.ts";
+
+/** Which objects, and how much of them. */
+export interface ListRequest extends Selection {
+  readonly isMetadataOnly?: boolean;
+}
+
+export class Batch {
+  readonly #client: KubeClient;
+  readonly #options: RequestOptions;
+  readonly #asked = new Map<string, Promise<unknown>>();
+  #missing: KubeError | undefined;
+  #isClusterUnknown = false;
+
+  constructor(client: KubeClient, options: RequestOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** Questions asked so far. */
+  get size(): number {
+    return this.#asked.size;
+  }
+
+  /**
+   * Why what this batch read of our own resources says nothing: one of them is not served. Not where the cluster's very information is
+   * among those: then nothing was ever stored, and whoever asked for it can see that.
+   */
+  get failure(): KubeError | undefined {
+    return this.#isClusterUnknown ? undefined : this.#missing;
+  }
+
+  /** @returns undefined when there is no such object */
+  get<T extends KubeObject>(type: ResourceType<T>, name: ObjectName): Promise<T | undefined> {
+    return this.#ask(`${type.plural}/${name.namespace ?? ""}/${name.name}`, type, undefined, () =>
+      this.#client.get(type, name, this.#options),
+    );
+  }
+
+  /** The object that says what the cluster is. */
+  getCluster(): Promise<KubeObject | undefined> {
+    return this.get(typeOf("ClusterInformation"), { name: CLUSTER_INFORMATION.name });
+  }
+
+  list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
+    const { namespace = "", labelSelector = "", isMetadataOnly = false } = request;
+    // What is listed by a label is little, or without its records; in one page the server's cache has it.
+    const pageSize = labelSelector === "" ? undefined : 0;
+    return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {
+      return (await this.#client.list(type, { ...request, ...this.#options, pageSize })).items;
+    });
+  }
+
+  #ask<A>(question: string, type: ResourceType, whenNotServed: A, request: () => Promise<A>): Promise<A> {
+    const asked = this.#asked.get(question) as Promise<A> | undefined; // what the question is decides what the answer is
+    if (asked !== undefined) return asked;
+    const asking = request().catch((thrown: unknown) => {
+      if (!isKubeError(thrown, "notServed") || !isOurs(type)) throw thrown;
+      this.#missing = thrown;
+      this.#isClusterUnknown ||= type.kind === CLUSTER_INFORMATION.kind;
+      return whenNotServed;
+    });
+    this.#asked.set(question, asking);
+    return asking;
+  }
+}

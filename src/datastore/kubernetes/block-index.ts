@@ -1,0 +1,115 @@
+/**
+ * Finds blocks by what stands in their metadata. A question about a small part of the address space lists the blocks that are labelled with
+ * its cells; one about more than {@link MOST_CELLS} of them lists all that have the label that it is about.
+ */
+
+import type { SpareBlock } from "../../api/ipam-block-spare.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import { comparePrefixes, containsAddress, containsPrefix, overlaps, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import type { EmptyBlock, Query } from "../datastore.ts";
+import type { Batch } from "./batch.ts";
+import { cellAround, cellsOf } from "./block-name.ts";
+import { BLOCK_LABELS, type BlockEntry, toBlockEntry } from "./block-object.ts";
+import { IPAM_BLOCKS } from "./resource-types.ts";
+import type { Walks } from "./walks.ts";
+
+type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
+
+export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
+
+type Entries = readonly BlockEntry[];
+
+/** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
+const MOST_CELLS = 64;
+
+/** Cells that one request names for all queries together. */
+const MOST_CELLS_TOGETHER = 256;
+
+/** Answers the index queries of one round. */
+export class IndexReads {
+  readonly #batch: Batch;
+  readonly #walks: Walks<BlockEntry>;
+  /** Of all queries about few cells: one request for all of them. */
+  readonly #cells: readonly string[];
+
+  constructor(batch: Batch, queries: readonly Query[], walks: Walks<BlockEntry>) {
+    this.#batch = batch;
+    this.#walks = walks;
+    this.#cells = [...new Set(queries.filter(isIndexQuery).flatMap((query) => cellsFor(query) ?? []))].sort();
+  }
+
+  async answer(query: IndexQuery): Promise<unknown> {
+    switch (query.type) {
+      case "block-of-address":
+        return (await this.#list(query))
+          .filter(({ cidr }) => containsAddress(cidr, query.address))
+          .map(toRef)
+          .at(-1);
+      case "count-blocks":
+        return inside(query.within, await this.#list(query)).length;
+      case "claimed-blocks":
+        return (await this.#page(query, (all) => all.filter(({ cidr }) => overlaps(cidr, query.within)))).map(toRef);
+      case "empty-blocks":
+        return inside(query.within, await this.#list(query))
+          .flatMap(toEmpty)
+          .slice(0, query.limit);
+      case "spare-blocks":
+        return (await this.#page(query, (all) => inside(query.within, all).filter(({ isSpare }) => isSpare))).map(toSpare);
+    }
+  }
+
+  /** Pages of one walk through a long list show one state of it, and cost one request. */
+  async #page(query: IndexQuery & { readonly type: "claimed-blocks" | "spare-blocks" }, pick: (all: Entries) => Entries): Promise<Entries> {
+    const { type, within, from, limit } = query;
+    const walk = `${type} ${toPrefixText(within)}`;
+    const found = this.#walks.continue(walk, from?.value) ?? pick(await this.#list(query));
+    const rest = from === undefined ? found : found.filter(({ cidr }) => cidr.base >= from.value);
+    const page = rest.slice(0, limit);
+    const last = page.at(-1);
+    if (last !== undefined && rest.length > limit) this.#walks.keep(walk, last.cidr.base + 1n, rest);
+    return page;
+  }
+
+  /** In address order. */
+  async #list(query: IndexQuery): Promise<Entries> {
+    const objects = await this.#batch.list(IPAM_BLOCKS, { labelSelector: this.#selectorFor(query), isMetadataOnly: true });
+    const entries: BlockEntry[] = [];
+    for (const { metadata } of objects) {
+      const entry = toBlockEntry(metadata);
+      if (entry !== undefined) entries.push(entry);
+    }
+    return entries.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+  }
+
+  #selectorFor(query: IndexQuery): string {
+    const cells = cellsFor(query);
+    if (cells !== undefined && this.#cells.length <= MOST_CELLS_TOGETHER) return `${BLOCK_LABELS.cell} in (${this.#cells.join(",")})`;
+    if (query.type === "empty-blocks") return BLOCK_LABELS.empty;
+    return query.type === "spare-blocks" ? BLOCK_LABELS.spare : BLOCK_LABELS.cell;
+  }
+}
+
+export function isIndexQuery(query: Query): query is IndexQuery {
+  return query.type === "block-of-address" || "within" in query;
+}
+
+/** @returns undefined when they are many */
+function cellsFor(query: IndexQuery): readonly string[] | undefined {
+  return query.type === "block-of-address" ? [cellAround(query.address)] : cellsOf(query.within, MOST_CELLS);
+}
+
+function inside(within: Prefix, entries: Entries): Entries {
+  return entries.filter(({ cidr }) => containsPrefix(within, cidr));
+}
+
+function toRef({ cidr, node }: BlockEntry): BlockRef {
+  return { cidr, node };
+}
+
+function toEmpty({ cidr, node, emptySince }: BlockEntry): readonly EmptyBlock[] {
+  return emptySince === undefined ? [] : [{ cidr, node, since: emptySince }];
+}
+
+function toSpare({ cidr, node, next }: BlockEntry): SpareBlock {
+  return next === undefined ? { cidr, node } : { cidr, node, next };
+}

@@ -1,0 +1,163 @@
+/**
+ * Workload endpoints as views of pods. What a pod does not say by itself stands in three annotations, which we patch into its status:
+ *
+ * ```
+ * cni.netplug.io/containerID    whose addresses they are
+ * cni.netplug.io/podIP          10.65.0.7/32                    the first
+ * cni.netplug.io/podIPs         10.65.0.7/32,fd00:65::7/128     all; "" after a DEL
+ * ```
+ *
+ * An interface other than `eth0` has annotations of its own: `cni.netplug.io/podIPs.net1`.
+ */
+
+import { type KubernetesPod, toPodFields } from "../../api/kubernetes-pod.ts";
+import { API_VERSION, type Resource } from "../../api/resource.ts";
+import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
+import type { Pod } from "../../kube/core-types.ts";
+import { type JsonPatchOperation, toPointerStep } from "../../kube/patch.ts";
+import { isName } from "../../lib/characters.ts";
+import { sha1Hex } from "../../lib/hash.ts";
+import type { Revision, Stored } from "../datastore.ts";
+import { toMetadata } from "./custom-object.ts";
+import { toEndpointName } from "./endpoint-name.ts";
+
+const PREFIX = "cni.netplug.io/";
+
+/** The interface whose annotations bear no name. */
+const FIRST_INTERFACE = "eth0";
+
+type OwnAnnotation = "containerID" | "podIP" | "podIPs";
+
+/** What a revision stands for: what we keep of an endpoint, and in which pod. A kubelet that changes the rest of the pod is no conflict. */
+export interface EndpointState {
+  readonly uid: string;
+  readonly containerID: string;
+  /** The annotation. */
+  readonly podIPs: string;
+}
+
+/** Whether an interface can have annotations: its name becomes a part of theirs. */
+export function canAnnotate(ifName: string): boolean {
+  return ifName === FIRST_INTERFACE || (isName(ifName, "-_.") && isName(ifName.slice(-1), ""));
+}
+
+/**
+ * One endpoint of a pod; undefined for a pod that has no network of its own.
+ *
+ * @param node what the node calls itself, which need not be what Kubernetes calls it
+ */
+export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<WorkloadEndpoint> | undefined {
+  const { metadata, spec = {} } = pod;
+  const { name = "", namespace = "", uid = "" } = metadata;
+  if (spec.hostNetwork === true) return undefined;
+  const annotation = (which: OwnAnnotation): string | undefined => metadata.annotations?.[annotationName(which, ifName)];
+  const containerID = annotation("containerID") ?? "";
+  const podIPs = annotation("podIPs");
+  const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "" });
+  const fields = toPodFields(toKnownPod(pod));
+  const value: WorkloadEndpoint = {
+    apiVersion: API_VERSION,
+    kind: "WorkloadEndpoint",
+    metadata: {
+      ...toMetadata(metadata),
+      name: toEndpointName({ node, pod: name, ifName }),
+      labels: fields.labels,
+      resourceVersion: revision,
+    },
+    spec: {
+      orchestrator: "k8s",
+      node,
+      ...(containerID !== "" && { containerID }),
+      pod: name,
+      ...(fields.serviceAccountName !== undefined && { serviceAccountName: fields.serviceAccountName }),
+      endpoint: ifName,
+      interfaceName: toHostName(namespace, name, ifName),
+      ipNetworks: toNetworks(pod, podIPs, ifName),
+      profiles: fields.profiles,
+      ...(fields.ports.length > 0 && { ports: fields.ports }),
+    },
+  };
+  return { value, revision };
+}
+
+/** All endpoints of a pod; none of one that no node has taken yet, unless somebody gave it addresses. */
+export function toEndpoints(pod: Pod): readonly Stored<WorkloadEndpoint>[] {
+  const node = pod.spec?.nodeName ?? "";
+  const begin = annotationName("containerID", "");
+  const names: string[] = [];
+  for (const key in pod.metadata.annotations) if (key.startsWith(begin)) names.push(key.slice(begin.length));
+  if (node !== "" || pod.metadata.annotations?.[annotationName("containerID", FIRST_INTERFACE)] !== undefined) names.push(FIRST_INTERFACE);
+  return names.flatMap((ifName) => toEndpoint(pod, ifName, node) ?? []);
+}
+
+/** What an endpoint that somebody writes leaves in its pod. */
+export function toState(uid: string, { spec }: Resource): EndpointState {
+  const { containerID = "", ipNetworks = [] } = spec as WorkloadEndpointSpec;
+  return { uid, containerID, podIPs: ipNetworks.join(",") };
+}
+
+/** Fails where the pod is another one: the API server compares the UID with its own. */
+export function toStatusPatch({ uid, containerID, podIPs }: EndpointState, ifName: string): object {
+  const [podIP = ""] = podIPs.split(",");
+  const annotations: Record<string, string> = {
+    [annotationName("containerID", ifName)]: containerID,
+    [annotationName("podIP", ifName)]: podIP,
+    [annotationName("podIPs", ifName)]: podIPs,
+  };
+  return { metadata: { uid, annotations } };
+}
+
+/** Fails where the pod is another one, or another container has it. The container ID stays: it says whose addresses were there. */
+export function toClearingPatch({ uid, containerID }: EndpointState, ifName: string): readonly JsonPatchOperation[] {
+  const path = (which: OwnAnnotation): string => `/metadata/annotations/${toPointerStep(annotationName(which, ifName))}`;
+  return [
+    { op: "test", path: "/metadata/uid", value: uid },
+    { op: "test", path: path("containerID"), value: containerID },
+    { op: "add", path: path("podIP"), value: "" },
+    { op: "add", path: path("podIPs"), value: "" },
+  ];
+}
+
+export function toRevision({ uid, containerID, podIPs }: EndpointState): Revision {
+  return `${uid}/${containerID}/${podIPs}` as Revision;
+}
+
+/** Reads what {@link toRevision} wrote. Prefixes have slashes, container IDs have none. */
+export function fromRevision(revision: Revision): EndpointState {
+  const [uid = "", containerID = "", ...podIPs] = revision.split("/");
+  return { uid, containerID, podIPs: podIPs.join("/") };
+}
+
+function annotationName(which: OwnAnnotation, ifName: string): string {
+  return PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
+}
+
+/** What we wrote counts; without it, what the kubelet reports. A pod that has ended has no addresses. */
+function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
+  if (status.phase === "Succeeded" || status.phase === "Failed") return [];
+  if (podIPs !== undefined) return podIPs === "" ? [] : podIPs.split(",");
+  if (ifName !== FIRST_INTERFACE) return [];
+  return (status.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+}
+
+/** @see docs/network-config.md, "Names on the host" */
+function toHostName(namespace: string, pod: string, ifName: string): string {
+  const owner = `${namespace}.${pod}`;
+  return `npg${sha1Hex(ifName === FIRST_INTERFACE ? owner : `${owner}.${ifName}`).slice(0, 11)}`;
+}
+
+/** An API server never leaves these out. */
+function toKnownPod({ metadata, spec = {} }: Pod): KubernetesPod {
+  const { name = "", namespace = "", uid = "", generateName, labels, annotations } = metadata;
+  return {
+    metadata: {
+      name,
+      namespace,
+      uid,
+      ...(generateName !== undefined && { generateName }),
+      ...(labels !== undefined && { labels }),
+      ...(annotations !== undefined && { annotations }),
+    },
+    spec: { ...spec, containers: spec.containers ?? [] },
+  };
+}

@@ -1,0 +1,150 @@
+/** The datastore on the Kubernetes API: reads side by side, commits in an order whose every beginning is safe. */
+
+import type { KubeClient } from "../../kube/client.ts";
+import type { Clock, Random } from "../../lib/ports.ts";
+import { CLUSTER_INFORMATION } from "../cluster-state.ts";
+import type {
+  Answers,
+  CommitOptions,
+  CommitResult,
+  Datastore,
+  Query,
+  RequestOptions,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "../datastore.ts";
+import { Batch } from "./batch.ts";
+import type { BlockHints } from "./block-hints.ts";
+import { IndexReads } from "./block-index.ts";
+import type { BlockEntry } from "./block-object.ts";
+import { carryOut } from "./commit.ts";
+import { toDatastoreError } from "./failure.ts";
+import type { NodeBlocks } from "./node-blocks.ts";
+import { readNodeBlocks } from "./node-blocks.ts";
+import { answerQuery } from "./queries.ts";
+import { RecentBlocks } from "./recent-blocks.ts";
+import { SeenRevisions } from "./seen-revisions.ts";
+import { Walks } from "./walks.ts";
+
+export interface KubernetesDatastoreParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Where the node that we are notes its blocks. */
+  readonly hints?: { readonly node: string; readonly blocks: BlockHints } | undefined;
+}
+
+export class KubernetesDatastore implements Datastore {
+  readonly type = "kubernetes";
+  readonly #parts: KubernetesDatastoreParts;
+  readonly #seen: SeenRevisions;
+  readonly #recent: RecentBlocks;
+  readonly #walks: Walks<BlockEntry>;
+  #roundTrips = 0;
+  /** UID of the cluster's information; "" where there is none. It is never another one while we run, but it may come. */
+  #cluster = "";
+
+  constructor(parts: KubernetesDatastoreParts) {
+    this.#parts = parts;
+    this.#seen = new SeenRevisions(parts.clock);
+    this.#recent = new RecentBlocks(parts.clock);
+    this.#walks = new Walks(parts.clock);
+  }
+
+  get requests(): { readonly roundTrips: number; readonly retries: number } {
+    return { roundTrips: this.#roundTrips, retries: this.#parts.client.requester.counts.retries };
+  }
+
+  async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
+    try {
+      return await this.#answer(queries, options);
+    } catch (thrown) {
+      throw toDatastoreError(thrown);
+    }
+  }
+
+  async commit<const Qs extends readonly Query[] = readonly []>(
+    writes: readonly Write[],
+    options: CommitOptions<Qs> = {},
+  ): Promise<CommitResult<Qs>> {
+    const { client, hints } = this.#parts;
+    const ports = {
+      client,
+      seen: this.#seen,
+      hints: hints?.blocks,
+      node: hints?.node,
+      readCluster: () => this.#readCluster(new Batch(client, options)),
+      onRound: () => this.#countRound(),
+    };
+    try {
+      const revision = await carryOut(writes, ports, options);
+      if (revision !== undefined) return { committed: true, revision };
+    } catch (thrown) {
+      throw toDatastoreError(thrown);
+    } finally {
+      this.#recent.clear();
+    }
+    this.#seen.clear();
+    return { committed: false, current: await this.read(options.readOnConflict ?? ([] as unknown as Qs), options) };
+  }
+
+  async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
+    const { watchKubernetes } = await import("./watch.ts");
+    try {
+      yield* watchKubernetes(this.#parts, options);
+    } catch (thrown) {
+      throw toDatastoreError(thrown);
+    }
+  }
+
+  close(): void {
+    this.#parts.client.close();
+  }
+
+  async #answer<Qs extends readonly Query[]>(queries: Qs, { signal }: RequestOptions): Promise<Answers<Qs>> {
+    const { client, hints } = this.#parts;
+    const batch = new Batch(client, signal === undefined ? {} : { signal });
+    const nodes = new Map<string, Promise<NodeBlocks>>();
+    const reads = {
+      batch,
+      hints: hints?.blocks,
+      readCluster: () => this.#readCluster(batch),
+      onAnotherRound: () => this.#countRound(),
+    };
+    const nodeBlocks = (node: string): Promise<NodeBlocks> => {
+      const known = nodes.get(node) ?? readNodeBlocks(node, reads);
+      nodes.set(node, known);
+      return known;
+    };
+    const sources = { batch, index: new IndexReads(batch, queries, this.#walks), nodeBlocks, recent: this.#recent };
+    const asked = queries.map((query) => answerQuery(query, sources));
+    if (batch.size > 0) this.#countRound();
+    // A failure of one does not wait for the others.
+    const answers = await Promise.all(asked);
+    if (batch.failure !== undefined) throw batch.failure;
+    for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
+    // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
+    return answers as unknown as Answers<Qs>;
+  }
+
+  /** Remembers what conditions of the next commit may name. */
+  #note(query: Query, answer: unknown): void {
+    if (query.type === "get") {
+      const stored = answer as Answers<[typeof query]>[0];
+      this.#seen.note(query.ref, stored?.revision);
+      if (query.ref.kind === CLUSTER_INFORMATION.kind) this.#cluster = stored?.value.metadata.uid ?? "";
+    } else if (query.type === "list") {
+      this.#seen.noteAll(answer as Answers<[typeof query]>[0]);
+    }
+  }
+
+  async #readCluster(batch: Batch): Promise<string> {
+    if (this.#cluster === "") this.#cluster = (await batch.getCluster())?.metadata.uid ?? "";
+    return this.#cluster;
+  }
+
+  #countRound(): void {
+    this.#roundTrips++;
+  }
+}

@@ -1,0 +1,89 @@
+/** The blocks in which a node has something: by name where the node's note tells which, else by label. */
+
+import { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import type { Block, BlockRef } from "../../api/ipam-block.ts";
+import { comparePrefixes } from "../../lib/ip/prefix.ts";
+import type { Stored } from "../datastore.ts";
+import type { Batch } from "./batch.ts";
+import type { BlockHints } from "./block-hints.ts";
+import { toBlockName } from "./block-name.ts";
+import { holderLabel, refOfObject, toStoredBlock } from "./block-object.ts";
+import type { BlockObject } from "./resource-types.ts";
+import { IPAM_BLOCKS } from "./resource-types.ts";
+
+/** What a node has. */
+export interface NodeBlocks {
+  /** In address order. */
+  readonly own: readonly Stored<Block>[];
+  /** Blocks of others in which it holds addresses; without a record when that cannot be read. */
+  readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
+}
+
+/** What is shared with the other reads of the round. */
+export interface NodeReads {
+  readonly batch: Batch;
+  readonly hints: BlockHints | undefined;
+  /** UID of the cluster's information; "" where there is none. */
+  readonly readCluster: () => Promise<string>;
+  /** Called before a second round begins. */
+  readonly onAnotherRound: () => void;
+}
+
+/** @throws {CorruptBlock} an own block whose record cannot be read */
+export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
+  const { batch, hints, readCluster, onAnotherRound } = reads;
+  if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, batch));
+  const note = hints.read();
+  if (note !== undefined) {
+    const [cluster, objects] = await Promise.all([readCluster(), readByName(note.blocks, batch)]);
+    if (note.cluster === cluster) return sort(node, objects);
+    onAnotherRound();
+  }
+  const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, batch)]);
+  const blocks = sort(node, objects);
+  await hints.replace(
+    cluster,
+    objects.map((object) => refOfObject(object).cidr),
+  );
+  return blocks;
+}
+
+async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Promise<readonly BlockObject[]> {
+  const objects = await Promise.all(blocks.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
+  return objects.filter((object) => object !== undefined);
+}
+
+function listHeld(node: string, batch: Batch): Promise<readonly BlockObject[]> {
+  return batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
+}
+
+function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
+  const own: Stored<Block>[] = [];
+  const borrowed: { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[] = [];
+  for (const object of objects) {
+    const ref = refOfObject(object);
+    if (ref.node === node) {
+      own.push(toStoredBlock(object));
+      continue;
+    }
+    const stored = tryRead(object);
+    const isBorrowed =
+      stored === undefined
+        ? object.metadata.labels?.[holderLabel(node)] !== undefined
+        : stored.value.allocations.some(({ owner }) => owner.node === node);
+    if (isBorrowed) borrowed.push({ ref, stored });
+  }
+  own.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+  borrowed.sort((a, b) => comparePrefixes(a.ref.cidr, b.ref.cidr));
+  return { own, borrowed };
+}
+
+/** Of another node's block we may not need the record. */
+function tryRead(object: BlockObject): Stored<Block> | undefined {
+  try {
+    return toStoredBlock(object);
+  } catch (thrown) {
+    if (thrown instanceof CorruptBlock) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,23 @@
+/** Makes the Kubernetes driver of its settings. */
+
+import { KubeClient } from "../../kube/client.ts";
+import type { KubernetesConfig } from "../datastore-config.ts";
+import type { KubernetesPorts } from "../open.ts";
+import { BlockHints } from "./block-hints.ts";
+import { KubernetesDatastore } from "./kubernetes-datastore.ts";
+
+/** Permits what a CNI call does. */
+const DEFAULT_ROLE = "netplug-cni";
+
+/** Nothing is connected yet: the first request does that. */
+export function openKubernetes(config: KubernetesConfig, ports: KubernetesPorts): KubernetesDatastore {
+  const { hints, role = DEFAULT_ROLE, qps, burst, ...settings } = config;
+  const { clock, random } = ports;
+  const client = ports.kubeClient ?? new KubeClient(settings, ports, { role, qps, burst, protocol: "http2" });
+  return new KubernetesDatastore({
+    client,
+    clock,
+    random,
+    hints: hints === undefined ? undefined : { node: hints.node, blocks: new BlockHints(hints, ports) },
+  });
+}

@@ -1,0 +1,95 @@
+/** Answers queries: all requests of a read at once. */
+
+import type { Block } from "../../api/ipam-block.ts";
+import { KINDS } from "../../api/registry.ts";
+import type { Kind, Resource } from "../../api/resource.ts";
+import { NODES, PODS } from "../../kube/core-types.ts";
+import { comparePrefixes } from "../../lib/ip/prefix.ts";
+import type { Query, ResourceRef, Stored } from "../datastore.ts";
+import type { Batch } from "./batch.ts";
+import { type IndexReads, isIndexQuery } from "./block-index.ts";
+import { toBlockName } from "./block-name.ts";
+import { toStoredBlock } from "./block-object.ts";
+import { toStoredResource } from "./custom-object.ts";
+import { parseEndpointName } from "./endpoint-name.ts";
+import { toEndpoint, toEndpoints } from "./endpoint-view.ts";
+import type { NodeBlocks } from "./node-blocks.ts";
+import { toStoredNode } from "./node-view.ts";
+import type { RecentBlocks } from "./recent-blocks.ts";
+import { IPAM_BLOCKS, isCustom, typeOf } from "./resource-types.ts";
+
+/** Where the queries of one round are answered from. */
+export interface Sources {
+  readonly batch: Batch;
+  readonly index: IndexReads;
+  readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
+  readonly recent: RecentBlocks;
+}
+
+export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
+  const { batch, index, nodeBlocks, recent } = sources;
+  if (isIndexQuery(query)) return await index.answer(query);
+  switch (query.type) {
+    case "get":
+      return await getResource(query.ref, batch);
+    case "list":
+      return await listResources(query.kind, query.namespace, batch);
+    case "block": {
+      const name = toBlockName(query.ref.cidr);
+      const stored = recent.take(name) ?? (await readBlock(name, batch));
+      return stored?.value.node === query.ref.node ? stored : undefined;
+    }
+    case "blocks-of-node":
+      return (await nodeBlocks(query.node)).own;
+    case "blocks-borrowed-by": {
+      const { borrowed } = await nodeBlocks(query.node);
+      // Whoever asks for them is going to read them.
+      for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
+      return borrowed.map(({ ref }) => ref);
+    }
+    case "all-blocks": {
+      const blocks = (await batch.list(IPAM_BLOCKS)).map(toStoredBlock);
+      const wanted = query.family === undefined ? blocks : blocks.filter(({ value }) => value.cidr.family === query.family);
+      return wanted.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+    }
+  }
+}
+
+async function readBlock(name: string, batch: Batch): Promise<Stored<Block> | undefined> {
+  const object = await batch.get(IPAM_BLOCKS, { name });
+  return object === undefined ? undefined : toStoredBlock(object);
+}
+
+/** @returns undefined when there is no such resource */
+export async function getResource({ kind, namespace, name }: ResourceRef, batch: Batch): Promise<Stored<Resource> | undefined> {
+  if (kind === "WorkloadEndpoint") {
+    const place = parseEndpointName(name);
+    if (place === undefined || namespace === undefined) return undefined;
+    const pod = await batch.get(PODS, { namespace, name: place.pod });
+    return pod === undefined ? undefined : toEndpoint(pod, place.ifName, place.node);
+  }
+  if (isCustom(kind)) {
+    const object = await batch.get(typeOf(kind), KINDS[kind].namespaced ? { namespace, name } : { name });
+    return object === undefined ? undefined : toStoredResource(kind, object);
+  }
+  const node = await batch.get(NODES, { name });
+  return node === undefined ? undefined : toStoredNode(node);
+}
+
+/** In the order of namespace and name. */
+async function listResources(kind: Kind, namespace: string | undefined, batch: Batch): Promise<readonly Stored<Resource>[]> {
+  const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};
+  let found: readonly Stored<Resource>[];
+  if (kind === "WorkloadEndpoint") found = (await batch.list(PODS, within)).flatMap(toEndpoints);
+  else if (isCustom(kind)) found = (await batch.list(typeOf(kind), within)).map((object) => toStoredResource(kind, object));
+  else found = (await batch.list(NODES)).map(toStoredNode);
+  return [...found].sort((a, b) => compareTexts(toSortKey(a), toSortKey(b)));
+}
+
+function toSortKey({ value: { metadata } }: Stored<Resource>): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
