@@ -187,6 +187,7 @@ describe("code 104 for", () => {
     ["hwAddr", "02:00:5e:10:00", "want a unicast MAC address"],
     ["hwAddr", "01:00:5e:10:00:01", "want a unicast MAC address"],
     ["hwAddr", '["02:00:5e:10:00:01"]', "want a unicast MAC address"],
+    ["hwAddr", "EE:EE:EE:EE:EE:EE", "that is not the host side's"],
     ["allowedSourcePrefixes", '["10.0.0.1"]', 'entry 1 is "10.0.0.1"'],
     ["allowedSourcePrefixes", '["10.0.0.0/8", "10.0.0.0/33"]', 'entry 2 is "10.0.0.0/33"'],
     ["allowedSourcePrefixes", "10.0.0.0/8", "want a JSON list of CIDRs"],

@@ -7,6 +7,7 @@ import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { parseJson } from "../../lib/json.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import { quoteValue } from "../../lib/quote.ts";
+import { HOST_MAC } from "../pod-link.ts";
 import { type AnnotationSource, malformed } from "./sources.ts";
 
 /** Families in the order in which addresses are given and printed. */
@@ -64,6 +65,7 @@ export function readSourcePrefixes(source: AnnotationSource): readonly Prefix[] 
 export function readHardwareAddress(source: AnnotationSource): MacAddress {
   const mac = tryParseMac(source.value);
   if (mac === undefined) throw malformed(source, "a unicast MAC address such as 02:00:5e:10:00:01");
+  if (mac === HOST_MAC) throw malformed(source, "a unicast MAC address that is not the host side's");
   return mac;
 }
 
