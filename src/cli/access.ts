@@ -1,26 +1,22 @@
 /** Which datastore a command speaks to: options, environment, configuration file, in this order. */
 
-import { type DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { DatastoreConfig, KubernetesConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import {
-  DATASTORE_VARIABLES,
   type DatastoreSettings,
   datastoreSettingsOfEnvironment,
   mergeDatastoreSettings,
-  type SettingName,
   toDatastoreConfig,
 } from "../datastore/datastore-settings.ts";
-import { API_VERSION } from "../api/resource.ts";
-import { isJsonObject } from "../lib/json.ts";
-import { quote, quoteValue } from "../lib/quote.ts";
-import { closestName } from "../api/schema/closest.ts";
-import { CommandFailed } from "./failure.ts";
-import type { Cli } from "./io.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { settingsOfFile } from "./config-file.ts";
+import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 
-/** Read when it exists and no other file is named. */
-export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";
+/** What `kubectl` calls us as. */
+const KUBECTL_PLUGIN = "kubectl-netplug";
 
-const CONFIG_KIND = "NetplugAPIConfig";
+/** As kubectl does it: a person waits, and has set the variables for proxies. The role permits whatever a command may do. */
+const LIKE_KUBECTL = { qps: 50, burst: 300, usesProxyVariables: true, role: "cluster-admin" } as const;
 
 /**
  * Opens the datastore for one piece of work and lets go of it.
@@ -36,59 +32,36 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   }
 }
 
-/** Merges what all sources say. @throws {CommandFailed} NetplugError invalidConfig */
-export function datastoreConfigOf({ io, options }: Cli): DatastoreConfig {
-  const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
-  const settings = mergeDatastoreSettings(
-    mergeDatastoreSettings(explicit, datastoreSettingsOfEnvironment(io.env)),
-    settingsOfFile(io, options.config),
-  );
-  return toDatastoreConfig(settings);
-}
-
-function settingsOfFile(io: Cli["io"], named: string | undefined): DatastoreSettings {
-  const path = named ?? DEFAULT_CONFIG_FILE;
-  const text = io.files.readText(path);
-  if (text !== undefined) return parseConfigFile(path, text);
-  if (named !== undefined) throw new CommandFailed(`read config file ${quote(path)}: there is no such file`);
-  return {};
-}
-
-/** Messages name keys and never values: a password may be among them. */
-function parseConfigFile(path: string, text: string): DatastoreSettings {
-  const fail = (fault: string): never => {
-    throw new CommandFailed(`read config file ${quote(path)}: ${fault}`);
-  };
-  let document: unknown;
+/** Opens the Kubernetes API for what is no datastore's work, such as CRDs. */
+export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
+  const client = await cli.io.openKube(settings);
   try {
-    document = Bun.YAML.parse(text);
-  } catch {
-    fail("it is no YAML");
+    return await work(client);
+  } finally {
+    client.close();
   }
-  if (!isJsonObject(document)) return fail(`got ${quoteKind(document)}, want an object of kind ${CONFIG_KIND}`);
-  if (document["kind"] !== CONFIG_KIND) fail(`kind: got ${quoteValue(document["kind"] ?? null)}, want "${CONFIG_KIND}"`);
-  if ((document["apiVersion"] ?? API_VERSION) !== API_VERSION)
-    fail(`apiVersion: got ${quoteValue(document["apiVersion"] ?? null)}, want "${API_VERSION}"`);
-  const spec = document["spec"] ?? {};
-  if (!isJsonObject(spec)) return fail(`spec: got ${quoteKind(spec)}, want an object`);
-  const known = Object.keys(DATASTORE_VARIABLES);
-  const settings: { [K in SettingName]?: string } = {};
-  for (const [key, value] of Object.entries(spec)) {
-    if (!known.includes(key)) fail(`spec: unknown field ${quote(key)}; the nearest known one is "${closestName(key, known) ?? ""}"`);
-    if (value === null || value === "") continue;
-    // The keys were just checked.
-    settings[key as SettingName] = toText(value) ?? fail(`spec.${key}: got ${quoteKind(value)}, want a text; put it in quotes`);
-  }
-  return settings;
 }
 
-/** Endpoints may be a list. A number is refused: YAML reads `007` as 7, which is no longer the password that was written. */
-function toText(value: unknown): string | undefined {
-  if (typeof value === "string") return value;
-  return Array.isArray(value) && value.every((item) => typeof item === "string") ? value.join(",") : undefined;
+/** Merges what all sources say. @throws {CommandFailed} NetplugError invalidConfig */
+export function datastoreConfigOf({ io, options, program }: Cli): DatastoreConfig {
+  const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
+  const merged = merge(merge(explicit, datastoreSettingsOfEnvironment(io.env)), settingsOfFile(io, options.config));
+  // Who says how to reach Kubernetes, and nothing of etcd, means Kubernetes.
+  const isEtcdNamed = merged.etcdEndpoints !== undefined || merged.etcdDiscoverySrv !== undefined;
+  const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;
+  const config = toDatastoreConfig(isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged);
+  return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
 }
 
-function quoteKind(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+/** A kubeconfig is complete: its user's token must not go to a server that a lesser source names, nor a lesser source's token to its server. */
+function merge(first: DatastoreSettings, second: DatastoreSettings): DatastoreSettings {
+  if (first.kubeconfig === undefined) return mergeDatastoreSettings(first, second);
+  const { k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _ca, ...rest } = second;
+  return mergeDatastoreSettings(first, rest);
+}
+
+/** Without a kubeconfig the one that kubectl reads, else what every pod has. */
+function complete(config: KubernetesConfig, { env }: CliIo, { context }: GlobalOptions): KubernetesConfig {
+  const home = env["HOME"] ?? "";
+  return { ...config, ...LIKE_KUBECTL, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
 }

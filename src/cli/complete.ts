@@ -9,7 +9,7 @@ import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { parseCommandLine } from "./command-line.ts";
 import { proposeKinds } from "./flags.ts";
-import { DEFAULT_NAMESPACE } from "./resources/names.ts";
+import { defaultNamespaceOf } from "./namespace.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [
@@ -38,11 +38,15 @@ interface Proposal {
  *
  * @param argv the words so far without the program, the one that is being written last
  */
-export async function complete(argv: readonly string[], io: Cli["io"], context: Omit<CliContext, "cli" | "proposeNames">): Promise<string> {
+export async function complete(
+  argv: readonly string[],
+  { io, program }: Pick<Cli, "io" | "program">,
+  context: Omit<CliContext, "cli" | "proposeNames">,
+): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
-    const cli: Cli = { io, options };
+    const cli: Cli = { io, options, program };
     const proposeNames = (typed: string): Promise<readonly string[]> => proposeObjects(cli, words, typed);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl"), [...words, partial], {
       ...context,
@@ -85,7 +89,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   if (kindWord === undefined) return proposeKinds();
   const info = kindOf(kindWord);
   if (info === undefined || !info.writable || (SINGLE.has(command) && positional.length > 1)) return [];
-  const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? DEFAULT_NAMESPACE) : undefined);
+  const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
   return proposals.filter((name) => name.startsWith(typed) && !positional.includes(name));
 }

@@ -52,8 +52,13 @@ function headlineOf(thrown: unknown): string {
   if (thrown instanceof ValidationError && thrown.problems.length > 1)
     return `validate ${thrown.object}: ${thrown.problems.length} problems`;
   // A defect of ours: where it happened helps whoever repairs it.
-  if (!(thrown instanceof Error) || isExpected(thrown)) return messageOf(thrown);
+  if (!(thrown instanceof Error) || isExpected(thrown)) return `${messageOf(thrown)}${toCodeText(thrown)}`;
   return `unexpected failure, please report it: ${thrown.stack ?? thrown.message}`;
+}
+
+/** Codes of our own stand in docs/errors.md. */
+function toCodeText(thrown: unknown): string {
+  return thrown instanceof NetplugError && thrown.kind === "accessDenied" ? ` (code ${thrown.code})` : "";
 }
 
 function isExpected(error: Error): boolean {

@@ -1,7 +1,8 @@
 /** Everything outside the process that a command touches, handed in as one value. */
 
-import type { DatastoreConfig } from "../datastore/datastore-config.ts";
+import type { DatastoreConfig, KubernetesConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import type { KubeClient } from "../kube/client.ts";
 import type { Clock, Files, Random } from "../lib/ports.ts";
 import type { LogText } from "./log-lines.ts";
 
@@ -18,7 +19,7 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly random: Random;
-  readonly files: Pick<Files, "readText" | "exists" | "list">;
+  readonly files: Files;
   /** A log to be read in parts; undefined when there is no such file. */
   openLog(path: string): Promise<LogText | undefined>;
   /** The whole of stdin. */
@@ -26,6 +27,8 @@ export interface CliIo {
   makeUuid(): string;
   /** @throws NetplugError invalidConfig */
   openDatastore(config: DatastoreConfig): Datastore;
+  /** A client of the Kubernetes API, which is loaded by the first who wants one. */
+  openKube(config: KubernetesConfig): Promise<KubeClient>;
 }
 
 /** Options that may stand anywhere on the command line. */
@@ -41,6 +44,8 @@ export interface GlobalOptions {
 export interface Cli {
   readonly io: CliIo;
   readonly options: GlobalOptions;
+  /** What the program was called as, for what it is and for hints. */
+  readonly program: string;
 }
 
 /** Writes one line to stdout. */

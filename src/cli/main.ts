@@ -39,7 +39,7 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
   };
   if (argv[0] === "__complete") {
     const { complete } = await import("./complete.ts");
-    io.stdout.write(await complete(argv.slice(1), io, base));
+    io.stdout.write(await complete(argv.slice(1), { io, program }, base));
     return EXIT.done;
   }
   let options: GlobalOptions;
@@ -51,7 +51,7 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
     throw error;
   }
   command = commandOf(words);
-  const context: CliContext = { ...base, cli: { io, options }, proposeNames: async () => [] };
+  const context: CliContext = { ...base, cli: { io, options, program }, proposeNames: async () => [] };
   await run(buildCli(program), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.

@@ -5,6 +5,7 @@ import { systemClock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
+import { linuxProcesses } from "../linux/processes.ts";
 import { EXIT } from "./failure.ts";
 import type { CliIo, Output } from "./io.ts";
 import type { LogText } from "./log-lines.ts";
@@ -21,6 +22,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
   const stdout = toOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = toOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
+  const kubernetes = { processes: linuxProcesses, env: process.env };
   const io: CliIo = {
     ...ports,
     stdout,
@@ -29,7 +31,11 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     openLog,
     readStdin: () => Bun.stdin.text(),
     makeUuid: () => crypto.randomUUID(),
-    openDatastore: (config) => openDatastore(config, ports),
+    openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
+    openKube: async (config) => {
+      const { KubeClient } = await import("../kube/client.ts");
+      return new KubeClient(config, { ...ports, ...kubernetes }, config);
+    },
   };
   const status = await runCli(argv, io, { program });
   const fault = await stdout.flush();

@@ -2,6 +2,7 @@
 
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { RateOptions } from "../kube/rate-limit.ts";
+import type { TransportOptions } from "../kube/transport.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { HintPlace } from "./kubernetes/block-hints.ts";
@@ -24,7 +25,7 @@ export interface EtcdConfig {
 }
 
 /** As {@link EtcdConfig}: merged, and no file is read yet. */
-export interface KubernetesConfig extends KubeSettings, RateOptions {
+export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<TransportOptions, "usesProxyVariables"> {
   /** ClusterRole that permits what is done, for the message when it does not. @default "netplug-cni" */
   readonly role?: string | undefined;
   /** Where the node that we are notes the blocks in which it has something; absent: they are looked for by label. */

@@ -3,15 +3,17 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_CONFIG_FILE } from "../../src/cli/access.ts";
+import { DEFAULT_CONFIG_FILE } from "../../src/cli/config-file.ts";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 import { openLog } from "../../src/cli/program.ts";
 import { openDatastore } from "../../src/datastore/open.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
+import { KubeClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
+import { linuxProcesses } from "../../src/linux/processes.ts";
 import { type EtcdServer, startEtcd } from "./etcd.ts";
 
 export interface CliResult {
@@ -27,6 +29,8 @@ export interface CliOptions {
   /** Content of the default configuration file, which else does not exist. */
   readonly defaultConfig?: string;
   readonly isTerminal?: boolean;
+  /** What it is called as. @default "netplugctl" */
+  readonly program?: string;
 }
 
 /** A server, and commands on it. */
@@ -52,27 +56,12 @@ export interface CliWorld extends AsyncDisposable {
 export async function createCliWorld(): Promise<CliWorld> {
   const etcd = await startEtcd();
   const folder = mkdtempSync(join(tmpdir(), "netplug-cli-"));
-  const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
   const datastore = openDatastore({ type: "etcdv3", etcd: { endpoints: [etcd.endpoint] } }, ports);
   const world: CliWorld = {
     etcd,
     folder,
     datastore,
-    async ctl(argv, { stdin = "", env = {}, defaultConfig, isTerminal = false } = {}) {
-      const texts = { stdout: "", stderr: "" };
-      const io: CliIo = {
-        ...ports,
-        stdout: { isTerminal, write: (text) => void (texts.stdout += text) },
-        stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
-        env: { ETCD_ENDPOINTS: etcd.endpoint, ...env },
-        files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
-        openLog,
-        readStdin: async () => stdin,
-        makeUuid: () => crypto.randomUUID(),
-        openDatastore: (config) => openDatastore(config, ports),
-      };
-      return { status: await runCli(argv, io), ...texts };
-    },
+    ctl: (argv, { env = {}, ...options } = {}) => runInTest(argv, { ...options, env: { ETCD_ENDPOINTS: etcd.endpoint, ...env } }),
     async done(argv, options) {
       const { status, stdout, stderr } = await world.ctl(argv, options);
       if (status !== 0) throw new Error(`netplugctl ${argv.join(" ")}: status ${status}: ${stderr}`);
@@ -98,6 +87,28 @@ export async function createCliWorld(): Promise<CliWorld> {
     },
   };
   return world;
+}
+
+const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
+
+/** Runs one command in this process, with this environment and no other. */
+export async function runInTest(argv: readonly string[], options: CliOptions): Promise<CliResult> {
+  const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl" } = options;
+  const texts = { stdout: "", stderr: "" };
+  const kubernetes = { processes: linuxProcesses, env };
+  const io: CliIo = {
+    ...ports,
+    stdout: { isTerminal, write: (text) => void (texts.stdout += text) },
+    stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
+    env,
+    files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
+    openLog,
+    readStdin: async () => stdin,
+    makeUuid: () => crypto.randomUUID(),
+    openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
+    openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
+  };
+  return { status: await runCli(argv, io, { program }), ...texts };
 }
 
 /** One pool as YAML. */

@@ -8,6 +8,7 @@ import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { requireValid } from "../resources/validated.ts";
 import { applyResource, createResource, updateResource } from "../resources/write.ts";
@@ -47,7 +48,7 @@ async function writeAll(
   mayInitialise: boolean,
   write: (target: Target, resource: AnyResource) => Promise<string>,
 ): Promise<number> {
-  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace, await defaultNamespaceOf(cli));
   return withDatastore(cli, async (datastore) => {
     if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
     const failures: unknown[] = [];

@@ -6,6 +6,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/names.ts";
@@ -42,11 +43,13 @@ export async function remove(cli: Cli, flags: DeleteFlags, ...words: string[]): 
 async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): Promise<readonly ResourceRef[]> {
   if (flags.filename !== undefined && flags.filename.length > 0) {
     if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND NAME…");
-    return requireValid(await readDocuments(cli.io, flags.filename), flags.namespace).map(({ resource }) => refOf(resource));
+    const documents = await readDocuments(cli.io, flags.filename);
+    return requireValid(documents, flags.namespace, await defaultNamespaceOf(cli)).map(({ resource }) => refOf(resource));
   }
   const named = parseNames(words);
   if (named.some(({ names }) => names.length === 0)) throw new UsageError("read arguments: got no name, want KIND NAME…");
-  return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace)));
+  const fallback = await defaultNamespaceOf(cli);
+  return named.flatMap(({ info, names }) => names.map((name) => toRef(info, name, flags.namespace, fallback)));
 }
 
 async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {

@@ -8,9 +8,10 @@ import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import type { Format } from "../output/format.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
 import { toBlockName, toBlockResource } from "../resources/block-resource.ts";
-import { checkNamespace, DEFAULT_NAMESPACE, isWritable, type Named, parseNames } from "../resources/names.ts";
+import { checkNamespace, isWritable, type Named, parseNames } from "../resources/names.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { requireValid } from "../resources/validated.ts";
 import { toTitle } from "../resources/target.ts";
@@ -32,11 +33,12 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     if (flags.allNamespaces === true && names.length > 0 && info.namespaced)
       throw new UsageError("use --all-namespaces with names: want one namespace");
   }
+  const namespace = flags.allNamespaces === true ? undefined : (flags.namespace ?? (await defaultNamespaceOf(cli)));
   return withDatastore(cli, async (datastore) => {
     const absent: string[] = [];
     let kind: string | undefined;
     for (const one of named) {
-      const { resources, missing } = await find(datastore, one, flags);
+      const { resources, missing } = await find(datastore, one, namespace);
       if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
       absent.push(...missing);
       if (missing.length > 0) kind ??= one.info.plural;
@@ -49,7 +51,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
 async function namedBy(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Named[]> {
   if (flags.filename === undefined || flags.filename.length === 0) return parseNames(words);
   if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
-  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace);
+  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace, await defaultNamespaceOf(cli));
   return documents.map(({ resource }) => ({ info: KINDS[resource.kind], names: [resource.metadata.name] }));
 }
 
@@ -70,16 +72,17 @@ interface Found {
   readonly missing: readonly string[];
 }
 
-async function find(datastore: Datastore, { info, names }: Named, flags: GetFlags): Promise<Found> {
+/** @param namespace of what is namespaced; undefined: all */
+async function find(datastore: Datastore, { info, names }: Named, namespace: string | undefined): Promise<Found> {
   if (!isWritable(info)) return findBlocks(datastore, names);
   const { kind } = info;
-  const namespace = info.namespaced && flags.allNamespaces !== true ? { namespace: flags.namespace ?? DEFAULT_NAMESPACE } : {};
+  const within = info.namespaced && namespace !== undefined ? { namespace } : {};
   if (names.length === 0) {
-    const [stored] = await datastore.read([{ type: "list", kind, ...namespace }]);
+    const [stored] = await datastore.read([{ type: "list", kind, ...within }]);
     const resources = stored.map(({ value }) => value);
     return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [] };
   }
-  const refs = names.map((name) => ({ kind, name, ...namespace }));
+  const refs = names.map((name) => ({ kind, name, ...within }));
   const answers = await datastore.read(refs.map((ref) => ({ type: "get", ref }) as const));
   return {
     resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),

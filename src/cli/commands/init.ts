@@ -2,19 +2,50 @@
 
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
-import { withDatastore } from "../access.ts";
+import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
+import type { WaitPorts } from "../kubernetes/definitions.ts";
 
-/** Creates what is missing, and changes nothing that exists. */
+/** Until an API server serves what it was told of, in milliseconds. */
+const LIMIT_MS = 60_000;
+
+/** Creates what is missing, and changes nothing that exists; on Kubernetes the definitions come to what they are in this version. */
 export async function init(cli: Cli): Promise<number> {
+  const config = datastoreConfigOf(cli);
   return withDatastore(cli, async (datastore) => {
-    const isNew = await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+    const isNew = await (config.type === "kubernetes"
+      ? withKube(cli, config.kubernetes, (client) => initOn(cli, datastore, client))
+      : fill(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION_QUERY]);
     const { guid = "" } = (information?.value.spec ?? {}) as ClusterInformationSpec;
     say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${guid}`);
     return EXIT.done;
   });
+}
+
+function fill({ io }: Cli, datastore: Datastore): Promise<boolean> {
+  return initialise(datastore, { clock: io.clock, version: VERSION, random: io.random });
+}
+
+async function initOn(cli: Cli, datastore: Datastore, client: WaitPorts["client"]): Promise<boolean> {
+  const { clock } = cli.io;
+  const ports: WaitPorts = { client, clock, end: clock.monotonic() + LIMIT_MS };
+  const { prepareKubernetes } = await import("../kubernetes/prepare.ts");
+  await prepareKubernetes(cli, ports);
+  const { waitFor } = await import("../kubernetes/definitions.ts");
+  // Of several API servers one may know of the definitions later than the one that was asked.
+  const { isNew } = await waitFor("initialise datastore", ports, async () => {
+    try {
+      return { isNew: await fill(cli, datastore) };
+    } catch (thrown) {
+      if (thrown instanceof NetplugError && thrown.kind === "notInitialised") return undefined;
+      throw thrown;
+    }
+  });
+  return isNew;
 }

@@ -4,6 +4,7 @@ import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { parseOneName, toRef } from "../resources/names.ts";
 import { toPathName } from "../resources/target.ts";
 import { validate } from "../resources/validated.ts";
@@ -24,7 +25,7 @@ interface LabelChange {
 /** Changes labels in one write. */
 export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
-  const ref = toRef(info, name, flags.namespace);
+  const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
   const changes = rest.map(parseChange);
   if (changes.length === 0) throw new UsageError("read arguments: got no label, want KEY=VALUE or KEY-");
   const { outcome } = await withDatastore(cli, (datastore) =>

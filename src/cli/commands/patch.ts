@@ -8,6 +8,7 @@ import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { parseOneName, toRef } from "../resources/names.ts";
 import { toPathName } from "../resources/target.ts";
 import { validate } from "../resources/validated.ts";
@@ -23,7 +24,7 @@ export interface PatchFlags {
 export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
   if (rest.length > 0) throw new UsageError(`read arguments: got ${JSON.stringify(rest[0])}, want one object`);
-  const ref = toRef(info, name, flags.namespace);
+  const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
   const change = parsePatch(flags.patch, flags.type);
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => patched(current, flags.type, change)),

@@ -1,9 +1,9 @@
-/** `version`: of this program and of the cluster. */
+/** `version`: of this program, of the cluster, and of the Kubernetes that it lives in. */
 
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
-import { withDatastore } from "../access.ts";
+import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
@@ -19,6 +19,8 @@ export interface VersionFlags {
 export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   const isText = flags.output === undefined;
   if (isText) say(cli, `Client Version:   ${VERSION}`);
+  const kubernetes = flags.client === true ? undefined : await readKubernetes(cli);
+  if (isText && kubernetes !== undefined) say(cli, `Kubernetes:       ${kubernetes}`);
   const information = flags.client === true ? undefined : await readInformation(cli);
   if (!isText) {
     const cluster =
@@ -30,7 +32,13 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
             clusterType: information.type,
             datastoreReady: information.datastoreReady === true,
           };
-    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)({ clientVersion: VERSION, ...cluster }));
+    cli.io.stdout.write(
+      (flags.output === "json" ? toJsonText : toYamlText)({
+        clientVersion: VERSION,
+        ...(kubernetes === undefined ? {} : { kubernetesVersion: kubernetes }),
+        ...cluster,
+      }),
+    );
     return EXIT.done;
   }
   if (flags.client === true) return EXIT.done;
@@ -49,6 +57,14 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   const fault = whyTooOld(information);
   if (fault !== undefined) note(cli, `warning: ${fault}`);
   return EXIT.done;
+}
+
+/** @returns undefined when the datastore is not the Kubernetes API */
+async function readKubernetes(cli: Cli): Promise<string | undefined> {
+  const config = datastoreConfigOf(cli);
+  if (config.type !== "kubernetes") return undefined;
+  const { readServerVersion } = await import("../kubernetes/server-version.ts");
+  return withKube(cli, config.kubernetes, async (client) => (await readServerVersion(client)) ?? "unknown");
 }
 
 async function readInformation(cli: Cli): Promise<ClusterInformationSpec | undefined> {

@@ -65,12 +65,14 @@ export function checkNamespace(info: KindInfo, namespace: string | undefined): v
 /**
  * The place of an object that a command changes.
  *
+ * @param namespace what `-n` says
+ * @param fallback namespace without `-n`
  * @throws {UsageError} a kind that only the system writes
  */
-export function toRef(info: KindInfo, name: string, namespace: string | undefined): ResourceRef {
+export function toRef(info: KindInfo, name: string, namespace: string | undefined, fallback: string): ResourceRef {
   checkNamespace(info, namespace);
   if (!isWritable(info)) throw new UsageError(`change ${info.plural}: only the system writes them`);
-  return { kind: info.kind, name, ...(info.namespaced ? { namespace: namespace ?? DEFAULT_NAMESPACE } : {}) };
+  return { kind: info.kind, name, ...(info.namespaced ? { namespace: namespace ?? fallback } : {}) };
 }
 
 export function isWritable(info: KindInfo): info is KindInfo<Kind> {

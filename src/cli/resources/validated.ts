@@ -21,16 +21,22 @@ export interface InvalidDocument {
   readonly error: ValidationError;
 }
 
-/** Checks each document by itself. @param namespace what `-n` says */
+/**
+ * Checks each document by itself.
+ *
+ * @param namespace what `-n` says
+ * @param fallback namespace of what is namespaced and names none, without `-n`
+ */
 export function checkDocuments(
   documents: readonly InputDocument[],
   namespace: string | undefined,
+  fallback?: string,
 ): { readonly valid: readonly ValidDocument[]; readonly invalid: readonly InvalidDocument[] } {
   const valid: ValidDocument[] = [];
   const invalid: InvalidDocument[] = [];
   for (const { value, origin } of documents) {
     try {
-      valid.push({ resource: validate(value, namespace), origin });
+      valid.push({ resource: validate(value, namespace, fallback), origin });
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       invalid.push({ origin, error });
@@ -44,8 +50,9 @@ export function checkDocuments(
  *
  * @throws {ValidationError} also when it names another namespace than `-n`
  */
-export function validate(value: unknown, namespace: string | undefined): AnyResource {
-  const resource = validateResource(value, { checkSelector, ...(namespace === undefined ? {} : { namespace }) });
+export function validate(value: unknown, namespace: string | undefined, fallback?: string): AnyResource {
+  const wanted = namespace ?? fallback;
+  const resource = validateResource(value, { checkSelector, ...(wanted === undefined ? {} : { namespace: wanted }) });
   const { metadata, kind } = resource;
   if (namespace !== undefined && KINDS[kind].namespaced && metadata.namespace !== namespace) {
     const problem: Problem = {
@@ -62,8 +69,12 @@ export function validate(value: unknown, namespace: string | undefined): AnyReso
  *
  * @throws {CommandFailed} listing every problem of every document
  */
-export function requireValid(documents: readonly InputDocument[], namespace: string | undefined): readonly ValidDocument[] {
-  const { valid, invalid } = checkDocuments(documents, namespace);
+export function requireValid(
+  documents: readonly InputDocument[],
+  namespace: string | undefined,
+  fallback: string,
+): readonly ValidDocument[] {
+  const { valid, invalid } = checkDocuments(documents, namespace, fallback);
   if (invalid.length === 0) return valid;
   throw new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE" });
 }

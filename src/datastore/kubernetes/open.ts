@@ -11,9 +11,9 @@ const DEFAULT_ROLE = "netplug-cni";
 
 /** Nothing is connected yet: the first request does that. */
 export function openKubernetes(config: KubernetesConfig, ports: KubernetesPorts): KubernetesDatastore {
-  const { hints, role = DEFAULT_ROLE, qps, burst, ...settings } = config;
+  const { hints, role = DEFAULT_ROLE, qps, burst, usesProxyVariables, ...settings } = config;
   const { clock, random } = ports;
-  const client = ports.kubeClient ?? new KubeClient(settings, ports, { role, qps, burst, protocol: "http2" });
+  const client = ports.kubeClient ?? new KubeClient(settings, ports, { role, qps, burst, usesProxyVariables, protocol: "http2" });
   return new KubernetesDatastore({
     client,
     clock,

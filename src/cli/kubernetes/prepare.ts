@@ -1,0 +1,54 @@
+/** What `init` does before the datastore is there: on Kubernetes it lives in resources that the API server must first learn of. */
+
+import { OLDEST_KUBERNETES } from "../../api/crd/mod.ts";
+import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import { SINGLETON_NAME } from "../../api/cluster-information.ts";
+import { KINDS } from "../../api/registry.ts";
+import { API_VERSION } from "../../api/resource.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isKubeError } from "../../kube/kube-error.ts";
+import type { KubeObject } from "../../kube/kube-object.ts";
+import type { ResourceType } from "../../kube/resource-type.ts";
+import { CommandFailed } from "../failure.ts";
+import { type Cli, say } from "../io.ts";
+import { toPathName, whyTooOld } from "../resources/target.ts";
+import { applyDefinitions, type WaitPorts } from "./definitions.ts";
+import { isOlder, readServerVersion } from "./server-version.ts";
+
+const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
+
+const CLUSTER_INFORMATIONS: ResourceType<KubeObject & { readonly spec?: ClusterInformationSpec }> = {
+  group: GROUP,
+  version: VERSION,
+  plural: KINDS.ClusterInformation.plural,
+  kind: KINDS.ClusterInformation.kind,
+  isNamespaced: false,
+};
+
+/**
+ * Brings the definitions into the cluster.
+ *
+ * @throws {CommandFailed} a Kubernetes that is too old for them, or a cluster that is too new for this program
+ */
+export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<void> {
+  const { client } = ports;
+  const version = await readServerVersion(client);
+  if (isOlder(version, OLDEST_KUBERNETES))
+    throw new CommandFailed(
+      `apply custom resource definitions: the API server is of version ${version}, want v${OLDEST_KUBERNETES} or later`,
+    );
+  const fault = whyTooOld(await readInformation(client));
+  if (fault !== undefined) throw new CommandFailed(`apply custom resource definitions: ${fault}`, { next: "version" });
+  for (const { name, outcome } of await applyDefinitions(ports))
+    say(cli, `${toPathName({ kind: "CustomResourceDefinition", name })} ${outcome}`);
+}
+
+/** Older definitions must not replace newer ones. */
+async function readInformation(client: KubeClient): Promise<ClusterInformationSpec | undefined> {
+  try {
+    return (await client.get(CLUSTER_INFORMATIONS, { name: SINGLETON_NAME }))?.spec;
+  } catch (thrown) {
+    if (isKubeError(thrown, "notServed")) return undefined;
+    throw thrown;
+  }
+}

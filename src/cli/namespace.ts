@@ -1,0 +1,13 @@
+/** The namespace of what names none. */
+
+import { datastoreConfigOf } from "./access.ts";
+import type { Cli } from "./io.ts";
+import { DEFAULT_NAMESPACE } from "./resources/names.ts";
+
+/** On Kubernetes that of the kubeconfig's context, as kubectl has it; everywhere else `default`. */
+export async function defaultNamespaceOf(cli: Cli): Promise<string> {
+  const config = datastoreConfigOf(cli);
+  if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
+  const { resolveAccess } = await import("../kube/access/resolve-access.ts");
+  return (await resolveAccess(config.kubernetes, cli.io)).namespace ?? DEFAULT_NAMESPACE;
+}

@@ -1,0 +1,167 @@
+/** How netplugctl finds its way to an API server: every source, their order, and as a plugin of kubectl. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { distFolder } from "../support/cni.ts";
+import type { CliOptions, CliResult } from "../support/cli.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let world: KubeCliWorld;
+/** Two servers, so that it shows which one was asked: the second one was never initialised. */
+let other: KubeCliWorld;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  world = await createKubeCliWorld({ users: { alice: {} } });
+  other = await createKubeCliWorld();
+  await world.done(["init"]);
+}, 90_000);
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  await other?.[Symbol.asyncDispose]();
+});
+
+const NONE = { DATASTORE_TYPE: undefined, KUBECONFIG: undefined } as const;
+const TYPE = { ...NONE, DATASTORE_TYPE: "kubernetes" } as const;
+
+/** Runs one command with nothing but what the test says. */
+const ask = (argv: readonly string[], options: CliOptions = {}): Promise<CliResult> =>
+  world.ctl([...argv, "get", "tiers", "-o", "name"], { ...options, env: { ...NONE, ...options.env } });
+
+const FOUND = { status: 0, stdout: "tier/kube-admin\ntier/default\ntier/kube-baseline\n", stderr: "" };
+
+const configFile = (spec: object): string => JSON.stringify({ apiVersion: "netplug.io/v3", kind: "NetplugAPIConfig", spec });
+
+/** A kubeconfig with both servers; the other one is current. */
+const twoContexts = (): string => {
+  const configs = [world, other].map(
+    ({ api }) => Bun.YAML.parse(readFileSync(api.kubeconfigFile, "utf8")) as Record<string, Record<string, unknown>[]>,
+  );
+  const take = (list: string, key: string): object[] =>
+    configs.map((config, i) => ({ name: ["first", "second"][i], [key]: config[list]?.[0]?.[key] }));
+  const contexts = ["first", "second"].map((name) => ({ name, context: { cluster: name, user: name, namespace: `of-${name}` } }));
+  const kubeconfig = { apiVersion: "v1", kind: "Config", clusters: take("clusters", "cluster"), users: take("users", "user"), contexts };
+  return world.file("two.kubeconfig", JSON.stringify({ ...kubeconfig, "current-context": "second" }));
+};
+
+describe("access by", () => {
+  test("KUBECONFIG, with and without our prefix (needs cluster)", async () => {
+    expect(await ask([], { env: { ...TYPE, KUBECONFIG: world.api.kubeconfigFile } })).toEqual(FOUND);
+    const both = { KUBECONFIG: "/nonexistent", NETPLUG_KUBECONFIG: world.api.kubeconfigFile };
+    expect(await ask([], { env: { NETPLUG_DATASTORE_TYPE: "kubernetes", ...both } })).toEqual(FOUND);
+  });
+
+  test("--kubeconfig anywhere, which needs no type and beats the environment (needs cluster)", async () => {
+    expect(await ask(["--kubeconfig", world.api.kubeconfigFile])).toEqual(FOUND);
+    const env = { ...TYPE, KUBECONFIG: other.api.kubeconfigFile };
+    expect(await world.ctl(["get", "tiers", `--kubeconfig=${world.api.kubeconfigFile}`, "-o", "name"], { env })).toEqual(FOUND);
+  });
+
+  test("--context of a kubeconfig, wherever it stands (needs cluster)", async () => {
+    const env = { ...TYPE, KUBECONFIG: twoContexts() };
+    expect(await ask(["--context", "first"], { env })).toEqual(FOUND);
+    expect(await world.ctl(["get", "tiers", "-o", "name", "--context=first"], { env })).toEqual(FOUND);
+    expect(await ask([], { env })).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("next: netplugctl init") });
+    expect(await ask(["--context", "third"], { env })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('it has no context "third"'),
+    });
+  });
+
+  test("the kubeconfig that kubectl reads by itself (needs cluster)", async () => {
+    const home = join(world.api.folder, "home");
+    Bun.spawnSync(["mkdir", "-p", join(home, ".kube")]);
+    await Bun.write(join(home, ".kube/config"), readFileSync(world.api.kubeconfigFile));
+    expect(await ask([], { env: { ...TYPE, HOME: home } })).toEqual(FOUND);
+    expect(await ask([], { env: { ...TYPE, HOME: world.api.folder } })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("find the Kubernetes API: want a kubeconfig or the API server's address"),
+    });
+  });
+
+  test("address, token and CA (needs cluster)", async () => {
+    const { url, token, caFile } = world.api;
+    expect(await ask([], { env: { ...TYPE, K8S_API_ENDPOINT: url, K8S_API_TOKEN: token, K8S_CA_FILE: caFile } })).toEqual(FOUND);
+    const defaultConfig = configFile({ datastoreType: "kubernetes", k8sAPIEndpoint: url, k8sAPIToken: token, k8sCAFile: caFile });
+    expect(await ask([], { defaultConfig })).toEqual(FOUND);
+  });
+
+  test("what every pod has, as far as it is there (needs cluster)", async () => {
+    const env = { ...TYPE, KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(world.api.port) };
+    const { token, caFile } = world.api;
+    expect(await ask([], { env: { ...env, K8S_API_TOKEN: token, K8S_CA_FILE: caFile } })).toEqual(FOUND);
+    // The token that a kubelet mounts lies where no test may write.
+    const { stderr } = await ask([], { env });
+    expect(stderr).toContain("/var/run/secrets/kubernetes.io/serviceaccount/token");
+  });
+
+  test("a configuration file, which the environment beats (needs cluster)", async () => {
+    const file = world.file("ctl.cfg", configFile({ datastoreType: "kubernetes", kubeconfig: world.api.kubeconfigFile }));
+    expect(await ask(["-c", file])).toEqual(FOUND);
+    expect(await ask(["-c", file], { env: { KUBECONFIG: other.api.kubeconfigFile } })).toMatchObject({ status: 1 });
+    expect(await ask(["-c", file], { env: { DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: "http://127.0.0.1:1" } })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("read from etcd"),
+    });
+  });
+
+  test("a kubeconfig, whose server is not shown the token of a lesser source (needs cluster)", async () => {
+    const defaultConfig = configFile({ datastoreType: "kubernetes", k8sAPIEndpoint: "https://127.0.0.1:1", k8sAPIToken: "of-the-file" });
+    expect(await ask([], { defaultConfig, env: { KUBECONFIG: world.api.kubeconfigFile } })).toEqual(FOUND);
+    const env = { ...TYPE, K8S_API_ENDPOINT: "https://127.0.0.1:1", K8S_API_TOKEN: "of-the-environment" };
+    expect(await ask(["--kubeconfig", world.api.kubeconfigFile], { env })).toEqual(FOUND);
+  });
+
+  test("nothing means etcd, and etcd's endpoints beat the name of a plugin (needs cluster)", async () => {
+    const env = { ETCD_ENDPOINTS: "http://127.0.0.1:1", KUBECONFIG: world.api.kubeconfigFile };
+    for (const program of ["netplugctl", "kubectl-netplug"]) {
+      expect(await ask([], { env, program })).toMatchObject({ status: 1, stderr: expect.stringContaining("read from etcd") });
+    }
+    expect(await ask([], { env: { KUBECONFIG: world.api.kubeconfigFile }, program: "kubectl-netplug" })).toEqual(FOUND);
+  });
+});
+
+describe("what goes wrong", () => {
+  test("wrong credentials are code 108 and name their source, without the secret (needs cluster)", async () => {
+    const { url, caFile } = world.api;
+    const { status, stderr } = await ask([], { env: { ...TYPE, K8S_API_ENDPOINT: url, K8S_API_TOKEN: "hush", K8S_CA_FILE: caFile } });
+    expect([status, stderr]).toEqual([1, expect.stringContaining("does not accept the token of the settings (code 108)\n")]);
+    expect(stderr).not.toContain("hush");
+  });
+
+  test("a missing permission is code 108 and names verb, resource and role (needs cluster)", async () => {
+    const env = { ...TYPE, KUBECONFIG: world.api.issue("alice").kubeconfigFile };
+    expect(await ask([], { env })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("netplugctl: list tiers.netplug.io is not permitted; role cluster-admin (code 108)\n"),
+    });
+  });
+
+  test("an API server that is away is said to be (needs cluster)", async () => {
+    const { status, stderr } = await ask([], { env: { ...TYPE, K8S_API_ENDPOINT: "https://127.0.0.1:1", K8S_API_TOKEN: "x" } });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: .*127\.0\.0\.1:1.*\n(.*\n)*next: netplugctl version\n$/)]);
+  });
+});
+
+test("kubectl finds it as its plugin, passes words and flags, and its exit status comes back (needs cluster)", () => {
+  const kubectl = (...argv: string[]) =>
+    Bun.spawnSync([clusterProgram("kubectl"), ...argv], {
+      env: { PATH: `${distFolder}:${process.env["PATH"] ?? ""}`, HOME: world.api.folder, KUBECONFIG: twoContexts() },
+      stdin: "ignore",
+      stderr: "pipe",
+    });
+  const found = kubectl("netplug", "get", "tiers", "--context", "first", "-o", "name");
+  expect([found.exitCode, found.stdout.toString(), found.stderr.toString()]).toEqual([0, FOUND.stdout, ""]);
+  const missing = kubectl("netplug", "--context=first", "get", "tier", "nope");
+  expect([missing.exitCode, missing.stderr.toString()]).toEqual([
+    1,
+    'kubectl-netplug: find tier "nope": there is none\nnext: kubectl-netplug get tiers\n',
+  ]);
+  expect(kubectl("netplug", "get", "bogus").exitCode).toBe(2);
+  const listed = kubectl("plugin", "list").stdout.toString();
+  expect(listed).toContain(join(distFolder, "kubectl-netplug"));
+});

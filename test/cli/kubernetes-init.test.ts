@@ -1,0 +1,153 @@
+/** `init` on a real API server: over nothing, over itself, over older definitions; and how it fails. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const NAMES = customResourceDefinitions().map(({ metadata }) => metadata.name);
+
+let world: KubeCliWorld;
+beforeAll(async () => {
+  if (canStartApiServer()) world = await createKubeCliWorld({ users: { alice: {} } });
+}, 60_000);
+afterAll(async () => await world?.[Symbol.asyncDispose]());
+
+interface Definition {
+  readonly metadata: { readonly managedFields: readonly { readonly manager: string; readonly operation: string }[] };
+  readonly status: { readonly conditions: readonly { readonly type: string; readonly status: string }[] };
+}
+
+const readDefinitions = async (): Promise<readonly Definition[]> =>
+  (await world.read<{ items: readonly Definition[] }>("crd", "--show-managed-fields")).items;
+
+describe("without definitions", () => {
+  test("commands say what brings them (needs cluster)", async () => {
+    for (const argv of [
+      ["get", "ippools"],
+      ["get", "ipamblocks"],
+      ["ipam", "show"],
+      ["ipam", "check"],
+      ["ipam", "configure", "--strict-affinity=true"],
+    ]) {
+      const { status, stderr } = await world.ctl(argv);
+      expect([argv, status, stderr]).toEqual([argv, 1, expect.stringMatching(/^next: netplugctl init$/m)]);
+    }
+  });
+
+  test("create says it too, and creates nothing (needs cluster)", async () => {
+    const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec: { cidr: "10.65.0.0/16" } };
+    const { status, stdout, stderr } = await world.ctl(["create", "-f", "-"], { stdin: JSON.stringify(pool) });
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/does not serve .*netplug\.io.*\n(.*\n)*next: netplugctl init\n$/);
+  });
+
+  test("version says that nothing is there, and which Kubernetes it is (needs cluster)", async () => {
+    const { status, stdout, stderr } = await world.ctl(["version"]);
+    const { serverVersion } = JSON.parse(await world.api.kubectl(["version", "-o", "json"])) as { serverVersion: { gitVersion: string } };
+    expect([status, stdout, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(`^Client Version:   v3\\.31\\..*\\nKubernetes:       ${serverVersion.gitVersion}\\nCluster Version:  unknown\\n$`),
+      ),
+      "the datastore was never initialised\nnext: netplugctl init\n",
+    ]);
+  });
+});
+
+describe("init", () => {
+  test("is refused without permission: verb, resource and role are named, and nothing is done (needs cluster)", async () => {
+    const { kubeconfigFile } = world.api.issue("alice");
+    const { status, stdout, stderr } = await world.ctl(["init"], { env: { KUBECONFIG: kubeconfigFile } });
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toStartWith("netplugctl: get clusterinformations.netplug.io is not permitted; role cluster-admin (code 108)\n");
+    expect(await readDefinitions()).toEqual([]);
+  });
+
+  test("brings every definition and fills the datastore, in one call (needs cluster)", async () => {
+    const stdout = await world.done(["init"]);
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.slice(0, -1)).toEqual(NAMES.map((name) => `customresourcedefinition/${name} created`));
+    const { metadata, spec } = await world.read<{ metadata: object; spec: { guid: string } }>("clusterinformation", "default");
+    expect(lines.at(-1)).toBe(`datastore initialised: cluster ${spec.guid}`);
+    expect(metadata).toMatchObject({ name: "default" });
+    expect<object>(spec).toEqual({
+      guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+      type: "k8s",
+      version: expect.stringMatching(/^v3\.31\./),
+      datastoreReady: true,
+    });
+    const tiers = await world.read<{ items: readonly { metadata: { name: string }; spec: object }[] }>("tiers");
+    expect(Object.fromEntries(tiers.items.map((tier) => [tier.metadata.name, tier.spec]))).toEqual({
+      default: { order: 1_000_000, defaultAction: "Deny" },
+      "kube-admin": { order: 1_000, defaultAction: "Pass" },
+      "kube-baseline": { order: 10_000_000, defaultAction: "Pass" },
+    });
+  });
+
+  test("leaves definitions that are established, by server-side apply under its own name (needs cluster)", async () => {
+    const definitions = await readDefinitions();
+    expect(definitions).toHaveLength(NAMES.length);
+    for (const { metadata, status } of definitions) {
+      expect(status.conditions).toContainEqual(expect.objectContaining({ type: "Established", status: "True" }));
+      expect(metadata.managedFields).toContainEqual(expect.objectContaining({ manager: "netplugctl", operation: "Apply" }));
+    }
+  });
+
+  test("over itself changes nothing (needs cluster)", async () => {
+    const before = await world.read("clusterinformations,tiers,crd");
+    const stdout = await world.done(["init"]);
+    expect(stdout).toMatch(/^(customresourcedefinition\/\S+ unchanged\n)+datastore already initialised: cluster [0-9a-f]{32}\n$/);
+    expect(stdout.split("\n")).toHaveLength(NAMES.length + 2);
+    expect(await world.read("clusterinformations,tiers,crd")).toEqual(before);
+  });
+
+  test("over what kubectl applied since takes back every field (needs cluster)", async () => {
+    const foreign = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "tiers.netplug.io" } };
+    const names = { kind: "Tier", listKind: "TierList", plural: "tiers", singular: "tier", categories: ["other"] };
+    const text = JSON.stringify({ ...foreign, spec: { group: "netplug.io", scope: "Cluster", names } });
+    await world.api.kubectl(["apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-"], text);
+    expect(await world.done(["init"])).toContain("customresourcedefinition/tiers.netplug.io configured\n");
+    const tiers = await world.read<{ spec: { names: object } }>("crd", "tiers.netplug.io");
+    expect(tiers.spec.names).toMatchObject({ categories: ["netplug"] });
+  });
+
+  test("waits for a definition that is being deleted, and makes it anew (needs cluster)", async () => {
+    await world.api.kubectl([
+      "patch",
+      "crd",
+      "ipreservations.netplug.io",
+      "--type=merge",
+      "-p",
+      '{"metadata":{"finalizers":["test.io/held"]}}',
+    ]);
+    await world.api.kubectl(["delete", "crd", "ipreservations.netplug.io", "--wait=false"]);
+    const running = world.done(["init"]);
+    await Bun.sleep(300); // it must find the definition while it is held
+    await world.api.kubectl(["patch", "crd", "ipreservations.netplug.io", "--type=merge", "-p", '{"metadata":{"finalizers":[]}}']);
+    expect(await running).toContain("customresourcedefinition/ipreservations.netplug.io created\n");
+    expect(await world.done(["get", "ipreservations", "-o", "name"])).toBe("");
+  });
+
+  test("by an older program than the cluster's leaves the definitions alone (needs cluster)", async () => {
+    const setVersion = (version: string): Promise<string> =>
+      world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { version } })]);
+    const { spec } = await world.read<{ spec: { version: string } }>("clusterinformation", "default");
+    await setVersion("v3.99.0");
+    const before = await world.read("crd");
+    const { status, stdout, stderr } = await world.ctl(["init"]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toStartWith("netplugctl: apply custom resource definitions: the cluster is of version v3.99.0, this program of v3.31.");
+    expect(await world.read("crd")).toEqual(before);
+    await setVersion(spec.version);
+  });
+
+  test("keeps what people have locked or changed (needs cluster)", async () => {
+    await world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", '{"spec":{"datastoreReady":false}}']);
+    const before = await world.read("clusterinformations");
+    await world.done(["init"]);
+    expect(await world.read("clusterinformations")).toEqual(before);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":true}}']);
+  });
+});
