@@ -11,7 +11,7 @@ import { byBorrowing } from "./borrowing.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
 import { noAddressLeft } from "./exhausted.ts";
 import { know } from "./facts.ts";
-import { findFreeBlock, freeBlockQueries } from "./free-block.ts";
+import { findFreeBlock } from "./free-block.ts";
 import { type Pool, type PoolSelection, selectPools } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
@@ -87,8 +87,7 @@ function fromFreeBlock(search: Search): Assigned | undefined {
   const { facts, reserved } = situation;
   const taken = new Set(draft.keys());
   for (const [i, pool] of pools.entries()) {
-    const ahead = (): readonly Query[] => poolsAfter(pools, i).flatMap((later) => freeBlockQueries(later, { spread, reserved }));
-    const cidr = findFreeBlock(pool, { facts, reserved, taken, spread }, ahead);
+    const cidr = findFreeBlock(pool, { facts, reserved, taken, spread }, () => poolsAfter(pools, i));
     if (cidr === undefined) continue;
     const claimed = { stored: undefined, block: newBlock(cidr, request.owner.node, situation.moment.now) };
     const ordinal = usableOrdinal(search, claimed);

@@ -1,9 +1,10 @@
 /**
  * Finds a place for a new block without reading any block.
  *
- * First a window of claims from a start that differs from node to node, so that nodes seldom meet. Only when the window has no
- * gap, the pool is counted in sixteenths, and the claims are read in parts that have fewer of them than places: a /16 pool with one
- * place left costs two reads, a /8 pool four. Each read is one round trip.
+ * First the claims among 64 places around a start that differs from node to node, so that nodes seldom meet: no datastore has to look
+ * further for them. Only when those have no gap, a window of claims from the start on; then the pool is counted in sixteenths, and the
+ * claims are read in parts that have fewer of them than places: a /16 pool with one place left costs three reads, a /8 pool five. Each
+ * read is one round trip.
  */
 
 import type { BlockRef } from "../api/ipam-block.ts";
@@ -23,7 +24,9 @@ export interface FreeBlockSearch {
   readonly spread: bigint;
 }
 
-/** Claimed blocks that the first query asks for. */
+/** Places of the part that is looked at first, as bits: as many of the usual size as lie in one cell of the Kubernetes datastore. */
+const NEAR_BITS = 6;
+/** Claimed blocks that the window asks for. */
 const WINDOW = 64;
 /** A part with so many places, or so many claims, is not divided further. */
 const PART_BLOCKS = 1_024;
@@ -35,14 +38,23 @@ const STARTS = 8;
 /**
  * A CIDR of the pool's block size that no claimed block overlaps and that is not reserved as a whole.
  *
- * @param ahead what else the caller is likely to ask when there is none
+ * @param later pools that the caller is likely to search when there is none
  * @returns undefined when the pool has none
  * @throws {FactsWanted} what must be read first
  */
-export function findFreeBlock(pool: Pool, search: FreeBlockSearch, ahead: () => readonly Query[] = () => []): Prefix | undefined {
+export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[] = () => []): Prefix | undefined {
+  const nearQuery = nearQueryOf(pool, search);
+  const near = know(search.facts, nearQuery, () => later().map((other) => nearQueryOf(other, search)));
+  const found = gapNear(pool, search, nearQuery, near);
+  const isAll = nearQuery.within.length === pool.cidr.length && near.length < nearQuery.limit;
+  return found !== undefined || isAll ? found : findFarBlock(pool, search, later);
+}
+
+/** Anywhere in the pool. */
+function findFarBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[]): Prefix | undefined {
   const { facts } = search;
-  const [countQuery, windowQuery, startQuery] = freeBlockQueries(pool, search);
-  const count = know(facts, countQuery, () => [windowQuery, startQuery, ...ahead()]);
+  const [countQuery, windowQuery, startQuery] = farQueriesOf(pool, search);
+  const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later().flatMap((other) => farQueriesOf(other, search))]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
   // Blocks of another size, from before the pool was made anew, make counts say less.
@@ -54,8 +66,30 @@ export function findFreeBlock(pool: Pool, search: FreeBlockSearch, ahead: () => 
   return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, { within: pool.cidr, count }, isUniform);
 }
 
-/** What {@link findFreeBlock} asks for first. */
-export function freeBlockQueries(pool: Pool, search: Pick<FreeBlockSearch, "spread" | "reserved">) {
+type Spread = Pick<FreeBlockSearch, "spread" | "reserved">;
+
+/** What {@link findFreeBlock} asks for first. Blocks may be smaller than the places. */
+function nearQueryOf(pool: Pool, search: Spread) {
+  const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, search));
+  const within = blockOf(baseOf(start), Math.max(pool.cidr.length, pool.blockLength - NEAR_BITS));
+  return { type: "claimed-blocks", within, limit: 2 * 2 ** NEAR_BITS } as const satisfies Query;
+}
+
+/** From the start to the end of the part around it, then from its beginning. */
+function gapNear(
+  pool: Pool,
+  search: FreeBlockSearch,
+  { within, limit }: ReturnType<typeof nearQueryOf>,
+  claimed: readonly BlockRef[],
+): Prefix | undefined {
+  const first = placeOf(pool, { cidr: within });
+  const end = claimed.length < limit ? first + subnetCount(within, pool.blockLength) : placeOf(pool, claimed.at(-1));
+  const start = startOf(pool, search);
+  return firstGap(pool, search, claimed, start, end) ?? firstGap(pool, search, claimed, first, start < end ? start : end);
+}
+
+/** What {@link findFarBlock} asks for first. */
+function farQueriesOf(pool: Pool, search: Spread) {
   const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, search));
   return [
     { type: "count-blocks", within: pool.cidr },
@@ -78,7 +112,7 @@ function mix(number: bigint): bigint {
 }
 
 /** Nodes that would begin in a reserved part would all meet behind it, so they begin elsewhere. */
-function startOf(pool: Pool, { spread, reserved }: Pick<FreeBlockSearch, "spread" | "reserved">): bigint {
+function startOf(pool: Pool, { spread, reserved }: Spread): bigint {
   let start = toPlace(pool, spread);
   for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toPlace(pool, mix(spread + i));
   return start;
