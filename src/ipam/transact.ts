@@ -67,7 +67,7 @@ const TURN_WAIT_MS = 500;
 /**
  * Decides and commits until nothing stands against it.
  *
- * @param queries what the decision is certain to need: read in the first round trip, and again with everything else it wants,
+ * @param queries what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
  *   so that it always decides on one snapshot of these
  * @param options what the caller has read of `queries` already, and what it does while a commit is on its way
  * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
@@ -92,7 +92,7 @@ export async function transact<T>(
       const earlier = known;
       repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
       if (repeats > REPEATS) throw contradiction(step.wanted);
-      known = await readFacts(ports, [...queries, ...step.wanted], known);
+      known = await readFacts(ports, [...repeatedOf(ports, queries), ...step.wanted], known);
       continue;
     }
     if (step.writes.length === 0) return step.result;
@@ -115,6 +115,11 @@ export async function transact<T>(
     await clock.sleep(delayMs);
     known = commit === undefined ? await readAfterLostReply(ports, queries) : await readFacts(ports, queries);
   }
+}
+
+/** What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one snapshot. */
+function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
+  return datastore.type === "kubernetes" ? [] : queries;
 }
 
 /** What is stored tells whether the commit was applied. When that cannot be read either, the failure says so. */
