@@ -127,3 +127,16 @@ test.each([
 ])("%s is one for us: %p", (endpoint, isServed) => {
   expect(PlainHttp.serves(endpoint)).toBe(isServed);
 });
+
+test("a request that is on its way when all is closed keeps no connection", async () => {
+  const before = Fd.openCount();
+  const http = new PlainHttp(connectTcp, systemClock);
+  const reply = post(
+    http,
+    serve(() => new Response("late")),
+    "",
+  );
+  http.close();
+  expect((await reply).body).toBe("late");
+  expect(Fd.openCount()).toBe(before);
+});

@@ -31,6 +31,7 @@ export class PlainHttp {
   readonly #connect: Connect;
   readonly #clock: Pick<Clock, "sleep">;
   readonly #idle = new Map<string, ByteStream[]>();
+  #isClosed = false;
 
   constructor(connect: Connect, clock: Pick<Clock, "sleep">) {
     this.#connect = connect;
@@ -60,12 +61,14 @@ export class PlainHttp {
       isKept = reply.isKept;
       return reply;
     } finally {
-      if (isKept) this.#keep(endpoint, stream);
+      if (isKept && !this.#isClosed) this.#keep(endpoint, stream);
       else stream[Symbol.dispose]();
     }
   }
 
+  /** Requests on their way come to their end, and keep no connection. */
   close(): void {
+    this.#isClosed = true;
     for (const streams of this.#idle.values()) for (const stream of streams) stream[Symbol.dispose]();
     this.#idle.clear();
   }
