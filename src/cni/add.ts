@@ -60,7 +60,7 @@ export async function add(call: Call): Promise<CniResult> {
   const telling = Promise.all([latest, asked?.facts]);
   const [[facts, kubernetes]] = await Promise.all([telling, passGates(call, telling)]);
   requireReady(know(facts, CLUSTER_INFORMATION_QUERY), "add");
-  const request = early ?? toAddRequest(call, attachment, kubernetes?.pod);
+  const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     const isRepeated = existing?.isOurs === true;
@@ -176,12 +176,16 @@ async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresse
   }
 }
 
+/** What the datastore has under the attachment's name, whosever it is. */
+function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
+  const { node, config } = call;
+  const stored = know(facts, { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) });
+  return stored?.value as WorkloadEndpoint | undefined;
+}
+
 function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
-  const { node } = call;
-  const workload = workloadOf(call);
-  const stored = know(facts, { type: "get", ref: endpointRef({ node, workload, labels: call.config.args.labels }) });
-  const spec = (stored?.value as WorkloadEndpoint | undefined)?.spec;
-  if (spec?.containerID !== workload.containerID || spec.ipNetworks === undefined || spec.ipNetworks.length === 0) return undefined;
+  const spec = recordOf(call, facts)?.spec;
+  if (spec?.containerID !== call.environment.containerID || spec.ipNetworks === undefined || spec.ipNetworks.length === 0) return undefined;
   return spec.ipNetworks.map((text) => baseOf(parsePrefix(text)));
 }
 

@@ -10,10 +10,11 @@ import { type Call, type LocalCall, OWN_IPAM, requireIpam } from "./call.ts";
 /**
  * Refuses what no ADD can do, before anybody is asked for anything.
  *
- * @throws NetplugError invalidConfig, badEnvironment; featureDisabled for listed pools, which need our own address management
+ * @throws NetplugError invalidConfig, badEnvironment, podMismatch; featureDisabled for listed pools, which need our own address management
  */
 export function checkAddable(call: Call): void {
   requireNameableLink(call);
+  requirePod(call);
   const delegate = requireIpam(call);
   if (delegate === undefined) return;
   const { config } = call;
@@ -22,6 +23,15 @@ export function checkAddable(call: Call): void {
   throw new NetplugError(
     "featureDisabled",
     `use "ipam.${key}": "ipam.type" is ${quote(delegate.call.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
+  );
+}
+
+/** On the Kubernetes datastore an endpoint is a part of its pod. */
+function requirePod({ plugin, args, datastore }: Call): void {
+  if (plugin !== "netplug" || args.pod !== undefined || datastore.type !== "kubernetes") return;
+  throw new NetplugError(
+    "podMismatch",
+    "read CNI_ARGS: got no K8S_POD_NAME, want one with the Kubernetes datastore; for containers without Kubernetes use etcd",
   );
 }
 

@@ -3,6 +3,7 @@
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
 import type { TransactPorts } from "../ipam/transact.ts";
+import type { KubeClient } from "../kube/client.ts";
 import type { Deadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -35,6 +36,8 @@ export interface Call extends LocalCall {
   readonly node: string;
   /** Opened by the caller of the verb, closed by it too. */
   readonly datastore: Datastore;
+  /** The one client of the Kubernetes API, which is also that of a datastore there; made by the first who asks. */
+  readonly openKube: () => Promise<KubeClient>;
 }
 
 /** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */

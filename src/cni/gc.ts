@@ -72,10 +72,13 @@ function removeNameless(call: Call): void {
     call.log.info("removed interface that an ADD left unfinished", { interface: name });
 }
 
-/** What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. */
+/**
+ * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are pods,
+ * of which a cluster has very many, and which end by themselves.
+ */
 async function findStale({ call, kept, stale }: Collection): Promise<readonly WorkloadEndpoint[]> {
-  const { config, node } = call;
-  const all = call.plugin === "netplug" ? await listRecords(call) : [];
+  const { config, node, datastore } = call;
+  const all = call.plugin === "netplug" && datastore.type !== "kubernetes" ? await listRecords(call) : [];
   const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
   const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
   for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
@@ -139,8 +142,9 @@ async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
   return records.map(({ value }) => value as WorkloadEndpoint).filter((record) => isOwn(call, record));
 }
 
+/** A record that is a view of a pod does not know its network. */
 function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boolean {
-  return spec.node === node && spec.network === config.name;
+  return spec.node === node && (spec.network ?? config.name) === config.name;
 }
 
 function attachmentOf({ spec }: WorkloadEndpoint): Attachment {

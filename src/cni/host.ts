@@ -28,7 +28,8 @@ export interface Host {
   processStart(): number;
   /** Takes the advisory lock on a file, waiting at most `waitMs`; undefined when somebody else has it all the time. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
-  openDatastore(config: DatastoreConfig): Datastore;
+  /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
+  openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */
   openKube(settings: KubeSettings, options: KubeOptions): Promise<KubeClient>;
   openLog(config: LogConfig, fields: Readonly<Record<string, string>>): Log;

@@ -21,7 +21,7 @@ export async function addAddresses(call: Call): Promise<CniResult> {
     return toIpamResult(await ledger.time("datastore", () => allocate(ports, request)));
   }
   const queries = allocationQueries([toAddressSubject(call)]);
-  const [{ pod }, facts] = await Promise.all([asked.facts, ledger.time("datastore", () => readFacts(ports, queries))]);
-  const request = toAddressRequest(call, pod);
+  const [{ toPodFacts }, facts] = await Promise.all([asked.facts, ledger.time("datastore", () => readFacts(ports, queries))]);
+  const request = toAddressRequest(call, toPodFacts(undefined));
   return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, facts)));
 }

@@ -1,9 +1,15 @@
 /** The door to the Kubernetes API: who must ask it, and what comes back. Behind it everything is loaded on the first use. */
 
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { Datastore } from "../datastore/datastore.ts";
 import type { PodRequest } from "../endpoint/annotations/read-pod-request.ts";
 import type { PodPart } from "../endpoint/plan-attachment.ts";
+import type { KubeClient } from "../kube/client.ts";
 import type { Call } from "./call.ts";
+import { resolveKubeSettings } from "./config/datastore-environment.ts";
 import { mayUsePodCidr } from "./delegate/config.ts";
+import type { Host } from "./host.ts";
+import type { NetworkConfig } from "./network-config.ts";
 
 /** What the API server tells of the pod of a call. */
 export interface PodFacts {
@@ -17,10 +23,26 @@ export interface PodFacts {
 
 /** What an ADD must know besides what the datastore tells. */
 export interface KubernetesFacts {
-  /** undefined: no pod, or nobody asks for it. */
-  readonly pod: PodFacts | undefined;
+  /**
+   * The pod of the call; undefined where it is not asked for.
+   *
+   * @param endpoint what the datastore has of it: on Kubernetes that is the pod itself, which is not asked for twice
+   * @throws NetplugError podMismatch, malformedRequest, featureDisabled
+   */
+  readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
   /** The network config for the delegate, with the node's pod CIDRs where it wants them; undefined: as it came. */
   readonly delegateConfig: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Roles of `manifests/`, for messages. */
+const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
+
+/** What gives a call its one client. */
+export function kubeOpenerOf(config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
+  let opening: Promise<KubeClient> | undefined;
+  const { qps, burst } = config;
+  const options = { qps, burst, protocol: "http2", role: ROLES[datastore] } as const;
+  return () => (opening ??= host.openKube(resolveKubeSettings(config, host.env), options));
 }
 
 /** Whether pods are looked up, and their annotations honoured. */

@@ -1,10 +1,12 @@
 /** From a network config that was read to a call that can be played: everything that must be known before anybody is asked for anything. */
 
+import type { DatastoreConfig } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { Call, LocalCall } from "./call.ts";
-import { refuseUntilKubernetes, resolveDatastore } from "./config/datastore-environment.ts";
+import { resolveDatastore } from "./config/datastore-environment.ts";
 import { delLocally } from "./del.ts";
+import { kubeOpenerOf } from "./kubernetes.ts";
 import type { NetworkConfig } from "./network-config.ts";
 import { resolveNodeName } from "./node-facts.ts";
 import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
@@ -33,12 +35,17 @@ function toCall(verb: Verb, read: ReadCall): Call {
   const { plugin, environment, config, host } = read;
   const args = parseCniArgs(environment.args);
   const datastoreConfig = resolveDatastore(config, host.env);
-  if (verb !== "DEL" && verb !== "GC") {
-    refuseUntilKubernetes(datastoreConfig);
-    if (plugin === "netplug") requireOwnType(config);
-  }
+  if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
-  return { ...read, args, node, datastore: host.openDatastore(datastoreConfig) };
+  const openKube = kubeOpenerOf(config, host, datastoreConfig.type);
+  return { ...read, args, node, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
+}
+
+/** The node notes its blocks where its processes meet anyway. */
+function withHints(datastore: DatastoreConfig, { ipamLockFile }: NetworkConfig, node: string): DatastoreConfig {
+  if (datastore.type !== "kubernetes") return datastore;
+  const file = `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/blocks.json`;
+  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node } } };
 }
 
 /** The config of another plugin would be read as if it were ours. */

@@ -49,8 +49,15 @@ export function realHost(): Host {
     readStdin,
     hostName: readHostName,
     processStart: () => readProcessStart(systemClock),
-    takeLock: (path, waitMs) => takeLock(path, { waitMs, clock: systemClock }),
-    openDatastore: (config) => openDatastore(config, { clock: systemClock, random: systemRandom, files: linuxFiles, connect: connectTcp }),
+    takeLock: takeFileLock,
+    openDatastore: (config, openClient) =>
+      openDatastore(config, {
+        clock: systemClock,
+        random: systemRandom,
+        files: linuxFiles,
+        connect: connectTcp,
+        kubernetes: { processes: linuxProcesses, env: process.env, takeLock: takeFileLock, openClient },
+      }),
     openKube: async (settings, options) => {
       const { KubeClient } = await import("../kube/client.ts");
       const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, processes: linuxProcesses, env: process.env };
@@ -58,6 +65,10 @@ export function realHost(): Host {
     },
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };
+}
+
+function takeFileLock(path: string, waitMs: number): Promise<Disposable | undefined> {
+  return takeLock(path, { waitMs, clock: systemClock });
 }
 
 /** stderr always; the file when the config names one. What cannot be logged to it is said on stderr, and nothing fails for it. */

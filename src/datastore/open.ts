@@ -20,7 +20,10 @@ export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> 
 /** What drivers need of the outside world. */
 export interface DatastorePorts extends EtcdPorts {
   /** Of those who may be asked for the Kubernetes datastore. */
-  readonly kubernetes?: Pick<KubernetesPorts, "processes" | "env" | "takeLock" | "kubeClient">;
+  readonly kubernetes?: Pick<KubernetesPorts, "processes" | "env" | "takeLock"> & {
+    /** Gives a client that others use too; called by the first request. @default one of its own */
+    readonly openClient?: (() => Promise<KubeClient>) | undefined;
+  };
 }
 
 /**
@@ -37,8 +40,8 @@ export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): D
       const { kubernetes, ...shared } = ports;
       if (kubernetes === undefined) throw new NetplugError("internal", "open datastore: there are no ports for the Kubernetes datastore");
       return new LaterDatastore("kubernetes", async () => {
-        const { openKubernetes } = await import("./kubernetes/open.ts");
-        return openKubernetes(config.kubernetes, { ...shared, ...kubernetes });
+        const [{ openKubernetes }, kubeClient] = await Promise.all([import("./kubernetes/open.ts"), kubernetes.openClient?.()]);
+        return openKubernetes(config.kubernetes, { ...shared, ...kubernetes, kubeClient });
       });
     }
   }

@@ -16,7 +16,7 @@ const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
  *
  * @throws {NetplugError} podMismatch
  */
-export function requireSamePod({ metadata }: KubernetesPod, { uid }: PodIdentity): void {
+export function requireSamePod({ metadata }: Pick<KubernetesPod, "metadata">, { uid }: PodIdentity): void {
   const known = metadata.annotations?.[MIRROR_ANNOTATION] ?? metadata.uid;
   if (uid === undefined || uid === known) return;
   throw new NetplugError(

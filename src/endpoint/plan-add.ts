@@ -101,7 +101,9 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
-    const isRecorded = endpoint?.value.spec.containerID === attachment.workload.containerID;
+    // On Kubernetes the container's ID stays when its addresses go.
+    const { containerID, ipNetworks = [] } = endpoint?.value.spec ?? {};
+    const isRecorded = containerID === attachment.workload.containerID && ipNetworks.length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {

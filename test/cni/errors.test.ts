@@ -97,7 +97,6 @@ describe("the network config", () => {
     ["log_level", { log_level: "LOUD" }],
     ["log_file_path", { log_file_path: 7 }],
     ["datastore_type", { datastore_type: "sqlite" }],
-    ["datastore_type", { datastore_type: "kubernetes" }],
     ["assign_ipv4", { ipam: { assign_ipv4: true } }],
     ["assign_ipv6", { ipam: { assign_ipv6: "yes" } }],
     ["ipv4_pools", { ipam: { ipv4_pools: "pool-0" } }],
@@ -146,6 +145,7 @@ describe("the network config", () => {
   test.each([
     ["the node's pod CIDR", { ipam: { type: "host-local", ranges: [[{ subnet: "usePodCidr" }]] } }],
     ["the pod", { policy: { type: "k8s" } }],
+    ["all that is stored", { datastore_type: "kubernetes" }],
   ])("that needs the Kubernetes API for %s and does not say where it is is code 7", async (_what, overrides) => {
     const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
     const { code, msg } = await refusal({ config: node.config({ name: "bad-input", ...overrides }), args });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { refuseUntilKubernetes, resolveDatastore } from "./datastore-environment.ts";
+import { resolveDatastore, resolveKubeSettings } from "./datastore-environment.ts";
 import { parseNetworkConfig } from "./parse-network-config.ts";
 
 function resolve(keys: object, env: Record<string, string>): unknown {
@@ -56,12 +56,21 @@ describe("resolveDatastore()", () => {
   ])("%j with %j is code 7", (keys, env) => expect(() => resolve(keys, env)).toThrow(expect.objectContaining({ kind: "invalidConfig" })));
 });
 
-test("refuseUntilKubernetes() refuses that datastore, and lets etcd pass, with Kubernetes policy and without", () => {
-  const refuse = (keys: object): void => {
-    const { config } = parseNetworkConfig(JSON.stringify({ name: "pods", cniVersion: "1.0.0", ...keys }), "ADD");
-    refuseUntilKubernetes(resolveDatastore(config, {}));
-  };
-  expect(() => refuse({ datastore_type: "kubernetes" })).toThrow('read "datastore_type": got "kubernetes"');
-  refuse({});
-  refuse({ policy: { type: "k8s" } });
+describe("resolveKubeSettings()", () => {
+  const settings = (kubernetes: object, env: Record<string, string>): unknown =>
+    resolveKubeSettings(parseNetworkConfig(JSON.stringify({ name: "pods", kubernetes }), "ADD").config, env);
+  const ENV = { KUBECONFIG: "/env", K8S_API_ENDPOINT: "https://env", K8S_API_TOKEN: "token", K8S_CA_FILE: "/ca" };
+
+  test.each<[what: string, kubernetes: object, env: Record<string, string>, wanted: object]>([
+    ["nothing is said", {}, {}, {}],
+    ["only the environment says something", {}, ENV, { kubeconfig: "/env", apiRoot: "https://env", token: "token", caFile: "/ca" }],
+    ["a kubeconfig of the config hides all of it", { kubeconfig: "/own" }, ENV, { kubeconfig: "/own" }],
+    [
+      "an address of the config hides that of the environment",
+      { k8s_api_root: "https://own/api/v1" },
+      { ...ENV, KUBECONFIG: "" },
+      { apiRoot: "https://own", token: "token", caFile: "/ca" },
+    ],
+    ["the config may have both", { kubeconfig: "/own", k8s_api_root: "https://own" }, ENV, { kubeconfig: "/own", apiRoot: "https://own" }],
+  ])("%s", (_, kubernetes, env, wanted) => expect(settings(kubernetes, env)).toEqual(wanted));
 });

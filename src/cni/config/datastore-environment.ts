@@ -3,7 +3,7 @@
 import { toDatastoreConfig, datastoreSettingsOfEnvironment, mergeDatastoreSettings } from "../../datastore/datastore-settings.ts";
 import type { DatastoreSettings } from "../../datastore/datastore-settings.ts";
 import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
-import { NetplugError } from "../../lib/errors.ts";
+import type { KubeSettings } from "../../kube/access/access.ts";
 import type { NetworkConfig } from "../network-config.ts";
 
 /**
@@ -11,8 +11,25 @@ import type { NetworkConfig } from "../network-config.ts";
  *
  * @throws NetplugError invalidConfig
  */
-export function resolveDatastore(config: NetworkConfig, env: Readonly<Record<string, string | undefined>>): DatastoreConfig {
-  return toDatastoreConfig(mergeDatastoreSettings(toSettings(config), datastoreSettingsOfEnvironment(env)));
+export function resolveDatastore(config: NetworkConfig, env: Environment): DatastoreConfig {
+  return toDatastoreConfig(mergeSettings(config, env));
+}
+
+/** How the Kubernetes API is reached, whatever the datastore is. */
+export function resolveKubeSettings(config: NetworkConfig, env: Environment): KubeSettings {
+  const { kubeconfig, k8sAPIEndpoint: apiRoot, k8sAPIToken: token, k8sCAFile: caFile } = mergeSettings(config, env);
+  return { kubeconfig, apiRoot, token, caFile };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A kubeconfig of the config says all: it hides what the environment says of the Kubernetes API. */
+function mergeSettings(config: NetworkConfig, env: Environment): DatastoreSettings {
+  const own = toSettings(config);
+  const others = datastoreSettingsOfEnvironment(env);
+  if (own.kubeconfig === undefined) return mergeDatastoreSettings(own, others);
+  const { kubeconfig: _kubeconfig, k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _file, ...rest } = others;
+  return mergeDatastoreSettings(own, rest);
 }
 
 function toSettings({ datastoreType, etcd, kubernetes }: NetworkConfig): DatastoreSettings {
@@ -29,14 +46,4 @@ function toSettings({ datastoreType, etcd, kubernetes }: NetworkConfig): Datasto
     ...(kubernetes.kubeconfig !== undefined && { kubeconfig: kubernetes.kubeconfig }),
     ...(kubernetes.apiRoot !== undefined && { k8sAPIEndpoint: kubernetes.apiRoot }),
   };
-}
-
-/**
- * The Kubernetes datastore is not part of this version yet: says so instead of doing half of what the config asks.
- *
- * @throws NetplugError invalidConfig
- */
-export function refuseUntilKubernetes(datastore: DatastoreConfig): void {
-  if (datastore.type !== "kubernetes") return;
-  throw new NetplugError("invalidConfig", 'read "datastore_type": got "kubernetes", want "etcdv3": it comes with the Kubernetes datastore');
 }

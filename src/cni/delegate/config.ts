@@ -59,8 +59,13 @@ export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: 
 
 function toHostLocalIpam(ipam: Document): Document {
   const rewritten = mapIpamRanges(ipam, withoutGateway);
-  if (!Array.isArray(rewritten["routes"])) return rewritten;
-  return { ...rewritten, routes: rewritten["routes"].map((route: unknown) => (isJsonObject(route) ? without(route, "gw") : route)) };
+  return Array.isArray(rewritten["routes"]) ? { ...rewritten, routes: toRoutes(rewritten["routes"]) } : rewritten;
+}
+
+/** `host-local` stumbles over an entry without `dst`, which means nothing to us. */
+function toRoutes(routes: readonly unknown[]): readonly unknown[] {
+  const hasDestination = (route: unknown): boolean => !isJsonObject(route) || (route["dst"] ?? "") !== "";
+  return routes.filter(hasDestination).map((route) => (isJsonObject(route) ? without(route, "gw") : route));
 }
 
 /** Families of the pod CIDRs that are asked for. */

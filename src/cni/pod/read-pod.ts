@@ -1,9 +1,10 @@
-/** The pod of a call and its namespace: read at the same time, compared with what the runtime says, and what both ask for. */
+/** The pod of a call and its namespace: compared with what the runtime says, and what both ask for. */
 
+import { type KubernetesPod, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
 import { ANNOTATION_PREFIX } from "../../endpoint/annotations/sources.ts";
-import { type KubernetesPod, requireSamePod, toPodFields } from "../../endpoint/kubernetes-pod.ts";
+import { requireSamePod } from "../../endpoint/kubernetes-pod.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { toPodEndpoint } from "../../endpoint/pod-endpoint.ts";
 import type { KubeClient } from "../../kube/client.ts";
@@ -18,36 +19,60 @@ import type { PodFacts } from "../kubernetes.ts";
 /** Pods, with the fields that policy goes by. */
 export const POLICY_PODS: ResourceType<KubernetesPod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };
 
-/**
- * Reads what the API server tells of the pod. One that is not there, or is another one, is an error: the runtime will give up too.
- *
- * @throws NetplugError podMismatch, malformedRequest, featureDisabled; accessDenied, tryAgainLater
- */
-export async function readPod(call: Call, identity: PodIdentity, client: KubeClient, signal: AbortSignal): Promise<PodFacts> {
-  const { namespace, name } = identity;
-  const [pod, around] = await Promise.all([
-    client.get(POLICY_PODS, { namespace, name }, { signal }),
-    client.get(NAMESPACES, { name: namespace }, { signal }),
-  ]);
-  if (pod === undefined) throw notThere(identity, "the API server has no such pod; it was deleted");
-  requireSamePod(pod, identity);
-  if (around === undefined) throw notThere(identity, "the API server has no such namespace; it was deleted");
-  return toPodFacts(call, pod, around);
+/** A pod as far as we look at it. */
+export interface PodView extends Pick<KubernetesPod, "metadata"> {
+  readonly fields: PodFields;
+  /** Whether its endpoint is a view of it, which must stay bound to it. */
+  readonly isEndpoint: boolean;
 }
 
-function toPodFacts(call: Call, pod: KubernetesPod, { metadata: namespace }: KubeObject): PodFacts {
+/** @returns undefined when there is none */
+export async function readPod(client: KubeClient, { namespace, name }: PodIdentity, signal: AbortSignal): Promise<PodView | undefined> {
+  const pod = await client.get(POLICY_PODS, { namespace, name }, { signal });
+  return pod === undefined ? undefined : { metadata: pod.metadata, fields: toPodFields(pod), isEndpoint: false };
+}
+
+/** @returns undefined when there is none */
+export async function readNamespace(client: KubeClient, { namespace }: PodIdentity, signal: AbortSignal): Promise<KubeObject | undefined> {
+  return await client.get(NAMESPACES, { name: namespace }, { signal });
+}
+
+/** The pod that an endpoint of the Kubernetes datastore is a view of. */
+export function toPodView(endpoint: WorkloadEndpoint, { namespace, name }: PodIdentity): PodView {
+  const { uid = "", annotations = {}, labels = {}, generateName } = endpoint.metadata;
+  const { serviceAccountName, profiles = [], ports = [] } = endpoint.spec;
+  return {
+    metadata: { namespace, name, uid, annotations },
+    fields: { labels, generateName, serviceAccountName, profiles, ports },
+    isEndpoint: true,
+  };
+}
+
+/**
+ * What follows from pod and namespace. A pod that is not there, or is another one, is an error: the runtime will give up too.
+ *
+ * @throws NetplugError podMismatch, malformedRequest, featureDisabled
+ */
+export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | undefined, namespace: KubeObject | undefined): PodFacts {
+  if (pod === undefined) throw notThere(identity, "the API server has no such pod; it was deleted");
+  requireSamePod(pod, identity);
+  if (namespace === undefined) throw notThere(identity, "the API server has no such namespace; it was deleted");
   const { config } = call;
-  const { metadata } = pod;
-  const fields = toPodFields(pod);
-  const wishes = readPodRequest({ ...metadata, annotations: metadata.annotations ?? {} }, namespace.annotations ?? {}, {
+  const { metadata, fields, isEndpoint } = pod;
+  const { uid, annotations = {} } = metadata;
+  const { labels = {}, annotations: namespaceAnnotations = {} } = namespace.metadata;
+  const wishes = readPodRequest({ ...identity, annotations }, namespaceAnnotations, {
     ipam: { type: config.ipam.type, isOwn: hasOwnIpam(call) },
     families: config.ipam.families,
     pools: config.ipam.pools,
     featureControl: config.featureControl,
   });
-  if (call.plugin === "netplug-ipam") checkForIpamOnly(call, wishes);
-  const part = { completeRecord: (plain: WorkloadEndpoint) => toPodEndpoint(plain, fields, wishes) };
-  return { uid: metadata.uid, namespaceLabels: namespace.labels ?? {}, wishes, part };
+  if (call.plugin === "netplug-ipam") checkForIpamOnly(call, identity, wishes);
+  const completeRecord = (plain: WorkloadEndpoint): WorkloadEndpoint => {
+    const record = toPodEndpoint(plain, fields, wishes);
+    return isEndpoint ? { ...record, metadata: { ...record.metadata, uid } } : record;
+  };
+  return { uid, namespaceLabels: labels, wishes, part: { completeRecord } };
 }
 
 /**
@@ -55,30 +80,29 @@ function toPodFacts(call: Call, pod: KubernetesPod, { metadata: namespace }: Kub
  *
  * @throws NetplugError featureDisabled
  */
-function checkForIpamOnly(
-  { config, args, log }: Call,
-  { addressesWithoutIpam, mac, floatingIPs, allowedSourcePrefixes }: PodRequest,
-): void {
-  const whose = `pod ${quote(`${args.pod?.namespace}/${args.pod?.name}`)}`;
+function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, wishes: PodRequest): void {
+  const { addressesWithoutIpam, mac, floatingIPs, allowedSourcePrefixes } = wishes;
+  const main = `the main plugin is ${quote(config.type ?? "")}`;
   if (addressesWithoutIpam.length > 0) {
     throw new NetplugError(
       "featureDisabled",
-      `use annotation "${ANNOTATION_PREFIX}ipAddrsNoIpam" of ${whose}: the main plugin is ${quote(config.type ?? "")}, want "netplug"; remove the annotation`,
+      `use annotation "${ANNOTATION_PREFIX}ipAddrsNoIpam" of ${toPodText(identity)}: ${main}, want "netplug"; remove the annotation`,
     );
   }
-  const withoutEffect = {
+  const unused = {
     hwAddr: mac !== undefined,
     floatingIPs: floatingIPs.length > 0,
     allowedSourcePrefixes: allowedSourcePrefixes.length > 0,
   };
-  for (const [annotation, isSet] of Object.entries(withoutEffect)) {
-    if (isSet)
-      log.warning(
-        `annotation "${ANNOTATION_PREFIX}${annotation}" of ${whose} has no effect: the main plugin is ${quote(config.type ?? "")}`,
-      );
+  for (const [annotation, isSet] of Object.entries(unused)) {
+    if (isSet) log.warning(`annotation "${ANNOTATION_PREFIX}${annotation}" of ${toPodText(identity)} has no effect: ${main}`);
   }
 }
 
-function notThere({ namespace, name }: PodIdentity, reason: string): NetplugError {
-  return new NetplugError("podMismatch", `find pod ${quote(`${namespace}/${name}`)}: ${reason}`);
+function notThere(identity: PodIdentity, reason: string): NetplugError {
+  return new NetplugError("podMismatch", `find ${toPodText(identity)}: ${reason}`);
+}
+
+function toPodText({ namespace, name }: PodIdentity): string {
+  return `pod ${quote(`${namespace}/${name}`)}`;
 }
