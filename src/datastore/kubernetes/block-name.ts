@@ -8,7 +8,7 @@
  * ```
  */
 
-import type { Address } from "../../lib/ip/address.ts";
+import { type Address, WIDTH } from "../../lib/ip/address.ts";
 import { addressAt, blockOf, type Prefix, subnetAt } from "../../lib/ip/prefix.ts";
 
 /** Length of the largest block that there may be: blocks are looked for by the part of this length that they lie in. */
@@ -33,7 +33,10 @@ export function parseBlockName(name: string): Prefix | undefined {
     if (Number.isNaN(value)) return undefined;
     base = (base << bits) | BigInt(value);
   }
-  const cidr: Prefix = { family, base, length: Number(groups[count]) };
+  const length = Number(groups[count]);
+  const address: Address = { family, value: base };
+  if (!(length >= CELL_LENGTH[family] && length <= WIDTH[family])) return undefined;
+  const cidr = blockOf(address, length);
   return toBlockName(cidr) === name ? cidr : undefined;
 }
 
@@ -52,7 +55,7 @@ export function cellsOf(prefix: Prefix, most: number): readonly string[] | undef
 
 /** The cell around an address. */
 export function cellAround({ family, value }: Address): string {
-  return toCell({ family, base: value, length: family === 4 ? 32 : 128 });
+  return toCell({ family, base: value, length: WIDTH[family] });
 }
 
 function toAddressForm({ family, base }: Prefix): string {

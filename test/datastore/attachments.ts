@@ -1,0 +1,75 @@
+/** For tests: ADD and DEL as the plugin carries them out in the datastore, without a kernel. */
+
+import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { addQueries, type AddOutcome, type AddRequest, endpointRef, planAdds } from "../../src/endpoint/plan-add.ts";
+import { delQueries, type DelRequest, planDel } from "../../src/endpoint/plan-del.ts";
+import { isSameAttachment } from "../../src/ipam/block.ts";
+import type { AddressRequest } from "../../src/ipam/request.ts";
+import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { toAddressText } from "../../src/lib/ip/address.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { NETWORK, requestFor } from "../support/ipam.ts";
+
+/** A pod's container on a node. */
+export interface Container {
+  readonly node: string;
+  readonly pod: string;
+  readonly id: string;
+}
+
+export function portsOf(datastore: Datastore): TransactPorts {
+  return { datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+}
+
+function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>): AddRequest {
+  const workload = { containerID: id, ifName: "eth0", pod: { namespace: "default", name: pod } };
+  const attachment = {
+    node,
+    network: NETWORK,
+    workload,
+    labels: {},
+    mac: undefined,
+    mtu: 1500,
+    queues: 1,
+    routes: undefined,
+    includeDefaultRoutes: false,
+    allowIpForwarding: false,
+    pod: { completeRecord: (record: WorkloadEndpoint) => record },
+  };
+  const { owner, ...request } = requestFor(id, node, ipam);
+  return { attachment, ipam: { ...request, owner: { ...owner, pod, namespace: "default", endpoint: endpointRef(attachment).name } } };
+}
+
+/** @returns the addresses, in the order of their families @throws what stands in the way */
+export async function add(datastore: Datastore, container: Container, ipam: Partial<AddressRequest> = {}): Promise<readonly string[]> {
+  const request = toRequest(container, ipam);
+  const ports = portsOf(datastore);
+  const facts = await readFacts(ports, addQueries([request]));
+  const decide = (known: typeof facts, attempt: Parameters<typeof planAdds>[2]) => {
+    const plan = planAdds([request], known, attempt);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes[0] };
+  };
+  const outcome: AddOutcome | undefined = await transact(ports, addQueries([request]), decide, { facts });
+  if (outcome === undefined || "error" in outcome) throw outcome?.error ?? new Error("no outcome");
+  return outcome.addresses.map(toAddressText);
+}
+
+/** @returns the addresses that it gave back */
+export async function del(datastore: Datastore, container: Container): Promise<readonly string[]> {
+  const { attachment } = toRequest(container, {});
+  const id = { network: NETWORK, containerID: container.id, ifName: "eth0" };
+  const request: DelRequest = {
+    node: container.node,
+    isOwnerMeant: (owner) => isSameAttachment(owner, id),
+    isEndpointMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
+    endpoints: [endpointRef(attachment)],
+  };
+  const released = await transact(portsOf(datastore), delQueries(request), (known, { now }) => {
+    const plan = planDel(request, known, now);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
+  });
+  return released.map(({ address }) => toAddressText(address));
+}

@@ -1,0 +1,268 @@
+/** What an ADD and a DEL ask of the API server, by its own audit log, and in which order they write. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { initialise } from "../../src/datastore/initialise.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { add, type Container, del } from "./attachments.ts";
+import { type Audit, createAudit } from "./audit.ts";
+import { makeBlock } from "./blocks.ts";
+import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { ask, commit } from "./steps.ts";
+
+const test = always.skipIf(!canStartApiServer());
+let audit: Audit;
+let server: ApiServer;
+let admin: Datastore;
+let folder: string;
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  audit = createAudit();
+  folder = mkdtempSync(join(tmpdir(), "npgt-hints-"));
+  server = await startWithCrds({ args: audit.args });
+  admin = openKubernetes(server);
+}, 60_000);
+afterAll(async () => {
+  admin?.close();
+  await server?.stop();
+  audit?.[Symbol.dispose]();
+  if (folder !== undefined) rmSync(folder, { recursive: true });
+});
+beforeEach(async () => {
+  if (!canStartApiServer()) return;
+  await wipe(server);
+  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
+  await putPool("a", "10.65.0.0/16");
+  rmSync(hintFile("n1"), { force: true });
+});
+
+const hintFile = (node: string): string => join(folder, `${node}.json`);
+
+async function putPool(name: string, cidr: string, blockSize?: number): Promise<void> {
+  const spec = { cidr, ...(blockSize !== undefined && { blockSize }) };
+  await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } });
+}
+
+/** A process of the plugin on a node: it ends with its call. */
+async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>): Promise<T> {
+  const datastore = openKubernetes(server, { hints: { file: hintFile(node), node } });
+  try {
+    return await work(datastore);
+  } finally {
+    lastRounds = datastore.requests.roundTrips;
+    datastore.close();
+  }
+}
+let lastRounds = 0;
+
+async function createPod(name: string, node = "n1"): Promise<Container> {
+  const pod = { metadata: { name }, spec: { nodeName: node, containers: [{ name: "main", image: "localhost/none:1" }] } };
+  await server.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
+  return { node, pod: name, id: `id-${name}` };
+}
+
+const podIPsOf = (name: string): Promise<string> =>
+  server.kubectl(["get", "pod", name, "-o", "jsonpath={.metadata.annotations.cni\\.netplug\\.io/podIPs}"]);
+
+/** Without what is the same in all of them. */
+function shorten(requests: readonly string[]): readonly string[] {
+  return requests.map((request) => request.replace(/\/apis?\/(?:netplug\.io\/)?v\d\//, "").replace(/\?fieldValidation=Strict$/, "")).sort();
+}
+
+const READS = [
+  "get clusterinformations/default",
+  "get ipamconfigurations/default",
+  "get namespaces/default/pods/web",
+  "get nodes/n1",
+  "list ippools?limit=500",
+  "list ipreservations?limit=500",
+] as const;
+
+describe("an ADD (needs cluster)", () => {
+  test("of a node that has nothing yet lists by label only, notes its block, claims it, and records the endpoint", async () => {
+    const web = await createPod("web");
+    await audit.take(server);
+    const [address = ""] = await call("n1", (datastore) => add(datastore, web));
+    const asked = shorten(await audit.take(server));
+    const lists = asked.filter((request) => request.startsWith("list ipamblocks"));
+    expect(lists[0]).toMatch(/^list ipamblocks\?labelSelector=holder\.netplug\.io\/n1$/);
+    expect(lists[1]).toMatch(/^list ipamblocks\?labelSelector=netplug\.io\/cell in \(010-065-\d{3}-000\)$/);
+    expect(asked.filter((request) => !request.startsWith("list ipamblocks"))).toEqual(
+      ["create ipamblocks", ...READS, "patch namespaces/default/pods/web/status"].sort(),
+    );
+    expect(lastRounds).toBe(4);
+    const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
+    expect(JSON.parse(readFileSync(hintFile("n1"), "utf8"))).toMatchObject({ node: "n1", isComplete: true });
+    expect(block?.value.allocations).toMatchObject([{ owner: { containerID: "id-web", pod: "web" } }]);
+    expect(await podIPsOf("web")).toBe(`${address}/32`);
+  });
+
+  test("of a node that has a block is three rounds, and lists no blocks and no pods", async () => {
+    await call("n1", async (datastore) => add(datastore, await createPod("first")));
+    const web = await createPod("web");
+    await audit.take(server);
+    await call("n1", (datastore) => add(datastore, web));
+    const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
+    const name = await server.kubectl(["get", "ipamblocks", "-o", "jsonpath={.items[0].metadata.name}"]);
+    const asked = (await audit.take(server)).filter((request) => !request.includes("holder.netplug.io"));
+    expect(shorten(asked)).toEqual(
+      [...READS, `get ipamblocks/${name}`, `update ipamblocks/${name}`, "patch namespaces/default/pods/web/status"].sort(),
+    );
+    expect(lastRounds).toBe(3);
+    expect(block?.value.allocations).toHaveLength(2);
+    const writes = asked.filter((request) => /^(?:update|patch)/.test(request));
+    expect(writes.map((request) => request.split(" ")[0])).toEqual(["update", "patch"]);
+  });
+
+  test("of both families writes both blocks in one round", async () => {
+    await putPool("b", "fd00:65::/64");
+    const both = { families: [4, 6] } as const;
+    await call("n1", async (datastore) => add(datastore, await createPod("first"), both));
+    const web = await createPod("web");
+    const addresses = await call("n1", (datastore) => add(datastore, web, both));
+    expect(lastRounds).toBe(3);
+    expect(await podIPsOf("web")).toBe(`${addresses[0]}/32,${addresses[1]}/128`);
+  });
+
+  test("that is repeated gives the same, and writes nothing", async () => {
+    const web = await createPod("web");
+    const first = await call("n1", (datastore) => add(datastore, web));
+    await audit.take(server);
+    expect(await call("n1", (datastore) => add(datastore, web))).toEqual(first);
+    const asked = await audit.take(server);
+    expect(asked.filter((request) => !/^(?:get|list) /.test(request))).toEqual([]);
+  });
+
+  test("on a node that borrows is three rounds too", async () => {
+    await server.kubectl(["delete", "ippool", "a"]);
+    await putPool("small", "10.66.0.0/29", 29);
+    await call("n2", async (datastore) => add(datastore, await createPod("other", "n2")));
+    await call("n1", async (datastore) => add(datastore, await createPod("first")));
+    const web = await createPod("web");
+    await call("n1", (datastore) => add(datastore, web));
+    // Whose block may lend is found by label; the note gives the rest.
+    const [block] = await ask(admin, { type: "blocks-of-node", node: "n2" });
+    expect(block?.value.allocations.map(({ owner }) => owner.node)).toEqual(["n2", "n1", "n1"]);
+    await audit.take(server);
+    expect(await call("n1", (datastore) => del(datastore, web))).toHaveLength(1);
+    expect(lastRounds).toBe(3);
+    expect((await audit.take(server)).filter((request) => request.startsWith("list"))).toEqual([]);
+  });
+});
+
+describe("a DEL (needs cluster)", () => {
+  test("is three rounds, without a list, and clears the pod before it frees the address", async () => {
+    const web = await createPod("web");
+    const added = await call("n1", (datastore) => add(datastore, web));
+    await audit.take(server);
+    expect(await call("n1", (datastore) => del(datastore, web))).toEqual(added);
+    expect(lastRounds).toBe(3);
+    const asked = await audit.take(server);
+    expect(asked.filter((request) => request.startsWith("list"))).toEqual([]);
+    expect(asked.filter((request) => /^(?:update|patch)/.test(request)).map((request) => request.split(" ")[0])).toEqual([
+      "patch",
+      "update",
+    ]);
+    expect(await podIPsOf("web")).toBe("");
+    const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
+    expect(block?.value.allocations).toEqual([]);
+  });
+
+  test("whose pod is gone gives the address back, and again nothing", async () => {
+    const web = await createPod("web");
+    const added = await call("n1", (datastore) => add(datastore, web));
+    await server.kubectl(["delete", "pod", "web", "--grace-period=0", "--force"]);
+    expect(await call("n1", (datastore) => del(datastore, web))).toEqual(added);
+    expect(await call("n1", (datastore) => del(datastore, web))).toEqual([]);
+    expect(lastRounds).toBe(1);
+  });
+});
+
+describe("the note of a node's blocks (needs cluster)", () => {
+  test("is written before a block is claimed", async () => {
+    await call("n1", async (datastore) => void (await datastore.read([{ type: "blocks-of-node", node: "n1" }])));
+    const name = "010-065-016-000-26";
+    const datastore = openKubernetes(server, { hints: { file: hintFile("n1"), node: "n1" } });
+    // Somebody else has it: the claim fails, and is noted all the same.
+    await commit(admin, { op: "create-block", block: makeBlock("10.65.16.0/26", "n2") });
+    expect(await datastore.commit([{ op: "create-block", block: makeBlock("10.65.16.0/26", "n1") }])).toMatchObject({ committed: false });
+    expect(Object.keys((JSON.parse(readFileSync(hintFile("n1"), "utf8")) as { blocks: object }).blocks)).toEqual(["10.65.16.0/26"]);
+    await audit.take(server);
+    expect(await ask(datastore, { type: "blocks-of-node", node: "n1" })).toEqual([]);
+    expect(shorten(await audit.take(server))).toEqual([`get ipamblocks/${name}`]);
+    datastore.close();
+  });
+
+  test("that is gone, damaged, another node's or another cluster's is made anew from one list by label", async () => {
+    await call("n1", async (datastore) => add(datastore, await createPod("web")));
+    const sound = readFileSync(hintFile("n1"), "utf8");
+    const damages: readonly (() => void)[] = [
+      () => rmSync(hintFile("n1")),
+      () => writeFileSync(hintFile("n1"), sound.slice(0, -2)),
+      () => writeFileSync(hintFile("n1"), sound.replace('"n1"', '"n2"')),
+      () =>
+        writeFileSync(hintFile("n1"), sound.replace(/"cluster":"[^"]*"/, '"cluster":"other"').replace(/"blocks":{[^}]*}/, '"blocks":{}')),
+    ];
+    for (const damage of damages) {
+      damage();
+      await audit.take(server);
+      const blocks = await call("n1", (datastore) => ask(datastore, { type: "blocks-of-node", node: "n1" }));
+      expect(blocks).toHaveLength(1);
+      expect(shorten(await audit.take(server)).filter((request) => request.startsWith("list"))).toEqual([
+        "list ipamblocks?labelSelector=holder.netplug.io/n1",
+      ]);
+      expect(JSON.parse(readFileSync(hintFile("n1"), "utf8"))).toMatchObject({
+        node: "n1",
+        isComplete: true,
+        blocks: { [Object.keys((JSON.parse(sound) as { blocks: object }).blocks)[0] ?? ""]: 0 },
+      });
+    }
+  });
+
+  test("holds for many processes that claim at once: none misses a block afterwards", async () => {
+    await putPool("tiny", "10.67.0.0/24", 32);
+    await server.kubectl(["delete", "ippool", "a"]);
+    const containers = await Promise.all(Array.from({ length: 12 }, (_, i) => createPod(`p${i}`)));
+    await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
+    await audit.take(server);
+    const noted = await call("n1", (datastore) => ask(datastore, { type: "blocks-of-node", node: "n1" }));
+    expect((await audit.take(server)).filter((request) => request.startsWith("list"))).toEqual([]);
+    const all = await ask(admin, { type: "all-blocks" });
+    expect(noted).toEqual(all);
+    expect(all).toHaveLength(12);
+  });
+});
+
+test("work is done while the endpoint is on its way, when the blocks are written (needs cluster)", async () => {
+  const web = await createPod("web");
+  await call("n1", (datastore) => add(datastore, web));
+  const datastore = openKubernetes(server);
+  const ref = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
+  const [[block], endpoint] = await datastore.read([
+    { type: "blocks-of-node", node: "n1" },
+    { type: "get", ref },
+  ]);
+  if (block === undefined || endpoint === undefined) throw new Error("nothing was added");
+  const spec = { ...(endpoint.value.spec as object), ipNetworks: ["10.65.0.1/32"] };
+  const writes = [
+    { op: "update-block", block: { ...block.value, node: "n1" }, previous: block },
+    { op: "update", resource: { ...endpoint.value, spec }, revision: endpoint.revision },
+  ] as const;
+  await audit.take(server);
+  let seen: readonly string[] = [];
+  const failure = new Error("the kernel refused");
+  const onBlocksWritten = (): void => {
+    seen = [...seen, "called"];
+    throw failure;
+  };
+  expect(await datastore.commit(writes, { onBlocksWritten }).catch((thrown: unknown) => thrown)).toBe(failure);
+  expect(seen).toEqual(["called"]);
+  expect((await audit.take(server)).map((request) => request.split(" ")[0])).toEqual(["update", "patch"]);
+  datastore.close();
+});

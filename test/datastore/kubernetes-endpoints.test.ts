@@ -1,0 +1,378 @@
+/** Endpoints as views of pods; what stands in a pod is asked of kubectl. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import type { Resource } from "../../src/api/resource.ts";
+import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
+import type { Datastore, ResourceRef, Stored } from "../../src/datastore/datastore.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { makeBlock } from "./blocks.ts";
+import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { ask, commit, failureOf } from "./steps.ts";
+import { startWatch, take, toText } from "./watch-events.ts";
+
+const test = always.skipIf(!canStartApiServer());
+let server: ApiServer;
+let datastore: Datastore;
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  server = await startWithCrds();
+  datastore = openKubernetes(server);
+  await server.kubectl(["create", "namespace", "shop"]);
+}, 60_000);
+beforeEach(async () => {
+  if (canStartApiServer()) await wipe(server, ["default", "shop"]);
+});
+afterAll(async () => {
+  datastore?.close();
+  await server?.stop();
+});
+
+interface PodOptions {
+  readonly namespace?: string;
+  readonly node?: string | null;
+  readonly metadata?: object;
+  readonly spec?: object;
+}
+
+/** Makes a pod that a node has taken, and that no kubelet knows. */
+async function createPod(name: string, { namespace = "default", node = "n1", metadata = {}, spec = {} }: PodOptions = {}): Promise<string> {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, ...metadata },
+    spec: { ...(node !== null && { nodeName: node }), containers: [{ name: "main", image: "localhost/none:1" }], ...spec },
+  };
+  return await server.kubectl(["create", "-f", "-", "-o", "jsonpath={.metadata.uid}"], JSON.stringify(pod));
+}
+
+const deletePod = (name: string): Promise<string> => server.kubectl(["delete", "pod", name, "--grace-period=0", "--force", "--wait"]);
+
+async function annotationsOf(name: string, namespace = "default"): Promise<Readonly<Record<string, string>>> {
+  const text = await server.kubectl(["get", "pod", name, "-n", namespace, "-o", "json"]);
+  const { metadata } = JSON.parse(text) as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith("cni.netplug.io/")));
+}
+
+function refOf(pod: string, ifName = "eth0", namespace = "default"): ResourceRef {
+  return { kind: "WorkloadEndpoint", namespace, name: `n1-k8s-${pod.replaceAll("-", "--")}-${ifName}` };
+}
+
+async function read(ref: ResourceRef): Promise<Stored<WorkloadEndpoint>> {
+  const stored = await ask(datastore, { type: "get", ref });
+  if (stored === undefined) throw new Error(`no endpoint ${ref.name}`);
+  return stored as Stored<WorkloadEndpoint>;
+}
+
+/** The endpoint as an ADD of this container would record it. */
+function withAddresses({ value }: Stored<WorkloadEndpoint>, containerID: string, ...ipNetworks: readonly string[]): Resource {
+  return { ...value, spec: { ...value.spec, containerID, ipNetworks } };
+}
+
+describe("an endpoint (needs cluster)", () => {
+  test("is a view of its pod, with what policy goes by", async () => {
+    const uid = await createPod("web-0", {
+      namespace: "shop",
+      metadata: { labels: { app: "web", "netplug.io/orchestrator": "cni" }, generateName: "web-" },
+      spec: {
+        serviceAccountName: "seller",
+        containers: [{ name: "main", image: "localhost/none:1", ports: [{ name: "http", containerPort: 80 }] }],
+      },
+    });
+    const { value, revision } = await read(refOf("web-0", "eth0", "shop"));
+    expect(value).toMatchObject({
+      apiVersion: "netplug.io/v3",
+      kind: "WorkloadEndpoint",
+      metadata: {
+        name: "n1-k8s-web--0-eth0",
+        namespace: "shop",
+        uid,
+        resourceVersion: revision,
+        labels: {
+          app: "web",
+          "netplug.io/namespace": "shop",
+          "netplug.io/orchestrator": "k8s",
+          "netplug.io/serviceaccount": "seller",
+        },
+      },
+      spec: {
+        orchestrator: "k8s",
+        node: "n1",
+        pod: "web-0",
+        serviceAccountName: "seller",
+        endpoint: "eth0",
+        interfaceName: "npga4fc3c48bd8", // printf shop.web-0 | sha1sum
+        ipNetworks: [],
+        profiles: ["kns.shop", "ksa.shop.seller"],
+        ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      },
+    });
+    expect(value.spec.containerID).toBeUndefined();
+  });
+
+  test("is recorded by three annotations on the pod, and read back from them", async () => {
+    await createPod("web", { metadata: { annotations: { "example.com/other": "kept" } } });
+    const stored = await read(refOf("web"));
+    const revision = await commit(datastore, {
+      op: "update",
+      resource: withAddresses(stored, "c1", "10.65.0.7/32", "fd00:65::7/128"),
+      revision: stored.revision,
+    });
+    expect(await annotationsOf("web")).toEqual({
+      "cni.netplug.io/containerID": "c1",
+      "cni.netplug.io/podIP": "10.65.0.7/32",
+      "cni.netplug.io/podIPs": "10.65.0.7/32,fd00:65::7/128",
+    });
+    expect(await server.kubectl(["get", "pod", "web", "-o", "jsonpath={.metadata.annotations.example\\.com/other}"])).toBe("kept");
+    const again = await read(refOf("web"));
+    expect(again.revision).toBe(revision);
+    expect(again.value.spec).toMatchObject({ containerID: "c1", ipNetworks: ["10.65.0.7/32", "fd00:65::7/128"] });
+  });
+
+  test("of a pod without any annotation is recorded too, and writing the same again writes nothing", async () => {
+    await createPod("web");
+    const stored = await read(refOf("web"));
+    const resource = withAddresses(stored, "c1", "10.65.0.7/32");
+    const revision = await commit(datastore, { op: "update", resource, revision: stored.revision });
+    const version = await server.kubectl(["get", "pod", "web", "-o", "jsonpath={.metadata.resourceVersion}"]);
+    await commit(datastore, { op: "update", resource, revision });
+    expect(await server.kubectl(["get", "pod", "web", "-o", "jsonpath={.metadata.resourceVersion}"])).toBe(version);
+  });
+
+  test("is not hindered by a kubelet that changes the pod meanwhile", async () => {
+    await createPod("web");
+    const stored = await read(refOf("web"));
+    await server.kubectl(["patch", "pod", "web", "--subresource=status", "-p", '{"status":{"phase":"Pending","reason":"busy"}}']);
+    await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision });
+    const recorded = await read(refOf("web"));
+    await server.kubectl(["annotate", "pod", "web", "example.com/x=y"]);
+    await commit(datastore, { op: "delete", ref: refOf("web"), revision: recorded.revision });
+    expect(await annotationsOf("web")).toMatchObject({ "cni.netplug.io/podIPs": "" });
+  });
+
+  test("of a pod that was deleted, or deleted and made anew, is code 106 and stamps nobody", async () => {
+    await createPod("web");
+    const stored = await read(refOf("web"));
+    const update = { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision } as const;
+    await deletePod("web");
+    const message = 'record endpoint of pod "default/web": it was deleted, or deleted and made anew';
+    expect(await failureOf(datastore.commit([update]))).toMatchObject({ code: 106, message });
+    await createPod("web");
+    expect(await failureOf(datastore.commit([update]))).toMatchObject({ code: 106, message });
+    expect(await annotationsOf("web")).toEqual({});
+    const create = { op: "create", resource: { ...update.resource, metadata: { name: refOf("web").name, namespace: "default" } } } as const;
+    expect(await failureOf(datastore.commit([create]))).toMatchObject({ code: 106 });
+  });
+
+  test("is bound to the pod that its maker looked at, also when the datastore has seen a newer one", async () => {
+    const old = await createPod("web");
+    await deletePod("web");
+    await createPod("web");
+    const stored = await read(refOf("web"));
+    const resource = withAddresses(stored, "c1", "10.65.0.7/32");
+    const ofOld = { ...resource, metadata: { ...resource.metadata, uid: old } };
+    const failure = await failureOf((async () => datastore.commit([{ op: "update", resource: ofOld, revision: stored.revision }]))());
+    expect(failure).toMatchObject({ code: 106 });
+    expect(await annotationsOf("web")).toEqual({});
+  });
+
+  test("ends without addresses, keeps its container, and ends again without a request", async () => {
+    await createPod("web");
+    const first = await read(refOf("web"));
+    await commit(datastore, { op: "update", resource: withAddresses(first, "c1", "10.65.0.7/32"), revision: first.revision });
+    const recorded = await read(refOf("web"));
+    await commit(datastore, { op: "delete", ref: refOf("web"), revision: recorded.revision });
+    expect(await annotationsOf("web")).toEqual({
+      "cni.netplug.io/containerID": "c1",
+      "cni.netplug.io/podIP": "",
+      "cni.netplug.io/podIPs": "",
+    });
+    const ended = await read(refOf("web"));
+    expect(ended.value.spec.ipNetworks).toEqual([]);
+    const version = await server.kubectl(["get", "pod", "web", "-o", "jsonpath={.metadata.resourceVersion}"]);
+    await commit(datastore, { op: "delete", ref: refOf("web"), revision: ended.revision });
+    await commit(datastore, { op: "delete", ref: refOf("web") });
+    expect(await server.kubectl(["get", "pod", "web", "-o", "jsonpath={.metadata.resourceVersion}"])).toBe(version);
+  });
+
+  test("of another container, or of a pod made anew, is not ended: that is a conflict", async () => {
+    await createPod("web");
+    const first = await read(refOf("web"));
+    await commit(datastore, { op: "update", resource: withAddresses(first, "c1", "10.65.0.7/32"), revision: first.revision });
+    const ofOld = await read(refOf("web"));
+    await commit(datastore, { op: "update", resource: withAddresses(ofOld, "c2", "10.65.0.8/32"), revision: ofOld.revision });
+    const end = [{ op: "delete", ref: refOf("web"), revision: ofOld.revision }] as const;
+    const result = await datastore.commit(end, { readOnConflict: [{ type: "get", ref: refOf("web") }] });
+    expect(result).toMatchObject({ committed: false, current: [{ value: { spec: { containerID: "c2" } } }] });
+    await deletePod("web");
+    expect(await datastore.commit(end)).toMatchObject({ committed: true });
+    await createPod("web", { metadata: { annotations: { "cni.netplug.io/containerID": "c1", "cni.netplug.io/podIPs": "10.65.0.9/32" } } });
+    expect(await datastore.commit(end)).toMatchObject({ committed: false });
+    expect(await annotationsOf("web")).toMatchObject({ "cni.netplug.io/podIPs": "10.65.0.9/32" });
+  });
+
+  test("of a second interface has annotations of its own", async () => {
+    await createPod("web");
+    for (const [ifName, address] of [
+      ["eth0", "10.65.0.7/32"],
+      ["net1", "10.66.0.7/32"],
+    ] as const) {
+      const stored = await read(refOf("web", ifName));
+      await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", address), revision: stored.revision });
+    }
+    expect(await annotationsOf("web")).toEqual({
+      "cni.netplug.io/containerID": "c1",
+      "cni.netplug.io/podIP": "10.65.0.7/32",
+      "cni.netplug.io/podIPs": "10.65.0.7/32",
+      "cni.netplug.io/containerID.net1": "c1",
+      "cni.netplug.io/podIP.net1": "10.66.0.7/32",
+      "cni.netplug.io/podIPs.net1": "10.66.0.7/32",
+    });
+    const net1 = await read(refOf("web", "net1"));
+    await commit(datastore, { op: "delete", ref: refOf("web", "net1"), revision: net1.revision });
+    expect((await read(refOf("web"))).value.spec.ipNetworks).toEqual(["10.65.0.7/32"]);
+    const all = await ask(datastore, { type: "list", kind: "WorkloadEndpoint" });
+    expect(all.map(({ value }) => value.metadata.name)).toEqual(["n1-k8s-web-eth0", "n1-k8s-web-net1"]);
+  });
+
+  test("that is no pod's is code 106 before anything is written", async () => {
+    const resource: Resource = {
+      apiVersion: "netplug.io/v3",
+      kind: "WorkloadEndpoint",
+      metadata: { namespace: "default", name: "n1-cni-c1-eth0" },
+      spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0" },
+    };
+    const writes = [
+      { op: "create-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }) },
+      { op: "create", resource },
+    ] as const;
+    expect(await failureOf(datastore.commit(writes))).toMatchObject({
+      code: 106,
+      message:
+        'record endpoint "n1-cni-c1-eth0": the Kubernetes datastore keeps endpoints of pods, and the runtime names no pod (K8S_POD_NAME)',
+    });
+    expect(await ask(datastore, { type: "all-blocks" })).toEqual([]);
+    const ref: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-cni-c1-eth0" };
+    expect(await ask(datastore, { type: "get", ref })).toBeUndefined();
+    await commit(datastore, { op: "delete", ref });
+  });
+
+  test("is none for pods of the host's network; a pod that no node has taken has one when somebody gave it addresses", async () => {
+    await createPod("host", { spec: { hostNetwork: true } });
+    await createPod("waiting", { node: null });
+    expect(await ask(datastore, { type: "get", ref: refOf("host") })).toBeUndefined();
+    expect(await ask(datastore, { type: "list", kind: "WorkloadEndpoint" })).toEqual([]);
+    const waiting = await read(refOf("waiting"));
+    await commit(datastore, { op: "update", resource: withAddresses(waiting, "c1", "10.65.0.7/32"), revision: waiting.revision });
+    const [listed] = await ask(datastore, { type: "list", kind: "WorkloadEndpoint" });
+    expect(listed?.value.spec).toMatchObject({ ipNetworks: ["10.65.0.7/32"], node: "" });
+  });
+
+  test("takes the addresses that the kubelet reports where nobody wrote any, and none of a pod that has ended", async () => {
+    await createPod("foreign");
+    const status = { phase: "Running", podIP: "192.0.2.7", podIPs: [{ ip: "192.0.2.7" }, { ip: "2001:db8::7" }] };
+    await server.kubectl(["patch", "pod", "foreign", "--subresource=status", "-p", JSON.stringify({ status })]);
+    expect((await read(refOf("foreign"))).value.spec.ipNetworks).toEqual(["192.0.2.7/32", "2001:db8::7/128"]);
+    await server.kubectl(["patch", "pod", "foreign", "--subresource=status", "-p", '{"status":{"phase":"Succeeded"}}']);
+    expect((await read(refOf("foreign"))).value.spec.ipNetworks).toEqual([]);
+  });
+
+  test("is listed with those of one namespace or of all", async () => {
+    await createPod("b", { namespace: "shop" });
+    await createPod("a", { namespace: "shop", node: "n2" });
+    await createPod("a-1");
+    const names = async (namespace?: string) => {
+      const within = namespace === undefined ? {} : { namespace };
+      const listed = await ask(datastore, { type: "list", kind: "WorkloadEndpoint", ...within });
+      return listed.map(({ value }) => `${value.metadata.namespace}/${value.metadata.name}`);
+    };
+    expect(await names()).toEqual(["default/n1-k8s-a--1-eth0", "shop/n1-k8s-b-eth0", "shop/n2-k8s-a-eth0"]);
+    expect(await names("shop")).toEqual(["shop/n1-k8s-b-eth0", "shop/n2-k8s-a-eth0"]);
+  });
+
+  test("is watched: what a kubelet changes of its pod is told only where it shows", async () => {
+    await createPod("web");
+    const ending = new AbortController();
+    const events = startWatch(datastore, ["WorkloadEndpoint"], ending.signal);
+    expect((await take(events, 3)).map(toText)).toEqual(["reset", "put n1-k8s-web-eth0", "in-sync"]);
+    await server.kubectl(["patch", "pod", "web", "--subresource=status", "-p", '{"status":{"reason":"busy"}}']);
+    const stored = await read(refOf("web"));
+    await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision });
+    const [put] = await take(events, 1);
+    expect(put).toMatchObject({ type: "put", stored: { value: { spec: { ipNetworks: ["10.65.0.7/32"] } } } });
+    await deletePod("web");
+    expect(await take(events, 1)).toEqual([{ type: "delete", ref: refOf("web") }]);
+    ending.abort();
+  });
+});
+
+describe("a node (needs cluster)", () => {
+  const node = {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "n1", labels: { zone: "a" }, annotations: { "example.com/x": "y" } },
+    spec: { podCIDR: "10.244.1.0/24", podCIDRs: ["10.244.1.0/24", "fd00:244:1::/64"] },
+    status: {
+      addresses: [
+        { type: "InternalIP", address: "192.0.2.1" },
+        { type: "Hostname", address: "n1" },
+      ],
+    },
+  };
+  const ref: ResourceRef = { kind: "Node", name: "n1" };
+
+  test("is a view of Kubernetes' own", async () => {
+    await server.kubectl(["create", "-f", "-"], JSON.stringify(node));
+    await server.kubectl(["patch", "node", "n1", "--subresource=status", "-p", JSON.stringify({ status: node.status })]);
+    const stored = await ask(datastore, { type: "get", ref });
+    expect(stored?.value).toMatchObject({
+      kind: "Node",
+      metadata: { name: "n1", labels: { zone: "a" } },
+      spec: {
+        orchRefs: [{ nodeName: "n1", orchestrator: "k8s" }],
+        addresses: [{ address: "192.0.2.1", type: "InternalIP" }],
+        podCIDRs: ["10.244.1.0/24", "fd00:244:1::/64"],
+      },
+    });
+    expect(await ask(datastore, { type: "list", kind: "Node" })).toMatchObject([{ value: { metadata: { name: "n1" } } }]);
+    expect(await ask(datastore, { type: "get", ref: { kind: "Node", name: "n2" } })).toBeUndefined();
+  });
+
+  test("keeps what only we know of it, and its labels, and nothing else changes", async () => {
+    await server.kubectl(["create", "-f", "-"], JSON.stringify(node));
+    const stored = await ask(datastore, { type: "get", ref });
+    if (stored === undefined) throw new Error("no node");
+    const spec = { ...(stored.value.spec as object), ipv4VXLANTunnelAddr: "10.65.0.1", bgp: { ipv4Address: "192.0.2.1/24" } };
+    const resource = { ...stored.value, metadata: { ...stored.value.metadata, labels: { zone: "b" } }, spec };
+    await commit(datastore, { op: "update", resource, revision: stored.revision });
+    expect(await datastore.commit([{ op: "update", resource, revision: stored.revision }])).toMatchObject({ committed: false });
+    const again = await ask(datastore, { type: "get", ref });
+    expect(again?.value.spec).toEqual(spec);
+    expect(again?.value.metadata.labels).toEqual({ zone: "b" });
+    expect(again?.value.metadata.annotations).toEqual({ "example.com/x": "y" });
+    const kept = JSON.parse(await server.kubectl(["get", "node", "n1", "-o", "json"])) as typeof node;
+    expect(kept.spec).toMatchObject(node.spec);
+    expect(kept.metadata.annotations["example.com/x"]).toBe("y");
+  });
+
+  test("comes and goes with Kubernetes only", async () => {
+    const resource: Resource = { apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" }, spec: {} };
+    const create = failureOf((async () => datastore.commit([{ op: "create", resource }]))());
+    expect(await create).toMatchObject({ code: 7, message: expect.stringContaining('create node "n1": on the Kubernetes datastore') });
+    expect(await failureOf((async () => datastore.commit([{ op: "delete", ref }]))())).toMatchObject({ code: 7 });
+  });
+
+  test("is watched: a heartbeat is nothing new", async () => {
+    await server.kubectl(["create", "-f", "-"], JSON.stringify(node));
+    const ending = new AbortController();
+    const events = startWatch(datastore, ["Node"], ending.signal);
+    expect((await take(events, 3)).map(toText)).toEqual(["reset", "put n1", "in-sync"]);
+    const beat = { status: { conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: "2030-01-01T00:00:00Z" }] } };
+    await server.kubectl(["patch", "node", "n1", "--subresource=status", "-p", JSON.stringify(beat)]);
+    await server.kubectl(["label", "node", "n1", "zone=c", "--overwrite"]);
+    expect(await take(events, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { labels: { zone: "c" } } } } }]);
+    await server.kubectl(["delete", "node", "n1"]);
+    expect(await take(events, 1)).toEqual([{ type: "delete", ref }]);
+    ending.abort();
+  });
+});
