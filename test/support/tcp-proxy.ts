@@ -1,4 +1,4 @@
-/** For tests: a TCP proxy that loses replies when it is told to. */
+/** For tests: a TCP proxy that loses or delays replies when it is told to. */
 
 import type { Socket } from "bun";
 
@@ -11,6 +11,8 @@ export type ReplyMode =
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
   mode: ReplyMode;
+  /** By how many milliseconds replies come late. @default 0 */
+  delayMs: number;
   /** Resolves when a reply was lost for the first time. */
   readonly dropped: Promise<void>;
   /** Closes all connections. */
@@ -50,7 +52,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
             },
             data(_upstream, chunk) {
               if (proxy.mode === "pass") {
-                client.write(chunk);
+                if (proxy.delayMs === 0) client.write(chunk);
+                // A piece's memory may be used again once this returns.
+                else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, chunk.slice());
               } else {
                 client.end();
                 dropped.resolve();
@@ -72,6 +76,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     port: server.port,
     mode: "pass",
+    delayMs: 0,
     dropped: dropped.promise,
     cut() {
       for (const socket of open) socket.terminate();

@@ -96,7 +96,17 @@ export const TEST_PARTS: readonly TestPart[] = [
     testTimeoutMs: 60_000,
     timeoutMs: 20 * MINUTE,
   },
-  { name: "fault", folders: ["test/fault"], needsRoot: true, tools: NODE, needsBuild: true, testTimeoutMs: 90_000, timeoutMs: 20 * MINUTE },
+  {
+    name: "fault",
+    folders: ["test/fault"],
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    workers: 3,
+    // Some hundred processes that are killed, one after the other.
+    testTimeoutMs: 300_000,
+    timeoutMs: 20 * MINUTE,
+  },
   {
     name: "cli",
     folders: ["test/cli"],

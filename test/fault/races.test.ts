@@ -1,0 +1,94 @@
+/** Calls for one attachment at the same time, which no runtime should make: all agree, or lose with a clear error, and one DEL cleans up. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CniReply, Json } from "../support/cni.ts";
+import type { EtcdServer } from "../support/etcd.ts";
+import { type Flow, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS } from "./support/flows.ts";
+import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
+import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { buildVictim } from "./support/victims.ts";
+
+let etcd: EtcdServer;
+let folder: string;
+let plugin: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-victim-"));
+  plugin = buildVictim(folder);
+  etcd = await startInitialisedEtcd();
+});
+afterAll(async () => {
+  await etcd[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** A process of its own, which nobody kills. */
+async function call(node: FaultNode, verb: "ADD" | "DEL", config: Json = {}): Promise<CniReply> {
+  return (await node.callVictim(plugin, verb, 0, "before", { config })).reply;
+}
+
+/** For ADDs of which nobody can tell which address they get. */
+const WITHOUT_POLICY = { policy_setup_timeout_seconds: 0 };
+
+/** `netplug-ipam` without the plugin that calls it: that one would refuse a second ADD by itself. */
+const DIRECT: Flow = { ...OTHER_MAIN, name: "netplug-ipam", mainPlugin: undefined };
+
+describe.each([...OWN_LINK_FLOWS, DIRECT])("$name", (flow) => {
+  test.concurrent.each([2, 12])("%d ADDs give the same addresses, once, and the interface stands", async (count) => {
+    await using node = await FaultNode.start(etcd, flow);
+    await node.programPolicy();
+    const replies = await Promise.all(Array.from({ length: count }, () => call(node, "ADD")));
+    expect(replies.map(({ status, stdout }) => (status === 0 ? "" : stdout)).join("")).toBe("");
+    const [first] = replies;
+    if (first === undefined) throw new Error("no reply");
+    expect(new Set(replies.map(({ json }) => JSON.stringify(json?.ips))).size).toBe(1);
+    expect(findIncompleteness(flow, first, await node.changes())).toEqual([]);
+    expect((await call(node, "DEL")).status).toBe(0);
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("ADDs and DELs leave the attachment whole or gone, and the last DEL leaves nothing", async () => {
+    await using node = await FaultNode.start(etcd, flow);
+    for (let round = 0; round < 5; round++) {
+      const verbs = ["ADD", "DEL", "ADD", "DEL"] as const;
+      const replies = await Promise.all(verbs.map(async (verb) => ({ verb, reply: await call(node, verb, WITHOUT_POLICY) })));
+      const changes = await node.changes();
+      for (const { verb, reply } of replies) {
+        if (reply.status === 0) continue;
+        expect([verb, reply.json?.code]).not.toEqual(["DEL", expect.anything()]);
+        expect(reply.json?.msg).toBeString();
+        expect(reply.json?.code).not.toBe(999);
+      }
+      expect(findUnsafety(changes)).toEqual([]);
+      expect(heldIn(changes)).toBeOneOf([0, 2]);
+      expect((await call(node, "DEL")).status).toBe(0);
+      expect(await node.changes()).toEqual([]);
+    }
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("DELs at the same time all succeed", async () => {
+    await using node = await FaultNode.start(etcd, flow);
+    await node.programPolicy();
+    expect((await call(node, "ADD")).status).toBe(0);
+    const replies = await Promise.all(Array.from({ length: 6 }, () => call(node, "DEL")));
+    expect(replies.map(({ status, stdout }) => [status, stdout])).toEqual(replies.map(() => [0, ""]));
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+test.concurrent("a DEL does not wait for all of an ADD that waits for policy; then nothing is left of either", async () => {
+  await using node = await FaultNode.start(etcd, NETPLUG);
+  // Nobody programs it.
+  const adding = call(node, "ADD", { policy_setup_timeout_seconds: 9 });
+  let hasEnded = false;
+  void adding.then(() => (hasEnded = true));
+  while (heldIn(await node.changes()) === 0) await Bun.sleep(20);
+  expect((await call(node, "DEL")).status).toBe(0);
+  expect(hasEnded).toBe(false);
+  expect(await node.changes()).toEqual([]);
+  expect((await adding).json).toMatchObject({ code: 110 });
+  expect(await node.verify()).toEqual([]);
+});

@@ -1,0 +1,23 @@
+/** Something that happens to the world while a call is at work. */
+
+import type { Host } from "../../../src/cni/host.ts";
+import { type Step, withSteps } from "./steps.ts";
+
+/**
+ * Does something right before the first step that fits.
+ *
+ * @param happen may take its time before a step that does
+ */
+export function beforeStep(fits: (step: Step) => boolean, happen: () => void | Promise<void>): (real: Host) => Host {
+  let hasHappened = false;
+  return (real) =>
+    withSteps(real, (step, work) => {
+      if (hasHappened || !fits(step)) return work.whole();
+      hasHappened = true;
+      const happening = happen();
+      return happening instanceof Promise ? happening.then(() => work.whole()) : work.whole();
+    });
+}
+
+/** The commit of an ADD or DEL. */
+export const isCommit = ({ name }: Step): boolean => name.startsWith("openDatastore().commit");

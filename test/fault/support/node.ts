@@ -1,0 +1,280 @@
+/** One node of a fault test: namespaces of its own, its part of an etcd, a bystander that must not be touched, and a pod that things happen to. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Host } from "../../../src/cni/host.ts";
+import { runPlugin } from "../../../src/cni/plugin.ts";
+import { realHost } from "../../../src/cni/real-host.ts";
+import { createLog, type LogRecord } from "../../../src/lib/log.ts";
+import { type Netns, openNetns } from "../../../src/linux/netns.ts";
+import type { CniJson, CniReply, CniVerb, Json } from "../../support/cni.ts";
+import { cniPluginsFolder, distFolder, hostInterfaceName, spawnPlugin } from "../../support/cni.ts";
+import { type EtcdServer, type EtcdServerOptions, startEtcd } from "../../support/etcd.ts";
+import { TestNetns } from "../../support/netns.ts";
+import { type Flow, KUBERNETES_POD } from "./flows.ts";
+import { kernelIn } from "./node-kernel.ts";
+import {
+  type BlockJson,
+  blocksIn,
+  compareTraces,
+  type EtcdContent,
+  ofNode,
+  readEtcd,
+  readEtcdctl,
+  type Traces,
+  tracesInEtcd,
+  tracesInNetns,
+  tracesOfHostLocal,
+} from "./traces.ts";
+import type { Moment } from "./faults.ts";
+import { callVictim, type VictimEnd } from "./victims.ts";
+
+export interface CallOptions {
+  /** @default the node's pod */
+  readonly containerID?: string;
+  readonly netns?: string;
+  /** @default "eth0" */
+  readonly ifname?: string;
+  /** Keys of the network config that differ. */
+  readonly config?: Json;
+  /** What the plugin gets instead of the real host. */
+  readonly host?: (real: Host) => Host;
+}
+
+let nodes = 0;
+
+export class FaultNode implements AsyncDisposable {
+  readonly flow: Flow;
+  readonly etcd: EtcdServer;
+  readonly name: string;
+  readonly folder: string = mkdtempSync(join(tmpdir(), "npgt-fault-"));
+  readonly pod: TestNetns = new TestNetns();
+  readonly containerID: string;
+  /** What the log said during the last call in this process. */
+  log: readonly LogRecord[] = [];
+  readonly #number = ++nodes;
+  readonly #server: ReturnType<typeof Bun.serve>;
+  readonly #hostPlace: TestNetns = new TestNetns();
+  readonly #hostNetns: Netns;
+  readonly #bystanderPlace: TestNetns = new TestNetns();
+  #before: Traces = new Set();
+  #bystanderBefore: Traces = new Set();
+
+  private constructor(etcd: EtcdServer, flow: Flow) {
+    this.flow = flow;
+    this.etcd = etcd;
+    // Ended by a letter, so that no name is the beginning of another.
+    this.name = `fault${process.pid}x${this.#number}n`;
+    this.containerID = `pod${process.pid}x${this.#number}c`;
+    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: ({ url }) => answer(new URL(url).pathname) });
+    const netns = openNetns(this.#hostPlace.path);
+    if (netns === undefined) throw new Error(`open ${this.#hostPlace.path}: it is not there`);
+    this.#hostNetns = netns;
+    this.#hostPlace.must(["ip", "link", "set", "lo", "up"]);
+    // Other main plugins wait seconds for the kernel to find out that nobody else has an IPv6 address.
+    if (flow.mainPlugin !== undefined) this.pod.must(["sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0"]);
+    mkdirSync(join(this.folder, "endpoint-status"));
+    mkdirSync(join(this.folder, "lib"));
+  }
+
+  /** A node on which another container runs already. @param etcd is initialised */
+  static async start(etcd: EtcdServer, flow: Flow): Promise<FaultNode> {
+    const node = new FaultNode(etcd, flow);
+    try {
+      await node.#createPools();
+      const bystander = { containerID: `by${node.containerID}`, netns: node.#bystanderPlace.path };
+      // The block is claimed, so that the next address can be told; nothing waits for policy yet.
+      const reply = await node.call("ADD", { ...bystander, config: { policy_setup_timeout_seconds: 0 } });
+      if (reply.status !== 0) throw new Error(`ADD of the bystander: ${reply.stdout}`);
+      node.#before = await node.#look(await readEtcd(etcd.endpoint));
+      node.#bystanderBefore = new Set(await tracesInNetns("bystander", node.#bystanderPlace.netns));
+      return node;
+    } catch (thrown) {
+      await node[Symbol.asyncDispose]();
+      throw thrown;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop(true);
+    this.#hostNetns[Symbol.dispose]();
+    for (const place of [this.pod, this.#bystanderPlace, this.#hostPlace]) place[Symbol.dispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get hostInterface(): string {
+    return hostInterfaceName({ containerID: this.containerID });
+  }
+
+  /** @param cniVersion 1.0.0 is the newest that Debian's plugins speak: nobody has to agree on another */
+  config(overrides: Json = {}, cniVersion = "1.0.0"): Json {
+    const { folder, flow } = this;
+    return {
+      cniVersion,
+      name: `${this.name}-net`,
+      nodename: this.name,
+      etcd_endpoints: this.etcd.endpoint,
+      log_level: "DEBUG",
+      lib_dir: join(folder, "lib"),
+      ipam_lock_file: join(folder, "ipam.lock"),
+      agent_socket: "",
+      ...flow.config({ folder, server: this.#server.url.href, pools: this.#pools(), number: this.#number }),
+      ...overrides,
+    };
+  }
+
+  /** Calls our plugin in this process. */
+  async call(verb: CniVerb, options: CallOptions = {}): Promise<CniReply> {
+    const log: LogRecord[] = [];
+    this.log = log;
+    const stdin = JSON.stringify(this.#configOf(verb, options));
+    const real: Host = {
+      ...realHost(),
+      env: this.#environment(verb, options, cniPluginsFolder),
+      kernel: kernelIn(this.#hostNetns),
+      readStdin: () => Promise.resolve(stdin),
+      openLog: ({ level }, fields) =>
+        createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
+    };
+    const { status, stdout } = await runPlugin(this.flow.plugin, options.host?.(real) ?? real);
+    return { status, stdout, stderr: "", json: stdout === "" ? undefined : (JSON.parse(stdout) as CniJson) };
+  }
+
+  /** Calls the plugin, by way of the main plugin where the flow has one, as a process that kills itself at a step. */
+  async callVictim(program: string, verb: CniVerb, at: number, moment: Moment, options: CallOptions = {}): Promise<VictimEnd> {
+    const { plugin, mainPlugin } = this.flow;
+    const env = this.#environment(verb, options, mainPlugin === undefined ? cniPluginsFolder : dirname(program));
+    const job = { plugin, at, moment, ...(mainPlugin === undefined && { hostNetns: this.#hostPlace.path }) };
+    return await callVictim(program, job, env, JSON.stringify(this.#configOf(verb, options)), mainPlugin);
+  }
+
+  /** Calls the main plugin, or ours where there is no other: as the runtime does. */
+  async callMain(verb: CniVerb): Promise<CniReply> {
+    const { mainPlugin } = this.flow;
+    if (mainPlugin === undefined) return await this.call(verb);
+    const env = this.#environment(verb, {}, `${distFolder}:${cniPluginsFolder}`);
+    return await spawnPlugin(mainPlugin, env, JSON.stringify(this.#configOf(verb, {})));
+  }
+
+  /** Writes the status file that an agent writes once the next ADD's policy is programmed. */
+  async programPolicy(): Promise<void> {
+    if (!this.flow.waits) return;
+    const next = blocksIn(ofNode(await readEtcd(this.etcd.endpoint), this.name)).map(nextAddress);
+    const status = {
+      ifaceName: this.hostInterface,
+      containerID: this.containerID,
+      ipv4Nets: next.filter((address) => !address.includes(":")),
+      ipv6Nets: next.filter((address) => address.includes(":")),
+    };
+    writeFileSync(join(this.folder, "endpoint-status", `cni ${this.containerID} eth0`), JSON.stringify(status));
+  }
+
+  /** What is different from before the pod came; empty when nothing of it is left. */
+  async changes(): Promise<readonly string[]> {
+    return compareTraces(this.#before, await this.#look(await readEtcd(this.etcd.endpoint)));
+  }
+
+  /**
+   * Looks with all tools that there are, once at the end of a test.
+   *
+   * @returns what is different from before the pod came, for the bystander too, and what `netplugctl ipam check` finds
+   */
+  async verify(): Promise<readonly string[]> {
+    const changes = compareTraces(this.#before, await this.#look(await readEtcdctl(this.etcd)));
+    const bystander = compareTraces(this.#bystanderBefore, new Set(await tracesInNetns("bystander", this.#bystanderPlace.netns)));
+    return [...changes, ...bystander, ...(await this.#problems())];
+  }
+
+  /** What our own consistency check says of this node's pools. */
+  async #problems(): Promise<readonly string[]> {
+    if (!this.flow.hasOwnIpam) return [];
+    const { stdout } = await runCtl(this.etcd, ["ipam", "check", "-o", "json"]);
+    const { problems } = JSON.parse(stdout) as { readonly problems: readonly Json[] };
+    const own = [this.name, `"10.66.${this.#number}.`, `"fd66:${this.#number}:`];
+    return problems.map((problem) => JSON.stringify(problem)).filter((text) => own.some((word) => text.includes(word)));
+  }
+
+  async #look(content: EtcdContent): Promise<Traces> {
+    const [host, pod] = await Promise.all([tracesInNetns("host", this.#hostPlace.netns), tracesInNetns("pod", this.pod.netns)]);
+    return new Set([...host, ...pod, ...tracesInEtcd(ofNode(content, this.name)), ...tracesOfHostLocal(join(this.folder, "host-local"))]);
+  }
+
+  #pools(): { readonly 4: string; readonly 6: string } {
+    return { 4: `${this.name}-v4`, 6: `${this.name}-v6` };
+  }
+
+  async #createPools(): Promise<void> {
+    if (!this.flow.hasOwnIpam) return;
+    const pools = this.#pools();
+    const pool = (name: string, cidr: string, blockSize: number): Json => ({
+      apiVersion: "netplug.io/v3",
+      kind: "IPPool",
+      metadata: { name },
+      spec: { cidr, blockSize, assignmentMode: "Manual" },
+    });
+    const documents = [pool(pools[4], `10.66.${this.#number}.0/28`, 28), pool(pools[6], `fd66:${this.#number}::/124`, 124)];
+    for (const document of documents) await ctl(this.etcd, ["apply", "-f", "-"], document);
+  }
+
+  #configOf(verb: CniVerb, { config = {} }: CallOptions): Json {
+    const valid = [{ containerID: `by${this.containerID}`, ifname: "eth0" }];
+    if (verb !== "GC") return this.config(config);
+    return this.config({ "cni.dev/valid-attachments": valid, ...config }, "1.1.0");
+  }
+
+  #environment(
+    verb: CniVerb,
+    { containerID = this.containerID, netns = this.pod.path, ifname = "eth0" }: CallOptions,
+    cniPath: string,
+  ): Record<string, string> {
+    const attachment = { CNI_CONTAINERID: containerID, CNI_NETNS: netns, CNI_IFNAME: ifname };
+    const args = containerID === this.containerID && this.flow.args !== undefined ? { CNI_ARGS: this.flow.args } : {};
+    return { PATH: process.env["PATH"] ?? "", CNI_COMMAND: verb, CNI_PATH: cniPath, ...(verb === "GC" ? {} : { ...attachment, ...args }) };
+  }
+}
+
+/** The Kubernetes API, as far as an ADD asks it; any other path is a readiness gate. */
+function answer(path: string): Response {
+  const { namespace, name, uid } = KUBERNETES_POD;
+  if (!path.startsWith("/api")) return new Response(null, { status: 204 });
+  if (path === `/api/v1/namespaces/${namespace}`) {
+    return Response.json({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, uid: "0", resourceVersion: "1" } });
+  }
+  if (path === `/api/v1/namespaces/${namespace}/pods/${name}`) {
+    return Response.json({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { namespace, name, uid, resourceVersion: "1" },
+      spec: { containers: [{ name: "web", image: "web:1" }] },
+    });
+  }
+  return Response.json({ apiVersion: "v1", kind: "Status", status: "Failure", reason: "NotFound", code: 404 }, { status: 404 });
+}
+
+/** The address that a block gives next, as a host's prefix. */
+function nextAddress({ cidr, free }: BlockJson): string {
+  const [base = ""] = cidr.split("/");
+  const ordinal = Number.parseInt(free, 10);
+  if (base.includes(":")) return `${base}${ordinal === 0 ? "" : ordinal.toString(16)}/128`;
+  const octets = base.split(".").map(Number);
+  return `${octets.slice(0, 3).join(".")}.${(octets[3] ?? 0) + ordinal}/32`;
+}
+
+/** Runs `netplugctl`. @returns what it printed @throws Error when it fails */
+export async function ctl(etcd: EtcdServer, args: readonly string[], document: Json = {}): Promise<string> {
+  const { status, stdout, stderr } = await runCtl(etcd, args, document);
+  if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
+  return stdout;
+}
+
+/** An etcd that is one of ours. */
+export async function startInitialisedEtcd(options: EtcdServerOptions = {}): Promise<EtcdServer> {
+  const etcd = await startEtcd({ quick: true, ...options });
+  await ctl(etcd, ["init"]);
+  return etcd;
+}
+
+function runCtl(etcd: EtcdServer, args: readonly string[], document: Json = {}): Promise<CniReply> {
+  return spawnPlugin(join(distFolder, "netplugctl"), { ETCD_ENDPOINTS: etcd.endpoint }, JSON.stringify(document), args);
+}

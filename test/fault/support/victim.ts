@@ -1,0 +1,34 @@
+/** A plugin that kills itself at a step: the real code with the real kernel and etcd, one call, as a process of its own. */
+
+import { writeFileSync } from "node:fs";
+import { runPlugin } from "../../../src/cni/plugin.ts";
+import { realHost } from "../../../src/cni/real-host.ts";
+import { openNetns } from "../../../src/linux/netns.ts";
+import { kernelIn } from "./node-kernel.ts";
+import { withSteps } from "./steps.ts";
+import { JOB_VARIABLE, type VictimJob, type VictimReport } from "./victim-job.ts";
+
+const job = JSON.parse(process.env[JOB_VARIABLE] ?? "") as VictimJob;
+const hostNetns = job.hostNetns === undefined ? undefined : openNetns(job.hostNetns);
+let steps = 0;
+
+function report(more: Partial<VictimReport>): void {
+  writeFileSync(job.report, JSON.stringify({ steps, hasHalf: false, ...more }));
+}
+
+const host = withSteps({ ...realHost(), ...(hostNetns === undefined ? {} : { kernel: kernelIn(hostNetns) }) }, (step, work) => {
+  steps = step.number;
+  if (step.number !== job.at) return work.whole();
+  report({ killedAt: step.name, hasHalf: work.half !== undefined });
+  const result = job.moment === "before" ? undefined : job.moment === "half" ? work.half?.() : work.whole();
+  // Never returns: the signal comes before the system call ends.
+  const die = (): void => void process.kill(process.pid, "SIGKILL");
+  if (result instanceof Promise) return result.finally(die);
+  die();
+  return result;
+});
+
+const { status, stdout } = await runPlugin(job.plugin, host);
+report({});
+if (stdout !== "") console.log(stdout);
+process.exit(status);
