@@ -23,6 +23,15 @@ export function openFolders({ binDir, confDir }: Settings, disk: DurableFiles): 
   };
 }
 
+export function isWritable(folder: string, disk: DurableFiles): boolean {
+  try {
+    disk.checkWritable(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** @throws NetplugError ioFailure naming folder and reason */
 export function requireWritable(folder: string, disk: DurableFiles): void {
   try {

@@ -6,13 +6,13 @@ import { quote } from "../lib/quote.ts";
 import { type Grant, PluginAccount } from "./access.ts";
 import { findUnknownNames, installBinary, planBinaries } from "./binaries.ts";
 import { makeConfigText } from "./config-text.ts";
-import { type Folders, openFolders, requireWritable } from "./folders.ts";
+import { type Folders, isWritable, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
 import { requestPatiently } from "./patience.ts";
 import type { Settings } from "./settings.ts";
 import { readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
-import { inFolder, writeWhole } from "./whole-file.ts";
+import { hasLeftovers, inFolder, writeWhole } from "./whole-file.ts";
 
 /** It may hold a password. */
 const CONFIG_PERMISSIONS = 0o600;
@@ -128,7 +128,8 @@ export class Installation implements Disposable {
     const { bin } = this.#folders;
     const choice = { skipped: this.#settings.skippedBinaries, updates };
     // First without the lock: mostly there is nothing to do, and then the folder may be read-only.
-    if (planBinaries(bin, choice, this.#host).length === 0) return;
+    const isDone = planBinaries(bin, choice, this.#host).length === 0;
+    if (isDone && !(hasLeftovers(this.#host.disk, bin) && isWritable(bin, this.#host.disk))) return;
     requireWritable(bin, this.#host.disk);
     await inFolder(this.#host, bin, () => {
       for (const step of planBinaries(bin, choice, this.#host)) {

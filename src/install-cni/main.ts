@@ -46,7 +46,8 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
   const expires = grant === undefined ? undefined : toTime(host.clock.now() + grant.lifeMs);
   log.info("the plugin is installed", { event: "ready", version: VERSION, expires });
   if (settings.isOnce) {
-    if (grant !== undefined) log.warning("nobody renews the token: run this again before it expires, or without --once", { expires });
+    if (grant !== undefined)
+      log.warning("nobody renews the token from now on; run this again before it expires, or without --once", { expires });
     return EXIT.done;
   }
   await stay(installation, host, log);

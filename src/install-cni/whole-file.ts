@@ -79,8 +79,17 @@ export async function inFolder<T>(
   }
 }
 
+/** Whether an installer was killed in this folder, or is at work there. */
+export function hasLeftovers(disk: Pick<DurableFiles, "list">, folder: string): boolean {
+  return disk.list(folder)?.some(isTemporary) === true;
+}
+
 function removeLeftovers(disk: DurableFiles, folder: string): void {
-  for (const name of disk.list(folder) ?? []) if (name.endsWith(TEMPORARY)) disk.remove(`${folder}/${name}`);
+  for (const name of disk.list(folder) ?? []) if (isTemporary(name)) disk.remove(`${folder}/${name}`);
+}
+
+function isTemporary(name: string): boolean {
+  return name.endsWith(TEMPORARY);
 }
 
 /** What failed before is what counts; whoever locks the folder next tries again. */

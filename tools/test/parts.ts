@@ -117,6 +117,16 @@ export const TEST_PARTS: readonly TestPart[] = [
     timeoutMs: 10 * MINUTE,
   },
   {
+    name: "install",
+    folders: ["test/install"],
+    needsRoot: true,
+    tools: ["cni-plugins", "openssl"],
+    needsBuild: true,
+    clusterPrograms: API_SERVER_PROGRAMS,
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
     name: "containerd",
     folders: ["test/containerd"],
     needsRoot: true,

@@ -1,0 +1,129 @@
+/** What we write is read by the plugin's own parser: no warning, no error, and the values that were asked for. */
+
+import { describe, expect, test } from "bun:test";
+import { parseNetworkConfig } from "../cni/config/parse-network-config.ts";
+import { toConflist, toPlaceholders } from "./network-config.ts";
+import { readSettings } from "./settings.ts";
+import type { TlsAssets } from "./tls-assets.ts";
+
+const OPTIONS = { binDir: undefined, confDir: undefined, isOnce: false };
+
+interface Conflist {
+  readonly name: string;
+  readonly cniVersion: string;
+  readonly plugins: readonly Readonly<Record<string, unknown>>[];
+}
+
+function conflistOf(env: Readonly<Record<string, string>>, assets: TlsAssets = {}, kubeconfigPath?: string): Conflist {
+  const text = toConflist(readSettings(OPTIONS, env), { assets, kubeconfigPath, cniVersion: "1.1.0" });
+  return JSON.parse(text) as Conflist;
+}
+
+/** As a runtime hands it to the plugin. */
+function parse({ name, cniVersion, plugins }: Conflist): ReturnType<typeof parseNetworkConfig> {
+  return parseNetworkConfig(JSON.stringify({ ...plugins[0], name, cniVersion }), "ADD");
+}
+
+describe("the conflist", () => {
+  test("has the plugin with our addresses and policy, the spec's log defaults, and portmap behind it", () => {
+    expect(conflistOf({ DATASTORE_TYPE: "kubernetes" }, {}, "/etc/cni/net.d/netplug-kubeconfig")).toEqual({
+      name: "k8s-pod-network",
+      cniVersion: "1.1.0",
+      plugins: [
+        {
+          type: "netplug",
+          log_level: "INFO",
+          log_file_path: "/var/log/netplug/cni/cni.log",
+          log_file_max_size: 100,
+          log_file_max_age: 30,
+          log_file_max_count: 10,
+          datastore_type: "kubernetes",
+          mtu: 0,
+          ipam: { type: "netplug-ipam" },
+          policy: { type: "k8s" },
+          kubernetes: { kubeconfig: "/etc/cni/net.d/netplug-kubeconfig" },
+        },
+        { type: "portmap", snat: true, capabilities: { portMappings: true } },
+      ],
+    });
+  });
+
+  test.each<[env: Readonly<Record<string, string>>, assets: TlsAssets]>([
+    [{ DATASTORE_TYPE: "kubernetes" }, {}],
+    [{ ETCD_ENDPOINTS: "https://a:1,https://b:1" }, { caCert: "x", cert: "x", key: "x" }],
+    [{ ETCD_DISCOVERY_SRV: "example.org" }, { caCert: "x" }],
+    [{ CNI_MTU: "1450", REQUIRE_MTU_FILE: "true", KUBERNETES_NODE_NAME: "node-1", LOG_LEVEL: "debug", LOG_FILE_MAX_SIZE: "0" }, {}],
+  ])("with %j is what the plugin reads without a warning", (env, assets) => {
+    expect(parse(conflistOf(env, assets, "/k")).warnings).toEqual([]);
+  });
+
+  test("carries every setting to where the plugin looks for it", () => {
+    const env = {
+      CNI_NET_DIR: "/etc/cni/x",
+      CNI_MTU: "1450",
+      REQUIRE_MTU_FILE: "true",
+      KUBERNETES_NODE_NAME: "node-1",
+      LOG_LEVEL: "debug",
+      LOG_FILE_PATH: "/var/log/x",
+      LOG_FILE_MAX_SIZE: "5",
+      LOG_FILE_MAX_AGE: "6",
+      LOG_FILE_MAX_COUNT: "7",
+      ETCD_ENDPOINTS: "https://a:1",
+    };
+    const { config } = parse(conflistOf(env, { caCert: "x", cert: "x", key: "x" }, "/k"));
+    expect(config).toMatchObject({
+      mtu: 1450,
+      requireMtuFile: true,
+      nodename: "node-1",
+      log: { level: "DEBUG", filePath: "/var/log/x", maxSizeBytes: 5 * 1024 * 1024, maxAgeMs: 6 * 86_400_000, maxCount: 7 },
+      etcd: {
+        endpoints: ["https://a:1"],
+        caCertFile: "/etc/cni/x/netplug-tls/etcd-ca",
+        certFile: "/etc/cni/x/netplug-tls/etcd-cert",
+        keyFile: "/etc/cni/x/netplug-tls/etcd-key",
+      },
+      kubernetes: { kubeconfig: "/k" },
+    });
+  });
+});
+
+describe("placeholders", () => {
+  const placeholdersOf = (env: Readonly<Record<string, string>>, assets: TlsAssets = {}): Readonly<Record<string, string>> =>
+    toPlaceholders(readSettings(OPTIONS, env), { assets, kubeconfigPath: "/k" }, () => "Host-A");
+
+  test("have the defaults where nothing is set", () => {
+    expect(placeholdersOf({})).toEqual({
+      CNI_CONF_NAME: "10-netplug.conflist",
+      CNI_MTU: "0",
+      CNI_NET_DIR: "/etc/cni/net.d",
+      CNI_OLD_CONF_NAME: "10-netplug.conflist",
+      DATASTORE_TYPE: "etcdv3",
+      ETCD_CA_CERT_FILE: "",
+      ETCD_CERT_FILE: "",
+      ETCD_DISCOVERY_SRV: "",
+      ETCD_ENDPOINTS: "",
+      ETCD_KEY_FILE: "",
+      KUBECONFIG_FILEPATH: "/k",
+      KUBERNETES_NODE_NAME: "host-a",
+      KUBERNETES_SERVICE_HOST: "",
+      KUBERNETES_SERVICE_PORT: "",
+      KUBERNETES_SERVICE_PROTOCOL: "https",
+      LOG_FILE_MAX_AGE: "30",
+      LOG_FILE_MAX_COUNT: "10",
+      LOG_FILE_MAX_SIZE: "100",
+      LOG_FILE_PATH: "/var/log/netplug/cni/cni.log",
+      LOG_LEVEL: "INFO",
+      REQUIRE_MTU_FILE: "false",
+      SKIP_TLS_VERIFY: "false",
+      TLS_ASSETS_DIR: "/netplug-secrets",
+    });
+  });
+
+  test("name etcd's files only where they are", () => {
+    expect(placeholdersOf({ CNI_NET_DIR: "/n" }, { caCert: "x" })).toMatchObject({
+      ETCD_CA_CERT_FILE: "/n/netplug-tls/etcd-ca",
+      ETCD_CERT_FILE: "",
+      ETCD_KEY_FILE: "",
+    });
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { parseCommandLine } from "./command-line.ts";
+import { readSettings, type Settings } from "./settings.ts";
+
+function settingsOf(env: Readonly<Record<string, string>> = {}, ...args: readonly string[]): Settings {
+  const command = parseCommandLine(args);
+  if (!("options" in command)) throw new Error("no options");
+  return readSettings(command.options, env);
+}
+
+const POD = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
+
+describe("command line", () => {
+  test.each<[args: readonly string[], binDir: string | undefined, confDir: string | undefined, isOnce: boolean]>([
+    [[], undefined, undefined, false],
+    [["--once"], undefined, undefined, true],
+    [["--bin-dir", "/b", "--conf-dir=/c", "--once"], "/b", "/c", true],
+    [["--bin-dir=/a=b", "--bin-dir", "/last"], "/last", undefined, false],
+  ])("%j", (args, binDir, confDir, isOnce) => expect(parseCommandLine(args)).toEqual({ options: { binDir, confDir, isOnce } }));
+
+  test.each<[args: readonly string[]]>([[["--help"]], [["-h"]], [["--once", "--help"]]])("%j asks for help", (args) => {
+    expect(parseCommandLine(args)).toEqual({ isHelpWanted: true });
+  });
+
+  test.each<[args: readonly string[], fault: string]>([
+    [["--bin-dir"], "--bin-dir: got nothing, want a folder"],
+    [["--conf-dir="], "--conf-dir: got nothing, want a folder"],
+    [["--once=true"], 'got "--once=true", want --bin-dir, --conf-dir or --once'],
+    [["now"], 'got "now", want --bin-dir, --conf-dir or --once'],
+  ])("%j is refused", (args, fault) => expect(parseCommandLine(args)).toEqual({ fault }));
+});
+
+describe("environment", () => {
+  test("with nothing in it everything has its default", () => {
+    expect(settingsOf()).toEqual({
+      binDir: undefined,
+      confDir: undefined,
+      hostConfDir: "/etc/cni/net.d",
+      isOnce: false,
+      removesOnStop: false,
+      confName: "10-netplug.conflist",
+      oldConfName: undefined,
+      template: undefined,
+      skippedBinaries: [],
+      updatesBinaries: true,
+      tlsAssetsDir: "/netplug-secrets",
+      mtu: 0,
+      requiresMtuFile: false,
+      log: { level: "INFO", path: "/var/log/netplug/cni/cni.log", maxSize: 100, maxAge: 30, maxCount: 10 },
+      datastoreType: "etcdv3",
+      etcdEndpoints: [],
+      etcdDiscoverySrv: undefined,
+      nodeName: undefined,
+      service: { protocol: "https", host: undefined, port: undefined },
+      kube: undefined,
+      skipsTlsVerify: false,
+      account: "netplug-cni-plugin",
+    });
+  });
+
+  test.each<[env: Readonly<Record<string, string>>, expected: object]>([
+    [{ SLEEP: "false" }, { isOnce: true }],
+    [{ SLEEP: "TRUE" }, { isOnce: false }],
+    [{ SLEEP: "" }, { isOnce: false }],
+    [{ CNI_OLD_CONF_NAME: "10-netplug.conflist" }, { oldConfName: undefined }],
+    [
+      { CNI_CONF_NAME: "05-a.conflist", CNI_OLD_CONF_NAME: "10-b.conf" },
+      { confName: "05-a.conflist", oldConfName: "10-b.conf" },
+    ],
+    [{ CNI_NET_DIR: "/etc/cni/multus/net.d/" }, { hostConfDir: "/etc/cni/multus/net.d" }],
+    [{ CNI_NETWORK_CONFIG: "{}" }, { template: { text: "{}" } }],
+    [{ CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: "/t" }, { template: { path: "/t" } }],
+    [{ SKIP_CNI_BINARIES: " netplug-ipam,, bandwidth" }, { skippedBinaries: ["netplug-ipam", "bandwidth"] }],
+    [{ CNI_MTU: "0" }, { mtu: 0 }],
+    [{ CNI_MTU: "65535" }, { mtu: 65_535 }],
+    [{ LOG_LEVEL: "warning" }, { log: { level: "WARNING", path: "/var/log/netplug/cni/cni.log", maxSize: 100, maxAge: 30, maxCount: 10 } }],
+    [{ DATASTORE_TYPE: "kubernetes", NETPLUG_DATASTORE_TYPE: "etcdv3" }, { datastoreType: "etcdv3" }],
+    [{ ETCD_ENDPOINTS: "https://a, b:2380/" }, { etcdEndpoints: ["https://a:2379", "http://b:2380"] }],
+    [{ DATASTORE_TYPE: "kubernetes", ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, { datastoreType: "kubernetes" }],
+    [{ NETPLUG_CNI_SERVICE_ACCOUNT: "other" }, { account: "other" }],
+  ])("%j", (env, expected) => expect(settingsOf(env)).toMatchObject(expected));
+
+  test.each<[env: Readonly<Record<string, string>>, kube: object | undefined]>([
+    [POD, { apiRoot: "https://10.96.0.1:443" }],
+    [{ ...POD, KUBERNETES_SERVICE_HOST: "fd00::1" }, { apiRoot: "https://[fd00::1]:443" }],
+    [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "http" }, { apiRoot: "http://10.96.0.1:443" }],
+    [{ ...POD, K8S_API_ENDPOINT: "https://a" }, { apiRoot: "https://a" }],
+    [{ ...POD, KUBECONFIG: "/k" }, { kubeconfig: "/k" }],
+    [
+      { KUBECONFIG: "/k", NETPLUG_K8S_API_ENDPOINT: "https://a" },
+      { kubeconfig: "/k", apiRoot: "https://a" },
+    ],
+    [{ K8S_API_TOKEN: "t" }, undefined],
+  ])("the API server with %j", (env, kube) => {
+    const { kube: found } = settingsOf(env);
+    // The token itself is never shown by a failed comparison.
+    expect(found === undefined ? undefined : JSON.parse(JSON.stringify({ ...found, token: undefined }))).toEqual(kube);
+  });
+
+  test.each<[env: Readonly<Record<string, string>>, message: string]>([
+    [{ SLEEP: "never" }, 'read SLEEP: got "never", want "true" or "false"'],
+    [{ CNI_CONF_NAME: "../10.conflist" }, 'read CNI_CONF_NAME: got "../10.conflist", want the name of a file, without a folder'],
+    [{ CNI_OLD_CONF_NAME: ".." }, 'read CNI_OLD_CONF_NAME: got "..", want the name of a file, without a folder'],
+    [{ CNI_NET_DIR: "net.d" }, 'read CNI_NET_DIR: got "net.d", want an absolute path'],
+    [{ LOG_FILE_PATH: "/a\nb" }, 'read LOG_FILE_PATH: got "/a\\nb", want an absolute path'],
+    [{ CNI_MTU: "67" }, 'read CNI_MTU: got "67", want 68..65535, or 0 to let the plugin find out'],
+    [{ CNI_MTU: "9e3" }, 'read CNI_MTU: got "9e3", want a whole number 0..65535'],
+    [{ CNI_MTU: "-1" }, 'read CNI_MTU: got "-1", want a whole number 0..65535'],
+    [{ LOG_LEVEL: "trace" }, 'read LOG_LEVEL: got "trace", want "ERROR", "WARNING", "INFO", "DEBUG"'],
+    [{ DATASTORE_TYPE: "etcd" }, 'read DATASTORE_TYPE: got "etcd", want "etcdv3" or "kubernetes"'],
+    [{ ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, "want only one of them"],
+    [{ ETCD_ENDPOINTS: "ftp://a" }, 'parse etcd endpoint "ftp://a"'],
+    [{ KUBERNETES_SERVICE_HOST: "a" }, "got one of them, want both or none"],
+    [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https", "http"'],
+  ])("%j is refused, naming the variable", (env, message) => expect(() => settingsOf(env)).toThrow(message));
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test } from "bun:test";
+import { type FakeClock, fakeClock } from "../../test/support/fake-clock.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { createLog, type LogRecord } from "../lib/log.ts";
+import type { Grant } from "./access.ts";
+import { requestPatiently } from "./patience.ts";
+import { stay } from "./stay.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const OUTAGE = new NetplugError("tryAgainLater", "connection refused");
+const REFUSAL = new NetplugError("accessDenied", "not permitted");
+
+interface Kept extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly log: readonly LogRecord[];
+  /** When tokens were renewed, in milliseconds from the start. */
+  readonly renewals: readonly number[];
+  readonly mends: number;
+  fail(what: { readonly renewing?: Error | undefined; readonly mending?: Error | undefined }): void;
+}
+
+/** Stays until it is disposed of. */
+function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random = 0): Kept {
+  const records: LogRecord[] = [];
+  const renewals: number[] = [];
+  const stop = new AbortController();
+  let failures: { readonly renewing?: Error | undefined; readonly mending?: Error | undefined } = {};
+  let mends = 0;
+  const installation = {
+    grant,
+    renewToken: async () => {
+      if (failures.renewing !== undefined) throw failures.renewing;
+      renewals.push(clock.monotonic());
+      await Promise.resolve();
+    },
+    mend: async () => {
+      mends++;
+      if (failures.mending !== undefined) throw failures.mending;
+      await Promise.resolve();
+    },
+  };
+  const log = createLog({ clock, level: "INFO", sinks: [{ write: (record) => records.push(record) }] });
+  const ended = stay(installation, { clock, random: () => random, stopped: stop.signal }, log);
+  return {
+    clock,
+    log: records,
+    renewals,
+    get mends() {
+      return mends;
+    },
+    fail: (what) => void (failures = what),
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("over"));
+      await ended;
+    },
+  };
+}
+
+describe("a token", () => {
+  test.each([
+    [DAY, 0, 12],
+    [DAY, 1, 10.8],
+    [HOUR, 0, 0.5],
+  ])("that was granted for %p ms is renewed at half of that, or a little earlier: %p", async (lifeMs, random, hours) => {
+    await using kept = keep({ token: "t", lifeMs }, fakeClock(), random);
+    await kept.clock.advance(hours * HOUR - 1);
+    expect(kept.renewals).toEqual([]);
+    await kept.clock.advance(1);
+    expect(kept.renewals).toEqual([hours * HOUR]);
+    await kept.clock.advance(3 * hours * HOUR);
+    expect(kept.renewals).toHaveLength(4);
+  });
+
+  test("is renewed at once when the machine slept through half of its life", async () => {
+    let sleptMs = 0;
+    const clock = fakeClock();
+    await using kept = keep({ token: "t", lifeMs: DAY }, { ...clock, now: () => clock.now() + sleptMs });
+    await clock.advance(HOUR);
+    sleptMs = 20 * HOUR;
+    await clock.advance(10_000);
+    expect(kept.renewals).toHaveLength(1);
+  });
+
+  test("does not live longer for a clock that is set back", async () => {
+    let backMs = 0;
+    const clock = fakeClock();
+    await using kept = keep({ token: "t", lifeMs: DAY }, { ...clock, now: () => clock.now() - backMs });
+    await clock.advance(HOUR);
+    backMs = 100 * HOUR;
+    await clock.advance(11 * HOUR);
+    expect(kept.renewals).toEqual([12 * HOUR]);
+  });
+
+  test("that cannot be renewed is tried again, less and less often; what follows is said, and louder once it has expired", async () => {
+    await using kept = keep({ token: "t", lifeMs: DAY }, fakeClock(), 0);
+    kept.fail({ renewing: OUTAGE });
+    await kept.clock.advance(12 * HOUR + 120_000);
+    const soon = kept.log.length;
+    expect(kept.log.map(({ level }) => level)).toEqual(Array.from({ length: soon }, () => "WARNING"));
+    expect(kept.log[0]).toMatchObject({
+      msg: "token cannot be renewed now, trying again",
+      fields: { reason: "connection refused", expires: new Date(1_700_000_000_000 + DAY).toISOString() },
+    });
+    expect(soon).toBeGreaterThan(3);
+    await kept.clock.advance(HOUR);
+    // At most every two and a half minutes.
+    expect(kept.log.length - soon).toBeLessThan(25);
+    await kept.clock.advance(12 * HOUR);
+    expect(kept.log.at(-1)).toMatchObject({
+      level: "ERROR",
+      msg: "token has expired and cannot be renewed: pods get no network on this node",
+    });
+    kept.fail({});
+    await kept.clock.advance(300_000);
+    expect(kept.renewals).toHaveLength(1);
+    expect(kept.log.at(-1)).toMatchObject({ level: "INFO", msg: "token renewed" });
+  });
+
+  test("that there is none of is not renewed", async () => {
+    await using kept = keep(undefined);
+    await kept.clock.advance(2 * DAY);
+    expect(kept.renewals).toEqual([]);
+  });
+});
+
+describe("files", () => {
+  test("are looked at every ten seconds, and not once more after the end", async () => {
+    const kept = keep(undefined);
+    await kept.clock.advance(60_000);
+    expect(kept.mends).toBe(6);
+    await kept[Symbol.asyncDispose]();
+    await kept.clock.advance(60_000);
+    expect([kept.mends, kept.clock.sleepers]).toEqual([6, 0]);
+  });
+
+  test("that cannot be kept are said once, and again after it was better", async () => {
+    await using kept = keep(undefined);
+    const mending = new NetplugError("ioFailure", "EROFS");
+    kept.fail({ mending });
+    await kept.clock.advance(60_000);
+    expect(kept.log.map(({ msg, fields }) => [msg, fields["reason"]])).toEqual([["cannot keep files in place, trying again", "EROFS"]]);
+    kept.fail({});
+    await kept.clock.advance(10_000);
+    kept.fail({ mending });
+    await kept.clock.advance(10_000);
+    expect(kept.log).toHaveLength(2);
+  });
+});
+
+describe("the first token", () => {
+  /** Asks an account that fails for some time; tells when it had an answer, in milliseconds. */
+  async function ask(failure: Error, failsMs: number, isOnce: boolean): Promise<{ readonly outcome: string; readonly atMs: number }> {
+    const clock = fakeClock();
+    const log = createLog({ clock, level: "INFO", sinks: [] });
+    const account = {
+      requestToken: async (): Promise<Grant> => {
+        await Promise.resolve();
+        if (clock.monotonic() < failsMs) throw failure;
+        return { token: "t", lifeMs: DAY };
+      },
+    };
+    const ends: { readonly outcome: string; readonly atMs: number }[] = [];
+    requestPatiently(account, isOnce, { clock, random: () => 1, stopped: new AbortController().signal }, log).then(
+      () => void ends.push({ outcome: "granted", atMs: clock.monotonic() }),
+      (thrown: Error) => void ends.push({ outcome: thrown.message, atMs: clock.monotonic() }),
+    );
+    for (let i = 0; i < 10_000 && ends.length === 0; i++) await clock.advance(1_000);
+    return ends[0] ?? { outcome: "nothing", atMs: clock.monotonic() };
+  }
+
+  test("is waited for as long as it takes by who stays", async () => {
+    const { outcome, atMs } = await ask(OUTAGE, HOUR, false);
+    expect(outcome).toBe("granted");
+    expect(atMs - HOUR).toBeLessThan(10_001);
+  });
+
+  test("is waited for a minute by who does not", async () => {
+    expect(await ask(OUTAGE, 45_000, true)).toMatchObject({ outcome: "granted" });
+    const { outcome, atMs } = await ask(OUTAGE, HOUR, true);
+    expect(outcome).toBe("connection refused");
+    expect(atMs).toBeLessThan(61_000);
+  });
+
+  test.each([true, false])("that is refused is asked for again for five seconds only (once: %p)", async (isOnce) => {
+    expect(await ask(REFUSAL, 2_000, isOnce)).toMatchObject({ outcome: "granted" });
+    const { outcome, atMs } = await ask(REFUSAL, HOUR, isOnce);
+    expect(outcome).toBe("not permitted");
+    expect(atMs).toBeLessThan(6_000);
+  });
+
+  test("whose account is missing is not asked for again", async () => {
+    expect(await ask(new NetplugError("notInitialised", "no account"), HOUR, false)).toEqual({ outcome: "no account", atMs: 0 });
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../test/support/seed.ts";
+import { checkNetworkConfig, fillTemplate } from "./template.ts";
+
+const seed = testSeed();
+const VALUES = { LOG_LEVEL: "INFO", CNI_MTU: "1450", ETCD_ENDPOINTS: "http://a:1,http://b:1", KUBECONFIG_FILEPATH: "/etc/k", EMPTY: "" };
+const fill = (text: string): string => fillTemplate(text, VALUES, "the template");
+
+describe("placeholders", () => {
+  test.each([
+    ['{"log_level": "__LOG_LEVEL__"}', '{"log_level": "INFO"}'],
+    ['{"mtu": __CNI_MTU__}', '{"mtu": 1450}'],
+    ['{"a": "x__CNI_MTU__y__CNI_MTU__"}', '{"a": "x1450y1450"}'],
+    ['{"a": "__EMPTY__"}', '{"a": ""}'],
+    ['{"a": "__init__", "b": "__", "c": "____", "d": "__a_B__"}', '{"a": "__init__", "b": "__", "c": "____", "d": "__a_B__"}'],
+  ])("%s becomes %s", (text, expected) => expect(fill(text)).toBe(expected));
+
+  test.each([
+    ["__LOG_LEVL__", "fill in the template: __LOG_LEVL__ is no placeholder; was __LOG_LEVEL__ meant?"],
+    ["__CALICO_THING__", "__CALICO_THING__ is no placeholder; see docs/install.md for those that there are"],
+    ["__SERVICEACCOUNT_TOKEN__", "would not be renewed; use __KUBECONFIG_FILEPATH__"],
+    ["__HASOWNPROPERTY__", "is no placeholder"],
+  ])("%s is refused", (text, message) => expect(() => fill(`{"a": "${text}"}`)).toThrow(message));
+
+  test("whatever a value holds, it stays inside the text that it was put into", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (value) => {
+        const filled = fillTemplate('{"a": "__V__", "b": 1}', { V: value }, "t");
+        expect(JSON.parse(filled)).toEqual({ a: value, b: 1 });
+      }),
+      { seed },
+    );
+  });
+
+  test("a value that looks like a placeholder is not filled in again", () => {
+    expect(fillTemplate('"__A__"', { A: "__B__", B: "x" }, "t")).toBe('"__B__"');
+  });
+});
+
+describe("what a runtime takes for a network config", () => {
+  const plugins = [{ type: "netplug" }, { type: "portmap" }];
+  test.each<[document: unknown, fileName: string]>([
+    [{ name: "pods", plugins }, "10.conflist"],
+    [{ name: "pods", type: "netplug" }, "10.conf"],
+    [{ name: "pods", type: "netplug" }, "10.json"],
+  ])("%j as %s", (document, fileName) => expect(() => checkNetworkConfig(JSON.stringify(document), fileName, "it")).not.toThrow());
+
+  test.each<[text: string, fileName: string, message: string]>([
+    ["", "10.conflist", "read it: "],
+    ['{"name": "s3cret', "10.conflist", "read it: line 1, column"],
+    ["[]", "10.conflist", "read it: got an empty list, want a JSON object"],
+    ['{"plugins": []}', "10.conflist", 'read it: "name": got nothing'],
+    ['{"name": "a b", "plugins": []}', "10.conflist", '"name": got "a b"'],
+    ['{"name": "a", "type": "netplug"}', "10.conflist", '"plugins": got nothing, want a list of plugins'],
+    ['{"name": "a", "plugins": []}', "10.conflist", '"plugins": got an empty list'],
+    ['{"name": "a", "plugins": [{"type": "x"}, {}]}', "10.conflist", '"plugins[1].type": got nothing, want the name of a plugin'],
+    ['{"name": "a", "plugins": [{"type": "x"}]}', "10.conf", '"10.conf" is no name for one: want .conflist'],
+    ['{"name": "a"}', "10.conf", '"type": got nothing'],
+  ])("%s as %s is refused", (text, fileName, message) => {
+    const check = (): void => checkNetworkConfig(text, fileName, "it");
+    expect(check).toThrow(message);
+    // It may hold a password.
+    expect(check).not.toThrow("s3cret");
+  });
+});

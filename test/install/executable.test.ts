@@ -1,0 +1,232 @@
+/** `dist/netplug install-cni` as a process of its own. */
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cniPluginsFolder, distFolder } from "../support/cni.ts";
+import { testSeed } from "../support/seed.ts";
+import { seededRandom } from "../../src/lib/random.ts";
+
+const EXECUTABLE = join(distFolder, "netplug");
+
+let folder: string;
+let bin: string;
+let conf: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-install-"));
+  [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];
+  mkdirSync(bin);
+  mkdirSync(conf);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+type LogLine = Readonly<Record<string, string>>;
+
+interface Ended {
+  readonly status: number;
+  readonly stdout: string;
+  readonly lines: readonly LogLine[];
+  readonly stderr: string;
+}
+
+function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  enter: readonly string[] = [],
+): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+  return Bun.spawn([...enter, EXECUTABLE, "install-cni", ...args], {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+    stdin: "ignore",
+  });
+}
+
+async function end(child: ReturnType<typeof start>): Promise<Ended> {
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const lines = stderr
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as LogLine);
+  return { status, stdout, stderr, lines };
+}
+
+const run = async (...args: Parameters<typeof start>): Promise<Ended> => await end(start(...args));
+const places = (): readonly string[] => ["--bin-dir", bin, "--conf-dir", conf];
+
+/** Reads lines until the one that says that it is done. */
+async function untilReady(child: ReturnType<typeof start>): Promise<readonly LogLine[]> {
+  const lines: LogLine[] = [];
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stderr) {
+    const pieces = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = pieces.pop() ?? "";
+    lines.push(...pieces.map((line) => JSON.parse(line) as LogLine));
+    if (lines.some(({ event }) => event === "ready")) return lines;
+  }
+  throw new Error(`it ended before it was ready: ${JSON.stringify(lines)}`);
+}
+
+test("what it installs is itself, and runs under both names", async () => {
+  const { status, stdout, lines } = await run([...places(), "--once"]);
+  expect([status, stdout, lines.at(-1)?.["event"]]).toEqual([0, "", "ready"]);
+  expect(readFileSync(join(bin, "netplug")).equals(readFileSync(EXECUTABLE))).toBe(true);
+  expect(statSync(join(bin, "netplug-ipam")).ino).toBe(statSync(join(bin, "netplug")).ino);
+  for (const name of ["netplug", "netplug-ipam"]) {
+    const answer = Bun.spawnSync([join(bin, name)], { env: { CNI_COMMAND: "VERSION" }, stdin: Buffer.from('{"cniVersion":"1.1.0"}') });
+    expect(JSON.parse(answer.stdout.toString())).toMatchObject({ supportedVersions: expect.arrayContaining(["1.1.0"]) as string[] });
+  }
+});
+
+test("run from where it installs to, it changes nothing there but what is missing", async () => {
+  await run([...places(), "--once"]);
+  rmSync(join(bin, "netplug-ipam"));
+  const { ino } = statSync(join(bin, "netplug"));
+  const child = Bun.spawn([join(bin, "netplug"), "install-cni", ...places(), "--once"], {
+    env: {},
+    stdout: "pipe",
+    stderr: "pipe",
+    stdin: "ignore",
+  });
+  expect((await end(child)).status).toBe(0);
+  expect([statSync(join(bin, "netplug")).ino, statSync(join(bin, "netplug-ipam")).ino]).toEqual([ino, ino]);
+});
+
+test("the version of portmap that is there decides what the network config says", async () => {
+  symlinkSync(join(cniPluginsFolder, "portmap"), join(bin, "portmap"));
+  const asked = Bun.spawnSync([join(cniPluginsFolder, "portmap")], {
+    env: { CNI_COMMAND: "VERSION" },
+    stdin: Buffer.from('{"cniVersion":"1.0.0"}'),
+  });
+  const { supportedVersions } = JSON.parse(asked.stdout.toString()) as { readonly supportedVersions: readonly string[] };
+  await run([...places(), "--once"]);
+  const config = JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as { readonly cniVersion: string };
+  expect(config.cniVersion).toBe(supportedVersions.includes("1.1.0") ? "1.1.0" : "1.0.0");
+});
+
+describe("without --once", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("it stays until %s, and ends at once with 0", async (signal) => {
+    const child = start(places(), { REMOVE_ON_STOP: "true" });
+    const lines = await untilReady(child);
+    expect(lines.every(({ time, level, msg }) => [time, level, msg].every((value) => typeof value === "string"))).toBe(true);
+    expect(existsSync(join(conf, "10-netplug.conflist"))).toBe(true);
+    const stopped = performance.now();
+    child.kill(signal);
+    expect(await child.exited).toBe(0);
+    expect(performance.now() - stopped).toBeLessThan(2_000);
+    expect([readdirSync(conf), readdirSync(bin).sort()]).toEqual([[], ["netplug", "netplug-ipam"]]);
+  });
+
+  test("SLEEP=false is the same as --once", async () => {
+    expect((await run(places(), { SLEEP: "false" })).status).toBe(0);
+  });
+
+  test("as the first process of its namespace it ends by SIGTERM too", async () => {
+    const child = start(places(), {}, ["unshare", "--fork", "--pid", "--kill-child"]);
+    await untilReady(child);
+    const [first] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ");
+    process.kill(Number(first), "SIGTERM");
+    expect(await child.exited).toBe(0);
+  });
+});
+
+describe("a target that cannot be written", () => {
+  const readOnly = (path: string): readonly string[] => [
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    `mount --bind ${path} ${path} && mount -o remount,ro,bind ${path} && exec "$@"`,
+    "sh",
+  ];
+
+  test.each([
+    ["folder of network configs", () => conf],
+    ["folder of plugins", () => bin],
+  ])("a read-only %s is refused with its path and the reason", async (_what, path) => {
+    const { status, lines } = await run([...places(), "--once"], {}, readOnly(path()));
+    expect([status, lines.at(-1)?.["level"], lines.at(-1)?.["msg"]]).toEqual([
+      1,
+      "ERROR",
+      `install into "${path()}": write to "${path()}": EROFS (read-only file system); mount it writable, or name another folder`,
+    ]);
+    expect([readdirSync(bin), readdirSync(conf)]).toEqual([[], []]);
+  });
+
+  test("a read-only folder of plugins that has all of them is none", async () => {
+    await run([...places(), "--once"]);
+    expect((await run([...places(), "--once"], {}, readOnly(bin))).status).toBe(0);
+  });
+
+  test("a full disk is said, and nothing is left of what did not fit", async () => {
+    const small = [
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      `mount -t tmpfs -o size=8m none ${bin} && "$@"; status=$?; ls -A ${bin} >&2; exit $status`,
+      "sh",
+    ];
+    const { status, lines, stderr } = await run([...places(), "--once"], {}, small);
+    expect([status, lines.at(-1)?.["msg"]]).toEqual([
+      1,
+      expect.stringMatching(/^install ".*\/bin\/netplug": write ".*": ENOSPC \(no space left on device\)$/),
+    ]);
+    expect(stderr.trimEnd().split("\n").at(-1)).toStartWith("{");
+  });
+
+  test("the default folders are refused where nobody has mounted the host's", async () => {
+    const { status, lines } = await run(["--once"]);
+    expect([status, lines.at(-1)?.["msg"]]).toEqual([
+      1,
+      'install into "/host/opt/cni/bin": there is no such folder; mount the host\'s folder there, or name it with --bin-dir',
+    ]);
+  });
+});
+
+test("several at the same time leave one installation", async () => {
+  const runs = await Promise.all([1, 2, 3].map(async () => await run([...places(), "--once"])));
+  expect(runs.map(({ status }) => status)).toEqual([0, 0, 0]);
+  expect([readdirSync(bin).sort(), readdirSync(conf)]).toEqual([["netplug", "netplug-ipam"], ["10-netplug.conflist"]]);
+  expect(runs.flatMap(({ lines }) => lines.filter(({ msg }) => msg === "executable installed"))).toHaveLength(2);
+});
+
+test("a process that runs the old executable goes on while it is replaced", async () => {
+  writeFileSync(join(bin, "netplug"), readFileSync("/bin/sleep"), { mode: 0o755 });
+  const old = Bun.spawn([join(bin, "netplug"), "60"]);
+  try {
+    expect((await run([...places(), "--once"])).status).toBe(0);
+    expect(old.exitCode).toBeNull();
+    expect(readFileSync(`/proc/${old.pid}/exe`).equals(readFileSync("/bin/sleep"))).toBe(true);
+  } finally {
+    old.kill();
+    await old.exited;
+  }
+});
+
+test("killed at any time, it is repaired by the next run", async () => {
+  const random = seededRandom(testSeed());
+  for (let i = 0; i < 12; i++) {
+    const child = start([...places(), "--once"], { CNI_MTU: String(1400 + i) });
+    await Bun.sleep(random() * 150);
+    child.kill("SIGKILL");
+    await child.exited;
+    for (const name of ["netplug", "netplug-ipam"]) {
+      if (existsSync(join(bin, name))) expect(readFileSync(join(bin, name)).equals(readFileSync(EXECUTABLE))).toBe(true);
+    }
+    if (existsSync(join(conf, "10-netplug.conflist")))
+      expect(() => JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as unknown).not.toThrow();
+    if (i % 3 === 2) rmSync(join(bin, "netplug"), { force: true });
+  }
+  expect((await run([...places(), "--once"])).status).toBe(0);
+  expect([readdirSync(bin).sort(), readdirSync(conf)]).toEqual([["netplug", "netplug-ipam"], ["10-netplug.conflist"]]);
+});
+
+test.each<[args: readonly string[], status: number, said: string]>([
+  [["--help"], 0, "netplug install-cni [--bin-dir D] [--conf-dir D] [--once]"],
+  [["--bin"], 2, 'netplug install-cni: got "--bin", want --bin-dir, --conf-dir or --once; see netplug install-cni --help'],
+])("%j ends with %p", async (args, status, said) => {
+  expect(await run(args)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(said) as string });
+});

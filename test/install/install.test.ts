@@ -1,0 +1,310 @@
+/** What one run leaves on a node, whatever was there before. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KernelError } from "../../src/linux/kernel-error.ts";
+import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
+import { CONFLIST, filesWith, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";
+
+let api: FakeApiServer;
+beforeAll(() => void (api = startTokenServer()));
+afterAll(async () => await api[Symbol.asyncDispose]());
+
+const access = (): Readonly<Record<string, string>> => ({ K8S_API_ENDPOINT: api.url });
+
+/** The only error line of a run that failed. */
+function errorOf({ status, log }: Run): string {
+  const errors = log.filter(({ level }) => level === "ERROR");
+  expect([status, errors.length]).toEqual([1, 1]);
+  return errors[0]?.msg ?? "";
+}
+
+test("a run puts executables, kubeconfig and network config in their places, and says so without a secret", async () => {
+  using node = new InstallNode();
+  node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+  const run = await node.run({ env: { ...access(), DATASTORE_TYPE: "kubernetes" } });
+  expect(run.status).toBe(0);
+  const content = node.content();
+  expect(Object.entries(content).map(([path, { mode }]) => [path, mode])).toEqual([
+    ["bin/netplug", 0o755],
+    ["bin/netplug-ipam", 0o755],
+    ["bin/portmap", 0o755],
+    [`net.d/${CONFLIST}`, 0o600],
+    [`net.d/${KUBECONFIG}`, 0o600],
+  ]);
+  expect(content["bin/netplug-ipam"]?.inode).toBe(content["bin/netplug"]?.inode ?? 0);
+  expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({
+    cniVersion: "1.1.0",
+    plugins: [{ type: "netplug", kubernetes: { kubeconfig: `/etc/cni/net.d/${KUBECONFIG}` } }, { type: "portmap" }],
+  });
+  expect(JSON.parse(node.read(`net.d/${KUBECONFIG}`))).toEqual({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "local", cluster: { server: api.url } }],
+    users: [{ name: "netplug-cni-plugin", user: { token: expect.stringMatching(/^token-\d+$/) as string } }],
+    contexts: [{ name: "netplug-cni-plugin@local", context: { cluster: "local", user: "netplug-cni-plugin" } }],
+    "current-context": "netplug-cni-plugin@local",
+  });
+  expect(run.messages).toEqual([
+    "executable installed",
+    "executable installed",
+    "access to the Kubernetes API written",
+    "network config written",
+    "the plugin is installed",
+    "nobody renews the token from now on; run this again before it expires, or without --once",
+  ]);
+  expect(run.log.at(-2)?.fields).toMatchObject({ event: "ready" });
+  expect(JSON.stringify(run.log)).not.toContain("token-");
+});
+
+test("a token of 24 hours is asked for, bound to nothing", async () => {
+  using node = new InstallNode();
+  await node.run({ env: access() });
+  const { method, path, body } = api.seen.at(-1) ?? {};
+  expect([method, path]).toEqual(["POST", "/api/v1/namespaces/kube-system/serviceaccounts/netplug-cni-plugin/token"]);
+  expect(JSON.parse(body ?? "")).toEqual({
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    metadata: { name: "netplug-cni-plugin", namespace: "kube-system" },
+    spec: { expirationSeconds: 86_400 },
+  });
+});
+
+test("a second run changes nothing but the token", async () => {
+  using node = new InstallNode();
+  writeFileSync(join(node.assetsDir, "etcd-ca"), "ca");
+  await node.run({ env: access() });
+  const { [`net.d/${KUBECONFIG}`]: first, ...before } = node.content();
+  const run = await node.run({ env: access() });
+  const { [`net.d/${KUBECONFIG}`]: second, ...after } = node.content();
+  expect(after).toEqual(before);
+  expect(second?.text).not.toBe(first?.text ?? "");
+  expect(run.messages.filter((message) => / (?:installed|written|copied)$/.test(message))).toEqual([
+    "access to the Kubernetes API written",
+    "the plugin is installed",
+  ]);
+});
+
+describe("executables", () => {
+  test.each<[what: string, spoil: (node: InstallNode) => void]>([
+    ["another content", (node) => node.write("bin/netplug", "the executablx\n")],
+    ["another length", (node) => node.write("bin/netplug", "the")],
+    ["permissions for everybody", (node) => chmodSync(join(node.binDir, "netplug"), 0o777)],
+    ["a set-user-ID bit", (node) => chmodSync(join(node.binDir, "netplug"), 0o4755)],
+    ["another owner", (node) => chownSync(join(node.binDir, "netplug"), 12_345, 0)],
+    ["no second name", (node) => rmSync(join(node.binDir, "netplug-ipam"))],
+    ["no first name", (node) => rmSync(join(node.binDir, "netplug"))],
+    [
+      "a symbolic link to somewhere else",
+      (node) => {
+        copyFileSync(node.executable, join(node.folder, "elsewhere"));
+        chmodSync(join(node.folder, "elsewhere"), 0o755);
+        rmSync(join(node.binDir, "netplug"));
+        symlinkSync(join(node.folder, "elsewhere"), join(node.binDir, "netplug"));
+      },
+    ],
+  ])("with %s are put right", async (_what, spoil) => {
+    using node = new InstallNode();
+    await node.run();
+    spoil(node);
+    expect((await node.run()).status).toBe(0);
+    const { "bin/netplug": main, "bin/netplug-ipam": ipam } = node.content();
+    expect([main?.text, main?.mode, ipam?.inode]).toEqual(["the executable\n", 0o755, main?.inode]);
+    if (existsSync(join(node.folder, "elsewhere"))) expect(node.read("elsewhere")).toBe("the executable\n");
+  });
+
+  test("are two files of the same content where there are no hard links, and stay so", async () => {
+    using node = new InstallNode();
+    const disk = filesWith({
+      link: (_, path) => {
+        throw new KernelError({ operation: "link", object: path, errno: 1, kind: "ioFailure" });
+      },
+    });
+    await node.run({ host: { disk } });
+    const before = node.content();
+    expect(before["bin/netplug-ipam"]?.inode).not.toBe(before["bin/netplug"]?.inode ?? 0);
+    expect(before["bin/netplug-ipam"]).toMatchObject({ text: "the executable\n", mode: 0o755 });
+    await node.run({ host: { disk } });
+    expect(node.content()).toEqual(before);
+  });
+
+  test("are left out by name; a name that we never install is warned about", async () => {
+    using node = new InstallNode();
+    const run = await node.run({ env: { SKIP_CNI_BINARIES: "netplug,bandwidth" } });
+    expect(Object.keys(node.content())).toEqual(["bin/netplug-ipam", `net.d/${CONFLIST}`]);
+    expect(run.log.find(({ msg }) => msg.startsWith("SKIP_CNI_BINARIES"))?.fields).toEqual({ names: ['"bandwidth"'] });
+  });
+
+  test("that are there stay when UPDATE_CNI_BINARIES is false; those that are missing come", async () => {
+    using node = new InstallNode();
+    node.write("bin/netplug", "older");
+    await node.run({ env: { UPDATE_CNI_BINARIES: "false" } });
+    expect([node.read("bin/netplug"), node.read("bin/netplug-ipam")]).toEqual(["older", "the executable\n"]);
+  });
+
+  test("with a folder in their place stop the run, which names it", async () => {
+    using node = new InstallNode();
+    mkdirSync(join(node.binDir, "netplug"));
+    const message = errorOf(await node.run());
+    expect(message).toBe(`install "${node.binDir}/netplug": rename onto "${node.binDir}/netplug": EISDIR (is a directory)`);
+    expect(Object.keys(node.content())).toEqual([]);
+  });
+
+  test("what an installer that was killed has left goes, also when nothing else is to be done", async () => {
+    using node = new InstallNode();
+    await node.run();
+    node.write("bin/.netplug.netplug-tmp", "half");
+    node.write("net.d/.05-other.conflist.netplug-tmp", "half");
+    await node.run();
+    expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`]);
+  });
+});
+
+describe("folders", () => {
+  test("that were named are made", async () => {
+    using node = new InstallNode();
+    const [bin, conf] = [join(node.folder, "a/b/bin"), join(node.folder, "a/net.d")];
+    expect((await node.run({ args: ["--once", `--bin-dir=${bin}/`, "--conf-dir", conf] })).status).toBe(0);
+    expect([existsSync(join(bin, "netplug")), existsSync(join(conf, CONFLIST))]).toEqual([true, true]);
+  });
+
+  test("that are files are refused", async () => {
+    using node = new InstallNode();
+    node.write("file", "");
+    expect(errorOf(await node.run({ args: ["--once", "--bin-dir", join(node.folder, "file")] }))).toEndWith('file": it is no folder');
+    expect(errorOf(await node.run({ args: ["--once", "--conf-dir", join(node.folder, "file/net.d")] }))).toContain("ENOTDIR");
+  });
+
+  test("in which another installer is at work are waited for", async () => {
+    using node = new InstallNode();
+    using other = await lockWithFlock(node.confDir);
+    let sleeps = 0;
+    const clock = {
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: async () => {
+        if (++sleeps === 3) await other.end();
+        await Bun.sleep(1);
+      },
+    };
+    expect((await node.run({ host: { clock } })).status).toBe(0);
+    expect(sleeps).toBeGreaterThanOrEqual(3);
+  });
+
+  test("in which another installer is at work for a minute are given up", async () => {
+    using node = new InstallNode();
+    using _other = await lockWithFlock(node.confDir);
+    let now = 0;
+    const clock = { now: () => now, monotonic: () => now, sleep: async (ms: number) => void (now += 100 * ms) };
+    expect(errorOf(await node.run({ host: { clock } }))).toBe(`lock "${node.confDir}": another installer has been at work there for 60 s`);
+  });
+});
+
+describe("the network config", () => {
+  test("is the template, filled in; the file wins", async () => {
+    using node = new InstallNode();
+    node.write("template", '{"name":"from-file","plugins":[{"type":"x","n":"__KUBERNETES_NODE_NAME__","mtu":__CNI_MTU__}]}\n');
+    const env = { CNI_MTU: "1400", CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: join(node.folder, "template") };
+    expect((await node.run({ env })).status).toBe(0);
+    expect(node.read(`net.d/${CONFLIST}`)).toBe('{"name":"from-file","plugins":[{"type":"x","n":"host-a","mtu":1400}]}\n');
+  });
+
+  test.each<[what: string, env: Readonly<Record<string, string>>, message: string]>([
+    ["a template that is no JSON", { CNI_NETWORK_CONFIG: '{"etcd_password": "s3cret"' }, "read CNI_NETWORK_CONFIG: line 1, column 27"],
+    ["a placeholder that there is not", { CNI_NETWORK_CONFIG: '"__MTU__"' }, "fill in CNI_NETWORK_CONFIG: __MTU__ is no placeholder"],
+    [
+      "a file that there is not",
+      { CNI_NETWORK_CONFIG_FILE: "/none" },
+      'read network config "/none": there is no such file; CNI_NETWORK_CONFIG_FILE names it',
+    ],
+    [
+      "a kubeconfig and no API server",
+      { CNI_NETWORK_CONFIG: '{"name":"a","plugins":[{"type":"x","k":"__KUBECONFIG_FILEPATH__"}]}' },
+      "find the Kubernetes API: the network config names a kubeconfig, but nothing says where it is; set KUBERNETES_SERVICE_HOST",
+    ],
+    [
+      "the Kubernetes datastore and no API server",
+      { DATASTORE_TYPE: "kubernetes" },
+      "find the Kubernetes API: DATASTORE_TYPE is kubernetes",
+    ],
+    ["a value that makes no sense", { CNI_MTU: "big" }, 'read CNI_MTU: got "big"'],
+  ])("%s stops the run before anything is changed", async (_what, env, message) => {
+    using node = new InstallNode();
+    const run = await node.run({ env });
+    expect(errorOf(run)).toStartWith(message);
+    expect(JSON.stringify(run.log)).not.toContain("s3cret");
+    expect(node.content()).toEqual({});
+  });
+
+  test.each<[versions: readonly string[] | undefined, status: number, expected: string, reason: string | undefined]>([
+    [["0.4.0", "1.0.0", "1.1.0"], 0, "1.1.0", undefined],
+    [["0.4.0", "1.0.0"], 0, "1.0.0", "it does not know 1.1.0"],
+    [["1.1.0"], 3, "1.0.0", "it ends with status 3 when asked for its versions"],
+    [undefined, 0, "1.0.0", "it is not in the folder of plugins; without it no pod gets a network"],
+  ])("with a portmap of versions %j, which ends with %p, says %s", async (versions, status, expected, reason) => {
+    using node = new InstallNode();
+    if (versions !== undefined) node.addPlugin("portmap", versions, status);
+    const { log } = await node.run();
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: expected });
+    const warning = log.find(({ msg }) => msg.startsWith("chained plugin"));
+    expect(warning?.fields["reason"]).toBe(reason);
+  });
+
+  test("takes the place of one of another name, which goes only then", async () => {
+    using node = new InstallNode();
+    node.write("net.d/05-old.conflist", "{}");
+    const env = { CNI_CONF_NAME: "20-new.conflist", CNI_OLD_CONF_NAME: "05-old.conflist" };
+    const broken = filesWith({
+      rename: (_from, to) => {
+        throw new KernelError({ operation: "rename onto", object: to, errno: 28, kind: "ioFailure" });
+      },
+    });
+    expect(errorOf(await node.run({ env: { ...env, SKIP_CNI_BINARIES: "netplug,netplug-ipam" }, host: { disk: broken } }))).toContain(
+      "ENOSPC",
+    );
+    expect(Object.keys(node.content())).toEqual(["net.d/05-old.conflist"]);
+    const { messages } = await node.run({ env });
+    expect(Object.keys(node.content()).filter((path) => path.startsWith("net.d/"))).toEqual(["net.d/20-new.conflist"]);
+    expect(messages).toContain("old network config removed");
+  });
+
+  test("of a name that no runtime reads is warned about", async () => {
+    using node = new InstallNode();
+    const { log } = await node.run({ env: { CNI_CONF_NAME: "10-netplug.conf.off" } });
+    expect(log.find(({ msg }) => msg.startsWith("no runtime reads"))?.fields).toEqual({ name: "10-netplug.conf.off" });
+  });
+});
+
+describe("etcd's certificates", () => {
+  test("are copied for root only, are named in the config, and go when they are gone", async () => {
+    using node = new InstallNode();
+    for (const name of ["etcd-ca", "etcd-cert", "etcd-key", ".hidden", "other"]) writeFileSync(join(node.assetsDir, name), name);
+    await node.run();
+    const copies = Object.entries(node.content()).filter(([path]) => path.startsWith("net.d/netplug-tls/"));
+    expect(copies.map(([path, { text, mode }]) => [path, text, mode])).toEqual(
+      ["etcd-ca", "etcd-cert", "etcd-key"].map((name) => [`net.d/netplug-tls/${name}`, name, 0o600]),
+    );
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({
+      plugins: [{ etcd_key_file: "/etc/cni/net.d/netplug-tls/etcd-key" }, {}],
+    });
+    rmSync(join(node.assetsDir, "etcd-cert"));
+    expect(errorOf(await node.run())).toBe(`read etcd certificates in "${node.assetsDir}": want "etcd-cert" and "etcd-key" together`);
+    rmSync(join(node.assetsDir, "etcd-key"));
+    await node.run();
+    expect(Object.keys(node.content()).filter((path) => path.includes("tls"))).toEqual(["net.d/netplug-tls/etcd-ca"]);
+  });
+});
+
+/** Another process, which locks as we do. */
+async function lockWithFlock(folder: string): Promise<Disposable & { end(): Promise<void> }> {
+  const child = Bun.spawn(["flock", folder, "cat"], { stdin: "pipe", stdout: "pipe" });
+  const end = async (): Promise<void> => {
+    await child.stdin.end();
+    await child.exited;
+  };
+  await child.stdin.write("locked\n");
+  await child.stdin.flush();
+  await child.stdout.getReader().read();
+  return { end, [Symbol.dispose]: () => void child.stdin.end() };
+}

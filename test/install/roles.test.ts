@@ -1,0 +1,258 @@
+/** What each role may do on a real API server: everything that it needs, and nothing else. Each verb is tried with a token of the role's own. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../tools/repository.ts";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { eventually } from "../cluster/eventually.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const manifest = (name: string): string => join(repositoryRoot, "manifests", name);
+
+type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
+const VERBS: readonly Verb[] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+interface Resource {
+  /** `apis/apps/v1`, `api/v1`. */
+  readonly base: string;
+  /** With the subresource. */
+  readonly name: string;
+  readonly isNamespaced: boolean;
+}
+
+const inCore = (isNamespaced: boolean, ...names: readonly string[]): Resource[] =>
+  names.map((name) => ({ base: "api/v1", name, isNamespaced }));
+const inGroup = (group: string, version: string, isNamespaced: boolean, ...names: readonly string[]): Resource[] =>
+  names.map((name) => ({ base: `apis/${group}/${version}`, name, isNamespaced }));
+
+/** Ours, what is next to it, and whatever gives power over a cluster. */
+const RESOURCES: readonly Resource[] = [
+  ...inCore(true, "pods", "pods/status", "pods/ephemeralcontainers", "pods/exec", "pods/eviction", "pods/binding", "pods/log"),
+  ...inCore(
+    true,
+    "secrets",
+    "configmaps",
+    "serviceaccounts",
+    "serviceaccounts/token",
+    "services",
+    "services/status",
+    "endpoints",
+    "events",
+  ),
+  ...inCore(false, "nodes", "nodes/status", "nodes/proxy", "namespaces", "namespaces/status", "namespaces/finalize", "persistentvolumes"),
+  ...inGroup("netplug.io", "v3", false, "clusterinformations", "ipamblocks", "ipamconfigurations", "ippools", "ipreservations"),
+  ...inGroup("netplug.io", "v3", false, "profiles", "tiers", "globalnetworkpolicies", "agentconfigurations", "hostendpoints"),
+  ...inGroup("netplug.io", "v3", true, "networkpolicies", "networksets"),
+  ...inGroup("netplug.io", "v3", false, "ippools/status", "ipamblocks/status"),
+  ...inGroup("apps", "v1", true, "deployments", "daemonsets"),
+  ...inGroup("coordination.k8s.io", "v1", true, "leases"),
+  ...inGroup("networking.k8s.io", "v1", true, "networkpolicies"),
+  ...inGroup("rbac.authorization.k8s.io", "v1", true, "roles", "rolebindings"),
+  ...inGroup("rbac.authorization.k8s.io", "v1", false, "clusterroles", "clusterrolebindings"),
+  ...inGroup("apiextensions.k8s.io", "v1", false, "customresourcedefinitions"),
+  ...inGroup("certificates.k8s.io", "v1", false, "certificatesigningrequests", "certificatesigningrequests/approval"),
+  ...inGroup("admissionregistration.k8s.io", "v1", false, "mutatingwebhookconfigurations"),
+];
+
+/** An object that a request names, and where. */
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface Attempt extends Place {
+  readonly verb: Verb;
+  readonly resource: Resource;
+}
+
+/** Whether such a request exists: subresources are never listed. */
+function isPossible(verb: Verb, { name }: Resource): boolean {
+  return !name.includes("/") || ["get", "create", "update", "patch"].includes(verb);
+}
+
+/** `patch pods/status`, `get ippools.netplug.io`: as `kubectl auth can-i` and the API server's refusals name it. */
+function toText({ verb, resource: { base, name } }: Attempt): string {
+  const [, group] = base.split("/");
+  return base === "api/v1" ? `${verb} ${name}` : `${verb} ${name}.${group}`;
+}
+
+let api: ApiServer;
+const tokens = new Map<string, string>();
+
+/** Tokens of accounts, made by the project's own client. */
+async function createToken(account: string): Promise<string> {
+  return (await api.kubectl(["create", "token", account, "-n", "kube-system"])).trim();
+}
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  api = await startApiServer();
+  for (const file of ["rbac.yaml", "rbac.yaml"]) await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", manifest(file)]);
+  await api.kubectl(["create", "serviceaccount", "reader", "-n", "kube-system"]);
+  await api.kubectl([
+    "create",
+    "clusterrolebinding",
+    "reader",
+    "--clusterrole=netplug-cni-readonly",
+    "--serviceaccount=kube-system:reader",
+  ]);
+  await api.kubectl(["create", "serviceaccount", "nobody", "-n", "kube-system"]);
+  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "nobody"]) tokens.set(account, await createToken(account));
+  await eventually(async () => expect(await tryOut("reader", { verb: "get", resource: podsOf(), ...ANYWHERE })).toBe(true));
+});
+afterAll(async () => await api?.[Symbol.asyncDispose]());
+
+const podsOf = (): Resource => ({ base: "api/v1", name: "pods", isNamespaced: true });
+const ANYWHERE: Place = { namespace: "default", name: "some" };
+
+/** @returns whether the role lets it through, whatever comes of it then; nothing is changed by it */
+async function tryOut(account: string, attempt: Attempt): Promise<boolean> {
+  const { verb, resource, namespace, name } = attempt;
+  const [plural = "", ...sub] = resource.name.split("/");
+  const isOnCollection = ["list", "watch", "deletecollection"].includes(verb) || (verb === "create" && sub.length === 0);
+  const path = [
+    resource.base,
+    ...(resource.isNamespaced ? ["namespaces", namespace] : []),
+    plural,
+    ...(isOnCollection ? [] : [name]),
+    ...sub,
+  ].join("/");
+  const method = {
+    get: "GET",
+    list: "GET",
+    watch: "GET",
+    create: "POST",
+    update: "PUT",
+    patch: "PATCH",
+    delete: "DELETE",
+    deletecollection: "DELETE",
+  }[verb];
+  const isWrite = method !== "GET";
+  const query = verb === "watch" ? "?watch=true&timeoutSeconds=1" : isWrite ? "?dryRun=All" : "";
+  const response = await fetch(`${api.url}/${path}${query}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${tokens.get(account) ?? ""}`,
+      ...(isWrite && { "content-type": verb === "patch" ? "application/merge-patch+json" : "application/json" }),
+    },
+    ...(isWrite && { body: "{}" }),
+    tls: { ca: Bun.file(api.caFile) },
+  });
+  if (verb === "watch" && response.ok) {
+    await response.body?.cancel();
+    return true;
+  }
+  const text = await response.text();
+  if (response.status === 401) throw new Error(`${toText(attempt)}: the token is not accepted: ${text}`);
+  if (response.status !== 403) return true;
+  expect(text).toContain("cannot ");
+  return false;
+}
+
+/** Everything that the account may do with some object, as texts. */
+async function permissionsOf(account: string, place: Place = ANYWHERE): Promise<readonly string[]> {
+  const attempts = RESOURCES.flatMap((resource) =>
+    VERBS.filter((verb) => isPossible(verb, resource)).map((verb): Attempt => ({ verb, resource, ...place })),
+  );
+  const permitted: string[] = [];
+  for (const attempt of attempts) if (await tryOut(account, attempt)) permitted.push(toText(attempt));
+  return permitted.sort();
+}
+
+describe("on the Kubernetes datastore", () => {
+  test("the plugin may do what an ADD, DEL, CHECK, STATUS and GC need, and nothing else (needs cluster)", async () => {
+    expect(await permissionsOf("netplug-cni-plugin")).toEqual(
+      [
+        "get pods",
+        "list pods",
+        "patch pods/status",
+        "get namespaces",
+        "get nodes",
+        "get ippools.netplug.io",
+        "list ippools.netplug.io",
+        "list ipreservations.netplug.io",
+        "get ipamblocks.netplug.io",
+        "list ipamblocks.netplug.io",
+        "create ipamblocks.netplug.io",
+        "update ipamblocks.netplug.io",
+        "delete ipamblocks.netplug.io",
+      ].sort(),
+    );
+  });
+
+  test("of the objects that there is one of, the plugin may read that one (needs cluster)", async () => {
+    const more = await permissionsOf("netplug-cni-plugin", { namespace: "kube-system", name: "default" });
+    expect(more.filter((text) => /clusterinformations|ipamconfigurations/.test(text))).toEqual([
+      "get clusterinformations.netplug.io",
+      "get ipamconfigurations.netplug.io",
+    ]);
+  });
+});
+
+test("with etcd or host-local the plugin may get pods, namespaces and nodes (needs cluster)", async () => {
+  expect(await permissionsOf("reader")).toEqual(["get namespaces", "get nodes", "get pods"]);
+  expect(await permissionsOf("reader", { namespace: "kube-system", name: "default" })).toHaveLength(3);
+});
+
+test("whoever has no role may do nothing: what is found above comes from the roles (needs cluster)", async () => {
+  expect(await permissionsOf("nobody")).toEqual([]);
+});
+
+describe("the installer", () => {
+  const token: Resource = { base: "api/v1", name: "serviceaccounts/token", isNamespaced: true };
+
+  test("may ask for the plugin's token, and do nothing else with anything (needs cluster)", async () => {
+    expect(await permissionsOf("netplug-node", { namespace: "kube-system", name: "netplug-cni-plugin" })).toEqual([
+      "create serviceaccounts/token",
+    ]);
+  });
+
+  test("may ask for no other account's token, its own included, nor for one in another namespace (needs cluster)", async () => {
+    expect(await permissionsOf("netplug-node", { namespace: "default", name: "netplug-cni-plugin" })).toEqual([]);
+    for (const name of ["netplug-node", "reader", "default"]) {
+      expect(await tryOut("netplug-node", { verb: "create", resource: token, namespace: "kube-system", name })).toBe(false);
+    }
+  });
+});
+
+test("no role lets anybody act as somebody else, or look around beyond what everybody may (needs cluster)", async () => {
+  for (const account of ["netplug-cni-plugin", "netplug-node", "reader"]) {
+    const as = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> => {
+      const authorization = `Bearer ${tokens.get(account) ?? ""}`;
+      return (await fetch(api.url + path, { headers: { authorization, ...headers }, tls: { ca: Bun.file(api.caFile) } })).status;
+    };
+    expect(await as("/api/v1/nodes", { "impersonate-user": "admin", "impersonate-group": "system:masters" })).toBe(403);
+    expect([await as("/metrics"), await as("/logs/"), await as("/version")]).toEqual([403, 403, 200]);
+  }
+});
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly roleRef?: { readonly name: string };
+  readonly subjects?: readonly { readonly name: string }[];
+}
+
+always("both files say the same, but for what the plugin is bound to", () => {
+  const read = (name: string): readonly Manifest[] => Bun.YAML.parse(readFileSync(manifest(name), "utf8")) as readonly Manifest[];
+  const [full, etcd] = [read("rbac.yaml"), read("rbac-etcd.yaml")];
+  const bindingOf = (documents: readonly Manifest[]): unknown =>
+    documents.filter(({ kind }) => kind === "ClusterRoleBinding").map(({ roleRef, subjects }) => [roleRef?.name, subjects?.[0]?.name]);
+  expect([bindingOf(full), bindingOf(etcd)]).toEqual([
+    [["netplug-cni", "netplug-cni-plugin"]],
+    [["netplug-cni-readonly", "netplug-cni-plugin"]],
+  ]);
+  const others = (documents: readonly Manifest[]): unknown =>
+    documents.filter(({ kind, metadata }) => kind !== "ClusterRoleBinding" && !(kind === "ClusterRole" && metadata.name === "netplug-cni"));
+  expect(others(etcd)).toEqual(others(full));
+  expect(full.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+    "ServiceAccount netplug-cni-plugin",
+    "ServiceAccount netplug-node",
+    "ClusterRole netplug-cni",
+    "ClusterRole netplug-cni-readonly",
+    "ClusterRoleBinding netplug-cni",
+    "Role netplug-cni-installer",
+    "RoleBinding netplug-cni-installer",
+  ]);
+});

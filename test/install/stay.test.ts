@@ -1,0 +1,159 @@
+/** An installer that stays: what is taken away comes back, what changes is taken over, what is somebody else's is left alone. */
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
+import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
+import { CONFLIST, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";
+
+let node: InstallNode;
+beforeEach(() => void (node = new InstallNode()));
+afterEach(() => node[Symbol.dispose]());
+
+interface Staying extends AsyncDisposable {
+  /** Lets it look once more, and waits until it has. */
+  look(): Promise<void>;
+  stop(): Promise<Run>;
+}
+
+interface StayOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+}
+
+/** Starts a run that stays; it looks only when it is told to. */
+async function stay({ env = {}, clock = systemClock }: StayOptions = {}): Promise<Staying> {
+  const stopped = new AbortController();
+  let idle = Promise.withResolvers<void>();
+  let next = Promise.withResolvers<void>();
+  const pausing: Clock = {
+    ...clock,
+    async sleep(ms, signal) {
+      // Requests and locks wait too, with signals of their own or not as long.
+      if (signal !== stopped.signal || ms < 1_000) return await clock.sleep(ms, signal);
+      idle.resolve();
+      signal?.addEventListener("abort", () => next.reject(signal.reason));
+      await next.promise;
+    },
+  };
+  const running = node.run({ env, args: [], host: { clock: pausing, stopped: stopped.signal } });
+  await Promise.race([idle.promise, running.then(({ log }) => Promise.reject(new Error(JSON.stringify(log))))]);
+  const stop = async (): Promise<Run> => {
+    stopped.abort(new Error("asked to end"));
+    return await running;
+  };
+  return {
+    async look() {
+      idle = Promise.withResolvers();
+      const going = next;
+      next = Promise.withResolvers();
+      going.resolve();
+      await idle.promise;
+    },
+    stop,
+    [Symbol.asyncDispose]: async () => void (await stop()),
+  };
+}
+
+describe("files", () => {
+  test.each(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`])("%s comes back", async (path) => {
+    await using api = startTokenServer();
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url } });
+    const before = node.content();
+    rmSync(join(node.folder, path));
+    await staying.look();
+    const strip = ({ text, mode }: { readonly text: string; readonly mode: number }): object => ({ text, mode });
+    expect(Object.entries(node.content()).map(([name, file]) => [name, strip(file)])).toEqual(
+      Object.entries(before).map(([name, file]) => [name, strip(file)]),
+    );
+    expect(node.content()["bin/netplug-ipam"]?.text).toBe("the executable\n");
+  });
+
+  test("that a newer installer has written are left alone", async () => {
+    await using staying = await stay();
+    node.write("bin/netplug", "newer");
+    node.write(`net.d/${CONFLIST}`, "{}");
+    await staying.look();
+    expect([node.read("bin/netplug"), node.read(`net.d/${CONFLIST}`)]).toEqual(["newer", "{}"]);
+  });
+
+  test("with etcd's certificates follow the Secret; one that is gone stays as it was", async () => {
+    for (const name of ["etcd-ca", "etcd-cert", "etcd-key"]) node.write(`assets/${name}`, "1");
+    await using staying = await stay();
+    node.write("assets/etcd-cert", "2");
+    node.write("assets/etcd-key", "2");
+    rmSync(join(node.assetsDir, "etcd-ca"));
+    await staying.look();
+    expect(["ca", "cert", "key"].map((name) => node.read(`net.d/netplug-tls/etcd-${name}`))).toEqual(["1", "2", "2"]);
+  });
+});
+
+describe("the token", () => {
+  test("is replaced while the old one is good, and nothing else changes", async () => {
+    await using api = startTokenServer();
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url }, clock });
+    const { [`net.d/${KUBECONFIG}`]: first, ...before } = node.content();
+    expect(first?.text).toContain('"token-1"');
+    aheadMs = 13 * 3_600_000;
+    await staying.look();
+    // Due at once now: the next look is after it.
+    await staying.look();
+    const { [`net.d/${KUBECONFIG}`]: second, ...after } = node.content();
+    expect(second).toMatchObject({ text: first?.text.replace("token-1", "token-2") ?? "", mode: 0o600 });
+    expect(after).toEqual(before);
+  });
+
+  test("that the API server refuses to renew stays in the file", async () => {
+    let isRefusing = false;
+    await using api: FakeApiServer = startTokenServer(() => (isRefusing ? statusAnswer(403, "Forbidden", "no") : undefined));
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const staying = await stay({ env: { K8S_API_ENDPOINT: api.url }, clock });
+    isRefusing = true;
+    aheadMs = 13 * 3_600_000;
+    await staying.look();
+    const { status, log } = await staying.stop();
+    expect([status, node.read(`net.d/${KUBECONFIG}`)]).toEqual([0, expect.stringContaining('"token-1"')]);
+    expect(log.find(({ msg }) => msg === "token cannot be renewed now, trying again")?.fields["reason"]).toContain("refused: no");
+  });
+});
+
+describe("a clean stop", () => {
+  test("leaves everything where it is", async () => {
+    const staying = await stay();
+    const before = node.content();
+    const { status, log } = await staying.stop();
+    expect([status, node.content(), log.at(-1)?.fields["event"]]).toEqual([0, before, "stopped"]);
+  });
+
+  test("takes the network config away when it was asked to, and nothing else", async () => {
+    await using api = startTokenServer();
+    const staying = await stay({ env: { K8S_API_ENDPOINT: api.url, REMOVE_ON_STOP: "true" } });
+    const { [`net.d/${CONFLIST}`]: _config, ...others } = node.content();
+    const { status, messages } = await staying.stop();
+    expect([status, node.content()]).toEqual([0, others]);
+    expect(messages).toContain("network config removed");
+  });
+
+  test("does not take away what somebody else has put there", async () => {
+    const staying = await stay({ env: { REMOVE_ON_STOP: "true" } });
+    node.write(`net.d/${CONFLIST}`, "{}");
+    expect((await staying.stop()).status).toBe(0);
+    expect(node.read(`net.d/${CONFLIST}`)).toBe("{}");
+  });
+
+  test("while the API server is waited for ends at once", async () => {
+    await using api = startTokenServer(() => statusAnswer(503, "ServiceUnavailable", "not yet", { headers: { "retry-after": "1" } }));
+    const stopped = new AbortController();
+    const running = node.run({ env: { K8S_API_ENDPOINT: api.url }, args: [], host: { stopped: stopped.signal } });
+    while (api.seen.length === 0) await Bun.sleep(1);
+    stopped.abort(new Error("asked to end"));
+    expect(await running).toMatchObject({ status: 0 });
+    expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
+    expect(existsSync(join(node.binDir, "netplug"))).toBe(true);
+  });
+});

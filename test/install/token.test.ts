@@ -1,0 +1,171 @@
+/** The plugin's access on a real API server: what is written is accepted by the project's own client, as the plugin's account. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test as always } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../tools/repository.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { runKubectl } from "../cluster/kubectl.ts";
+import { distFolder } from "../support/cni.ts";
+import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let api: ApiServer;
+let node: InstallNode;
+/** The account of install-cni, as kubelet mounts it into a pod. */
+let account: string;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  api = await startApiServer({ args: ["--service-account-max-token-expiration=2h"] });
+  await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
+  await api.kubectl(["apply", "--server-side", "--dry-run=server", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
+  account = join(api.folder, "account");
+  mkdirSync(account);
+  writeFileSync(join(account, "ca.crt"), readFileSync(api.caFile));
+  writeFileSync(join(account, "namespace"), "kube-system");
+  writeFileSync(join(account, "token"), await api.kubectl(["create", "token", "netplug-node", "-n", "kube-system"]));
+});
+afterAll(async () => await api?.[Symbol.asyncDispose]());
+beforeEach(() => void (node = new InstallNode()));
+afterEach(() => node[Symbol.dispose]());
+
+const inPod = (): Readonly<Record<string, string>> => ({ KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) });
+
+async function runInPod(env: Readonly<Record<string, string>> = {}, args?: readonly string[]): Promise<Run> {
+  return await node.run({ env: { ...inPod(), ...env }, host: { serviceAccountFolder: account }, ...(args !== undefined && { args }) });
+}
+
+interface Config {
+  readonly clusters: readonly { readonly cluster: Readonly<Record<string, unknown>> }[];
+  readonly users: readonly { readonly user: { readonly token: string } }[];
+}
+
+function readConfig(path = join(node.confDir, KUBECONFIG)): Config {
+  return JSON.parse(readFileSync(path, "utf8")) as Config;
+}
+
+/** Whom the API server takes the file's owner for. */
+async function whoAmI(kubeconfigFile: string): Promise<string> {
+  const answer = await runKubectl({ kubeconfigFile, folder: api.folder }, ["auth", "whoami", "-o", "json"]);
+  return (JSON.parse(answer) as { readonly status: { readonly userInfo: { readonly username: string } } }).status.userInfo.username;
+}
+
+const PLUGIN = "system:serviceaccount:kube-system:netplug-cni-plugin";
+
+test("in a pod, the kubeconfig is good for kubectl and shows the plugin's account, with the CA inside (needs cluster)", async () => {
+  const { status, log } = await runInPod();
+  expect([status, log.filter(({ level }) => level === "ERROR")]).toEqual([0, []]);
+  const path = join(node.confDir, KUBECONFIG);
+  expect([await whoAmI(path), statSync(path).mode & 0o7777]).toEqual([PLUGIN, 0o600]);
+  const { cluster } = readConfig().clusters[0] ?? {};
+  expect(cluster).toEqual({
+    server: `https://127.0.0.1:${api.port}`,
+    "certificate-authority-data": readFileSync(api.caFile).toString("base64"),
+  });
+  const { token } = readConfig().users[0]?.user ?? {};
+  expect(JSON.stringify(log)).not.toContain(token ?? "no token");
+  expect(JSON.stringify(log)).not.toContain(readFileSync(join(account, "token"), "utf8").trim());
+});
+
+test("the token belongs to no pod, and lives as long as the API server grants: so it is said (needs cluster)", async () => {
+  const before = Date.now();
+  const { log } = await runInPod();
+  const payload = readConfig().users[0]?.user.token.split(".")[1] ?? "";
+  const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as {
+    readonly iat: number;
+    readonly exp: number;
+    readonly "kubernetes.io": Readonly<Record<string, unknown>>;
+  };
+  expect(claims.exp - claims.iat).toBe(7_200);
+  expect(Object.keys(claims["kubernetes.io"]).sort()).toEqual(["namespace", "serviceaccount"]);
+  const expires = log.find(({ fields }) => fields["event"] === "ready")?.fields["expires"];
+  const saidMs = Date.parse(typeof expires === "string" ? expires : "") - before;
+  expect(saidMs).toBeGreaterThanOrEqual(7_199_000);
+  expect(saidMs).toBeLessThan(7_260_000);
+});
+
+test("the executable does the same with a kubeconfig of its own (needs cluster)", async () => {
+  const own = join(node.folder, "own");
+  const token = readFileSync(join(account, "token"), "utf8").trim();
+  const cluster = { server: api.url, "certificate-authority": api.caFile };
+  const config = {
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user: { token } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  };
+  writeFileSync(own, JSON.stringify(config));
+  const child = Bun.spawn([join(distFolder, "netplug"), "install-cni", "--once", "--bin-dir", node.binDir, "--conf-dir", node.confDir], {
+    env: { KUBECONFIG: own, DATASTORE_TYPE: "kubernetes" },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [status, stderr] = [await child.exited, await child.stderr.text()];
+  expect([status, stderr.includes(token)]).toEqual([0, false]);
+  expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
+});
+
+test("SKIP_TLS_VERIFY stands in the file, and lets a server in whose certificate nobody trusts (needs cluster)", async () => {
+  const strange = join(node.folder, "strange");
+  mkdirSync(strange);
+  for (const name of ["namespace", "token"]) writeFileSync(join(strange, name), readFileSync(join(account, name)));
+  const run = async (env: Readonly<Record<string, string>>): Promise<Run> =>
+    await node.run({ env: { ...inPod(), ...env }, host: { serviceAccountFolder: strange, ...hasty() } });
+  const refused = await run({});
+  expect(refused.status).toBe(1);
+  expect(refused.log.at(-1)?.msg).toContain("TLS handshake");
+  expect((await run({ SKIP_TLS_VERIFY: "true" })).status).toBe(0);
+  expect(readConfig().clusters[0]?.cluster).toEqual({ server: `https://127.0.0.1:${api.port}`, "insecure-skip-tls-verify": true });
+  expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
+});
+
+test.each<[what: string, env: Readonly<Record<string, string>>, message: string]>([
+  [
+    "a role that is missing",
+    { NETPLUG_CNI_SERVICE_ACCOUNT: "default" },
+    "create serviceaccounts/token is not permitted; role netplug-cni-installer",
+  ],
+  [
+    "a server that is away",
+    { KUBERNETES_SERVICE_PORT: "1" },
+    'create serviceaccounts/token "kube-system/netplug-cni-plugin": https://127.0.0.1:1: connection refused',
+  ],
+])("%s is said as what it is (needs cluster)", async (_what, env, message) => {
+  const { status, log } = await node.run({ env: { ...inPod(), ...env }, host: { serviceAccountFolder: account, ...hasty() } });
+  expect([status, log.at(-1)?.level, log.at(-1)?.msg]).toEqual([1, "ERROR", message]);
+  expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
+});
+
+test("an account that was never made is said, with what makes it (needs cluster)", async () => {
+  await api.kubectl(["delete", "serviceaccount", "netplug-cni-plugin", "-n", "kube-system"]);
+  try {
+    const { status, log } = await runInPod();
+    expect([status, log.at(-1)?.msg]).toEqual([
+      1,
+      'get token of service account "kube-system/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml',
+    ]);
+  } finally {
+    await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
+  }
+  rmSync(join(node.confDir, KUBECONFIG), { force: true });
+  expect((await runInPod()).status).toBe(0);
+});
+
+/** A host that never waits between its tries, but thinks it did: what is tried again for a minute is over at once. */
+function hasty(): { readonly clock: Clock; readonly stopped: AbortSignal } {
+  const stopped = new AbortController().signal;
+  let sleptMs = 0;
+  const clock: Clock = {
+    now: () => systemClock.now() + sleptMs,
+    monotonic: () => systemClock.monotonic() + sleptMs,
+    async sleep(ms, signal) {
+      // Limits of requests have signals of their own.
+      if (signal !== stopped) await systemClock.sleep(ms, signal);
+      else sleptMs += ms;
+    },
+  };
+  return { clock, stopped };
+}
