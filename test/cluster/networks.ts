@@ -1,6 +1,7 @@
 /** Networks for a cluster: what `startCluster()` takes as `network`. */
 
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { distFolder, spawnPlugin } from "../support/cni.ts";
 import type { Json } from "../support/cni.ts";
 import type { ClusterFacts, ClusterOptions } from "./cluster.ts";
@@ -47,13 +48,53 @@ export function netplugOnEtcd({ pools, config = {} }: NetplugOptions): Network {
   };
 }
 
+/** Ours, with its datastore in the API server, put on each node by the installer with the roles that we ship. `dist/` must be built. */
+export function netplugOnKubernetes({ pools }: Pick<NetplugOptions, "pools">): Network {
+  let prepared: Promise<void> | undefined;
+  return async (node, cluster) => {
+    prepared ??= prepareKubernetes(cluster, pools);
+    await prepared;
+    const { api, url } = cluster;
+    const token = await api.kubectl(["--namespace", "kube-system", "create", "token", "netplug-node"]);
+    const environment = {
+      DATASTORE_TYPE: "kubernetes",
+      K8S_API_ENDPOINT: url,
+      K8S_API_TOKEN: token.trim(),
+      K8S_CA_FILE: api.caFile,
+      KUBERNETES_NODE_NAME: node.name,
+    };
+    const installer = [join(distFolder, "netplug"), "install-cni", "--once", "--bin-dir=/opt/cni/bin", "--conf-dir=/etc/cni/net.d"];
+    node.must(["env", ...Object.entries(environment).map(([name, value]) => `${name}=${value}`), ...installer]);
+  };
+}
+
 /** Links the built executable into the node's plugin folder. */
 export function installNetplug(node: ClusterNode): void {
   for (const name of ["netplug", "netplug-ipam"]) node.installPlugin(join(distFolder, name));
 }
 
 async function prepareEtcd(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
-  const env = { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: cluster.api.etcdEndpoint };
+  await initialise(etcdAccess(cluster), pools);
+}
+
+async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
+  const roles = readFileSync(join(dirname(distFolder), "manifests", "rbac.yaml"), "utf8");
+  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
+  await cluster.api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], roles);
+  await initialise(kubernetesAccess(cluster), pools);
+}
+
+/** What `netplugctl` needs in its environment for the datastore in the API server's etcd. */
+export function etcdAccess({ api }: ClusterFacts): Readonly<Record<string, string>> {
+  return { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: api.etcdEndpoint };
+}
+
+/** What `netplugctl` needs in its environment for the datastore in the API server, as the administrator. */
+export function kubernetesAccess({ api }: ClusterFacts): Readonly<Record<string, string>> {
+  return { PATH: process.env["PATH"] ?? "", DATASTORE_TYPE: "kubernetes", KUBECONFIG: api.kubeconfigFile };
+}
+
+async function initialise(env: Readonly<Record<string, string>>, pools: readonly string[]): Promise<void> {
   await netplugctl(env, ["init"]);
   for (const [index, cidr] of pools.entries()) {
     const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: `pool-${index}` }, spec: { cidr } };

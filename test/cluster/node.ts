@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import { CriClient } from "../containerd/cri-client.ts";
 import type { CommandResult } from "../support/netns.ts";
 import { makeCgroups, planCgroups } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
@@ -46,7 +47,7 @@ export class ClusterNode {
       cleaner,
       isReady: () => existsSync(join(folder, "ready")),
     });
-    this.containerd = this.#daemon("containerd", [clusterProgram("containerd")], () => this.run(["ctr", "version"]).status === 0);
+    this.containerd = this.#daemon("containerd", [clusterProgram("containerd")], () => this.#runtimeAnswers());
   }
 
   get kubelet(): Daemon {
@@ -153,6 +154,13 @@ export class ClusterNode {
     const chosen = readFileSync(join(this.#folder, "snapshotter"), "utf8").trim();
     if (!SNAPSHOTTERS.includes(chosen)) throw new Error(`snapshotter of ${this.name}: got "${chosen}"`);
     return chosen;
+  }
+
+  /** Its own interface answers before the one that the kubelet uses has looked at what an earlier containerd left; a kubelet ends then. */
+  async #runtimeAnswers(): Promise<boolean> {
+    using client = new CriClient(`/proc/${this.init.pid}/root/run/containerd/containerd.sock`);
+    await client.unmetConditions();
+    return true;
   }
 
   /** Its health port is on the node's own loopback, and a static busybox cannot fetch: names are beyond it. */

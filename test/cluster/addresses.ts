@@ -1,0 +1,64 @@
+/** Addresses as kubectl shows them: those that blocks have given away, and those that pods have. */
+
+import { expect } from "bun:test";
+import ipaddr from "ipaddr.js";
+import type { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { kubernetesAccess, netplugctl } from "./networks.ts";
+
+interface List<T> {
+  readonly items: readonly T[];
+}
+
+interface BlockObject {
+  readonly spec: { readonly cidr: string; readonly allocations: string };
+}
+
+interface PodObject {
+  readonly status: { readonly phase: string; readonly podIPs?: readonly { readonly ip: string }[] };
+}
+
+/** Those of all IPAMBlocks that are not free, by the text that the blocks have in the API server; sorted. */
+export async function addressesInBlocks(cluster: Cluster): Promise<readonly string[]> {
+  const { items } = JSON.parse(await cluster.kubectl(["get", "ipamblocks.netplug.io", "-o", "json"])) as List<BlockObject>;
+  return items.flatMap(({ spec }) => addressesOf(spec)).sort();
+}
+
+function addressesOf({ cidr, allocations }: BlockObject["spec"]): readonly string[] {
+  const [first, length] = ipaddr.parseCIDR(cidr);
+  const bytes = first.toByteArray();
+  const size = 2 ** (8 * bytes.length - length);
+  const { free } = JSON.parse(allocations) as { readonly free: string };
+  const unused = new Set(free === "" ? [] : free.split(",").flatMap(ordinalsOf));
+  return Array.from({ length: size }, (_, ordinal) => ordinal)
+    .filter((ordinal) => !unused.has(ordinal))
+    .map((ordinal) => {
+      const sum = (bytes.at(-2) ?? 0) * 256 + (bytes.at(-1) ?? 0) + ordinal;
+      return ipaddr.fromByteArray([...bytes.slice(0, -2), sum >> 8, sum & 255]).toString();
+    });
+}
+
+function ordinalsOf(range: string): readonly number[] {
+  const [first = 0, last = first] = range.split("-").map(Number);
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** Those of all pods of the cluster that have not ended, as the kubelet heard them from the plugin; sorted. */
+export async function addressesOfPods(cluster: Cluster): Promise<readonly string[]> {
+  const { items } = JSON.parse(await cluster.kubectl(["get", "pods", "--all-namespaces", "-o", "json"])) as List<PodObject>;
+  return items
+    .filter(({ status }) => status.phase !== "Succeeded" && status.phase !== "Failed")
+    .flatMap(({ status }) => (status.podIPs ?? []).map(({ ip }) => ipaddr.parse(ip).toString()))
+    .sort();
+}
+
+/** Waits until blocks and pods have the same addresses and `ipam check` finds nothing. @returns the addresses @throws what differs */
+export async function untilAddressesAgree(cluster: Cluster, count?: number): Promise<readonly string[]> {
+  return await eventually(async () => {
+    const addresses = await addressesInBlocks(cluster);
+    expect(addresses).toEqual(await addressesOfPods(cluster));
+    if (count !== undefined) expect(addresses).toHaveLength(count);
+    expect(await netplugctl(kubernetesAccess(cluster), ["ipam", "check"])).toContain("found 0 problems");
+    return addresses;
+  }, 60_000);
+}

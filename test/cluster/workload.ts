@@ -1,0 +1,36 @@
+/** What controllers make pods from. */
+
+import { BUSYBOX_IMAGE } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** A pod template that waits, or runs `command`; its pods are spread over the nodes. */
+export function podTemplate(app: string, command?: readonly string[]): object {
+  return {
+    metadata: { labels: { app } },
+    spec: {
+      terminationGracePeriodSeconds: 2,
+      restartPolicy: command === undefined ? "Always" : "OnFailure",
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: { app } } },
+      ],
+      containers: [{ name: "main", image: BUSYBOX_IMAGE, ...(command === undefined ? {} : { command }) }],
+    },
+  };
+}
+
+/** Creates it in the namespace `default`. */
+export async function createWorkload(
+  cluster: Cluster,
+  kind: "Deployment" | "StatefulSet" | "Job",
+  name: string,
+  spec: object,
+): Promise<void> {
+  const apiVersion = kind === "Job" ? "batch/v1" : "apps/v1";
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion, kind, metadata: { name }, spec }));
+}
+
+/** Creates a Deployment, or a StatefulSet that makes all of its pods at once, whose pods wait. */
+export async function createReplicas(cluster: Cluster, kind: "Deployment" | "StatefulSet", app: string, replicas: number): Promise<void> {
+  const identity = kind === "StatefulSet" ? { serviceName: app, podManagementPolicy: "Parallel" } : {};
+  await createWorkload(cluster, kind, app, { ...identity, replicas, selector: { matchLabels: { app } }, template: podTemplate(app) });
+}
