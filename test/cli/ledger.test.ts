@@ -60,11 +60,9 @@ test("the newest entries are taken, over rotated files, and shown oldest first",
 
 test("a log of any size is read, from its end", async () => {
   const file = world.file("cni.log", `${line(1)}`);
-  truncateSync(file, 300_000_000); // the rest of it are zeros, which take no room
+  truncateSync(file, 20_000_000_000); // the rest of it are zeros, which take no room, but more memory than there is
   appendFileSync(file, `\n${line(2)}`);
-  const began = performance.now();
   expect(await seconds("--file", file, "--last", "1")).toEqual(["ADD 02"]);
-  expect(performance.now() - began).toBeLessThan(2_000);
 });
 
 test("a log that is not there is told, with what to do", async () => {
