@@ -45,8 +45,8 @@ async function readEntries({ io }: Cli, { file, last, container = "", verb }: Le
     isThere ||= log !== undefined;
     if (log === undefined) continue;
     for await (const line of linesFromEnd(log)) {
-      if (found.length >= last) return found.toReversed();
       found.push(...readLedger([line]).filter(isWanted));
+      if (found.length >= last) return found.toReversed();
     }
   }
   if (isThere) return found.toReversed();
