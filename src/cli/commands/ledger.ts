@@ -43,7 +43,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", verb }: Le
   for (const path of [file, ...rotatedFiles(file, io.files).toReversed()]) {
     const log = await io.openLog(path);
     isThere ||= log !== undefined;
-    if (log === undefined) continue;
+    if (log === undefined || last === 0) continue;
     for await (const line of linesFromEnd(log)) {
       found.push(...readLedger([line]).filter(isWanted));
       if (found.length >= last) return found.toReversed();
