@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EtcdServer } from "../support/etcd.ts";
-import { FLOWS } from "./support/flows.ts";
+import { FLOWS, KUBERNETES } from "./support/flows.ts";
 import { killAtEachStep } from "./support/kill-runs.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { portOf } from "./support/steps.ts";
 import { buildVictim } from "./support/victims.ts";
 
 let etcd: EtcdServer;
@@ -37,4 +38,12 @@ describe.each(FLOWS)("$name", (flow) => {
     expect(steps.length).toBeGreaterThan(4);
     expect(await node.verify()).toEqual([]);
   });
+});
+
+test.concurrent(`${KUBERNETES.name}: killed at each step of an ADD, then DEL`, async () => {
+  await using node = await FaultNode.start(etcd, KUBERNETES);
+  const { faults, steps } = await killAtEachStep(node, victim, "ADD", "DEL");
+  expect(faults).toEqual([]);
+  expect(steps.map(portOf)).toContain("openKube");
+  expect(await node.verify()).toEqual([]);
 });
