@@ -9,16 +9,18 @@ import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { add, type Container, del } from "./attachments.ts";
+import { add, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
 import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { type Pods, podsOf } from "./pods.ts";
 import { ask, commit } from "./steps.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let audit: Audit;
 let server: ApiServer;
 let admin: Datastore;
+let pods: Pods;
 let folder: string;
 
 beforeAll(async () => {
@@ -27,6 +29,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "npgt-hints-"));
   server = await startWithCrds({ args: audit.args });
   admin = openKubernetes(server);
+  pods = podsOf(server);
 }, 60_000);
 afterAll(async () => {
   admin?.close();
@@ -61,15 +64,6 @@ async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>)
 }
 let lastRounds = 0;
 
-async function createPod(name: string, node = "n1"): Promise<Container> {
-  const pod = { metadata: { name }, spec: { nodeName: node, containers: [{ name: "main", image: "localhost/none:1" }] } };
-  await server.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
-  return { node, pod: name, id: `id-${name}` };
-}
-
-const podIPsOf = (name: string): Promise<string> =>
-  server.kubectl(["get", "pod", name, "-o", "jsonpath={.metadata.annotations.cni\\.netplug\\.io/podIPs}"]);
-
 /** Without what is the same in all of them. */
 function shorten(requests: readonly string[]): readonly string[] {
   return requests.map((request) => request.replace(/\/apis?\/(?:netplug\.io\/)?v\d\//, "").replace(/\?fieldValidation=Strict$/, "")).sort();
@@ -86,7 +80,7 @@ const READS = [
 
 describe("an ADD (needs cluster)", () => {
   test("of a node that has nothing yet lists by label only, notes its block, claims it, and records the endpoint", async () => {
-    const web = await createPod("web");
+    const web = await pods.create("web");
     await audit.take(server);
     const [address = ""] = await call("n1", (datastore) => add(datastore, web));
     const asked = shorten(await audit.take(server));
@@ -100,12 +94,12 @@ describe("an ADD (needs cluster)", () => {
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
     expect(JSON.parse(readFileSync(hintFile("n1"), "utf8"))).toMatchObject({ node: "n1", isComplete: true });
     expect(block?.value.allocations).toMatchObject([{ owner: { containerID: "id-web", pod: "web" } }]);
-    expect(await podIPsOf("web")).toBe(`${address}/32`);
+    expect(await pods.addressesOf("web")).toBe(`${address}/32`);
   });
 
   test("of a node that has a block is three rounds, and lists no blocks and no pods", async () => {
-    await call("n1", async (datastore) => add(datastore, await createPod("first")));
-    const web = await createPod("web");
+    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    const web = await pods.create("web");
     await audit.take(server);
     await call("n1", (datastore) => add(datastore, web));
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
@@ -123,15 +117,15 @@ describe("an ADD (needs cluster)", () => {
   test("of both families writes both blocks in one round", async () => {
     await putPool("b", "fd00:65::/64");
     const both = { families: [4, 6] } as const;
-    await call("n1", async (datastore) => add(datastore, await createPod("first"), both));
-    const web = await createPod("web");
+    await call("n1", async (datastore) => add(datastore, await pods.create("first"), both));
+    const web = await pods.create("web");
     const addresses = await call("n1", (datastore) => add(datastore, web, both));
     expect(lastRounds).toBe(3);
-    expect(await podIPsOf("web")).toBe(`${addresses[0]}/32,${addresses[1]}/128`);
+    expect(await pods.addressesOf("web")).toBe(`${addresses[0]}/32,${addresses[1]}/128`);
   });
 
   test("that is repeated gives the same, and writes nothing", async () => {
-    const web = await createPod("web");
+    const web = await pods.create("web");
     const first = await call("n1", (datastore) => add(datastore, web));
     await audit.take(server);
     expect(await call("n1", (datastore) => add(datastore, web))).toEqual(first);
@@ -142,9 +136,9 @@ describe("an ADD (needs cluster)", () => {
   test("on a node that borrows is three rounds too", async () => {
     await server.kubectl(["delete", "ippool", "a"]);
     await putPool("small", "10.66.0.0/29", 29);
-    await call("n2", async (datastore) => add(datastore, await createPod("other", "n2")));
-    await call("n1", async (datastore) => add(datastore, await createPod("first")));
-    const web = await createPod("web");
+    await call("n2", async (datastore) => add(datastore, await pods.create("other", "n2")));
+    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    const web = await pods.create("web");
     await call("n1", (datastore) => add(datastore, web));
     // Whose block may lend is found by label; the note gives the rest.
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n2" });
@@ -158,7 +152,7 @@ describe("an ADD (needs cluster)", () => {
 
 describe("a DEL (needs cluster)", () => {
   test("is three rounds, without a list, and clears the pod before it frees the address", async () => {
-    const web = await createPod("web");
+    const web = await pods.create("web");
     const added = await call("n1", (datastore) => add(datastore, web));
     await audit.take(server);
     expect(await call("n1", (datastore) => del(datastore, web))).toEqual(added);
@@ -169,15 +163,15 @@ describe("a DEL (needs cluster)", () => {
       "patch",
       "update",
     ]);
-    expect(await podIPsOf("web")).toBe("");
+    expect(await pods.addressesOf("web")).toBe("");
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
     expect(block?.value.allocations).toEqual([]);
   });
 
   test("whose pod is gone gives the address back, and again nothing", async () => {
-    const web = await createPod("web");
+    const web = await pods.create("web");
     const added = await call("n1", (datastore) => add(datastore, web));
-    await server.kubectl(["delete", "pod", "web", "--grace-period=0", "--force"]);
+    await pods.delete("web");
     expect(await call("n1", (datastore) => del(datastore, web))).toEqual(added);
     expect(await call("n1", (datastore) => del(datastore, web))).toEqual([]);
     expect(lastRounds).toBe(1);
@@ -200,7 +194,7 @@ describe("the note of a node's blocks (needs cluster)", () => {
   });
 
   test("that is gone, damaged, another node's or another cluster's is made anew from one list by label", async () => {
-    await call("n1", async (datastore) => add(datastore, await createPod("web")));
+    await call("n1", async (datastore) => add(datastore, await pods.create("web")));
     const sound = readFileSync(hintFile("n1"), "utf8");
     const damages: readonly (() => void)[] = [
       () => rmSync(hintFile("n1")),
@@ -228,7 +222,7 @@ describe("the note of a node's blocks (needs cluster)", () => {
   test("holds for many processes that claim at once: none misses a block afterwards", async () => {
     await putPool("tiny", "10.67.0.0/24", 32);
     await server.kubectl(["delete", "ippool", "a"]);
-    const containers = await Promise.all(Array.from({ length: 12 }, (_, i) => createPod(`p${i}`)));
+    const containers = await Promise.all(Array.from({ length: 12 }, (_, i) => pods.create(`p${i}`)));
     await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
     await audit.take(server);
     const noted = await call("n1", (datastore) => ask(datastore, { type: "blocks-of-node", node: "n1" }));
@@ -240,7 +234,7 @@ describe("the note of a node's blocks (needs cluster)", () => {
 });
 
 test("work is done while the endpoint is on its way, when the blocks are written (needs cluster)", async () => {
-  const web = await createPod("web");
+  const web = await pods.create("web");
   await call("n1", (datastore) => add(datastore, web));
   const datastore = openKubernetes(server);
   const ref = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;

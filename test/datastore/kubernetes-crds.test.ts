@@ -1,0 +1,114 @@
+/** CRDs that are missing, or of another version than ours: what an ADD says, that it stores nothing, and that a DEL ends. */
+
+import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { initialise } from "../../src/datastore/initialise.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { type Api, connect, CRDS, MANIFEST } from "../crds/api.ts";
+import { add, del } from "./attachments.ts";
+import { openKubernetes } from "./open-kubernetes.ts";
+import { type Pods, podsOf } from "./pods.ts";
+import { ask, commit, failureOf } from "./steps.ts";
+
+const test = always.skipIf(!canStartApiServer());
+let server: ApiServer;
+let api: Api;
+let pods: Pods;
+let datastore: Datastore;
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  server = await startApiServer();
+  api = connect(server);
+  pods = podsOf(server);
+  datastore = openKubernetes(server);
+}, 60_000);
+afterAll(async () => {
+  datastore?.close();
+  await server?.stop();
+});
+
+/** Brings the CRDs of this version, and a cluster that uses them. */
+async function setUp(): Promise<void> {
+  await api.apply(MANIFEST);
+  await api.untilServed(MANIFEST);
+  await initialise(datastore, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
+  const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec: { cidr: "10.65.0.0/24" } } as const;
+  await datastore.commit([{ op: "create", resource: pool }]);
+}
+
+/** Changes the schema of the CRD of blocks, and waits until the API server goes by it. */
+async function changeBlocks(change: readonly object[], isThere: (schema: string) => boolean): Promise<void> {
+  const { status, body } = await api.request("PATCH", `${CRDS}/ipamblocks.netplug.io`, change, "application/json-patch+json");
+  if (status !== 200) throw new Error(body.message);
+  for (;;) {
+    const { body: openApi } = await api.request("GET", "/openapi/v3/apis/netplug.io/v3");
+    const { schemas } = (openApi as { readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> } }).components ?? {};
+    const block = Object.entries(schemas ?? {}).find(([name]) => name.endsWith(".IPAMBlock"));
+    if (isThere(JSON.stringify(block?.[1] ?? ""))) return;
+  }
+}
+
+const SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+
+test("without CRDs an ADD is code 112 and names the command, a DEL does what there is to do (needs cluster)", async () => {
+  const web = await pods.create("web");
+  expect(await failureOf(add(datastore, web))).toMatchObject({
+    code: 112,
+    message: 'use datastore: it was never initialised; run "netplugctl init"',
+  });
+  expect(await del(datastore, web)).toEqual([]);
+  expect(await failureOf(ask(datastore, { type: "list", kind: "IPPool" }))).toMatchObject({
+    code: 112,
+    message:
+      'list ippools.netplug.io: the API server does not serve ippools.netplug.io in version netplug.io/v3: its CRD is missing; run "netplugctl init"',
+  });
+  const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "t" }, spec: {} } as const;
+  expect(await failureOf(commit(datastore, { op: "create", resource: tier }))).toMatchObject({ code: 112 });
+});
+
+test("one that is missing among others is code 112 and named, and a DEL that does not need it works (needs cluster)", async () => {
+  await setUp();
+  const web = await pods.create("web-1");
+  await add(datastore, web);
+  await server.kubectl(["delete", "crd", "ipreservations.netplug.io"]);
+  const failure = await failureOf(add(datastore, await pods.create("web-2")));
+  expect(failure.code).toBe(112);
+  expect(failure.message).toContain("does not serve ipreservations.netplug.io");
+  expect(failure.message).toEndWith('run "netplugctl init"');
+  expect(await del(datastore, web)).toHaveLength(1);
+  await api.apply(MANIFEST);
+  await api.untilServed(MANIFEST);
+});
+
+test("one that lacks a field is code 112, and nothing is stored without it (needs cluster)", async () => {
+  await setUp();
+  const remove = [
+    { op: "remove", path: `${SPEC}/properties/allocations` },
+    { op: "replace", path: `${SPEC}/required`, value: ["cidr"] },
+  ];
+  await server.kubectl(["delete", "ipamblocks", "--all"]);
+  await changeBlocks(remove, (schema) => schema !== "" && !schema.includes("allocations"));
+  const failure = await failureOf(add(datastore, await pods.create("web-3")));
+  expect(failure.code).toBe(112);
+  expect(failure.message).toContain("of another version");
+  expect(failure.message).toEndWith('run "netplugctl init"');
+  expect(await server.kubectl(["get", "ipamblocks", "-o", "name"])).toBe("");
+  await api.apply(MANIFEST);
+});
+
+test("one that wants what we do not write is code 112 (needs cluster)", async () => {
+  await setUp();
+  await server.kubectl(["delete", "ipamblocks", "--all"]);
+  const require = [
+    { op: "add", path: `${SPEC}/properties/older`, value: { type: "string" } },
+    { op: "add", path: `${SPEC}/required/-`, value: "older" },
+  ];
+  await changeBlocks(require, (schema) => schema.includes("older"));
+  const failure = await failureOf(add(datastore, await pods.create("web-4")));
+  expect(failure.code).toBe(112);
+  expect(failure.message).toContain("spec.older: Required value");
+  expect(failure.message).toEndWith('the CRD of blocks is of another version: run "netplugctl init"');
+});

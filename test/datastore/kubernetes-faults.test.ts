@@ -1,0 +1,316 @@
+/** Faults between us and the API server: what an ADD or DEL ends with, and that nothing leaks. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { initialise } from "../../src/datastore/initialise.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { NetplugError } from "../../src/lib/errors.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { add, del } from "./attachments.ts";
+import { type Fate, type FaultProxy, type PassingRequest, startFaultProxy } from "./fault-proxy.ts";
+import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { type Pods, podsOf } from "./pods.ts";
+import { ask, commit, failureOf } from "./steps.ts";
+import { startWatch, take, toText } from "./watch-events.ts";
+
+const test = always.skipIf(!canStartApiServer());
+let server: ApiServer;
+let proxy: FaultProxy;
+let admin: Datastore;
+let pods: Pods;
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  server = await startWithCrds({ users: { nobody: {}, reader: {} } });
+  proxy = await startFaultProxy(server);
+  admin = openKubernetes(server);
+  pods = podsOf(server);
+}, 60_000);
+afterAll(async () => {
+  admin?.close();
+  await proxy?.[Symbol.asyncDispose]();
+  await server?.stop();
+});
+beforeEach(async () => {
+  if (!canStartApiServer()) return;
+  proxy.decide = () => "pass";
+  proxy.seen.length = 0;
+  await wipe(server);
+  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
+  const spec = { cidr: "10.65.0.0/24" };
+  await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec } });
+});
+
+/** As one process of the plugin. */
+async function through<T>(work: (datastore: Datastore) => Promise<T>): Promise<T> {
+  const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+  try {
+    return await work(datastore);
+  } finally {
+    datastore.close();
+  }
+}
+
+/** Of every allocation the container. */
+async function held(): Promise<readonly string[]> {
+  return (await ask(admin, { type: "all-blocks" })).flatMap(({ value }) => value.allocations.map(({ owner }) => owner.containerID));
+}
+
+/** Gives a fate to the first request that is meant, and lets all others pass. */
+function once(isMeant: (request: PassingRequest) => boolean, fate: Fate, before?: () => Promise<unknown>): void {
+  let isDone = false;
+  proxy.decide = async (request) => {
+    if (isDone || !isMeant(request)) return "pass";
+    isDone = true;
+    await before?.();
+    return fate;
+  };
+}
+
+const isClaim = ({ method, resource }: PassingRequest): boolean => method === "POST" && resource === "ipamblocks";
+const isBlockUpdate = ({ method, resource }: PassingRequest): boolean => method === "PUT" && resource.startsWith("ipamblocks/");
+const isStatus = ({ method, resource }: PassingRequest): boolean => method === "PATCH" && resource.endsWith("/status");
+
+const CONFLICT = { status: 409, reason: "Conflict" } as const;
+const FAULTS: readonly (readonly [name: string, fate: Fate])[] = [
+  ["its reply is lost", "lose-reply"],
+  ["the connection breaks", "lose-request"],
+  ["it is answered 409", CONFLICT],
+  ["it is answered 429", { status: 429, reason: "TooManyRequests", retryAfter: "0" }],
+  ["it is answered 500", { status: 500, reason: "InternalError" }],
+  ["it is answered 503", { status: 503, reason: "ServiceUnavailable", retryAfter: "0" }],
+];
+
+describe("an ADD gives one address and records it, when of", () => {
+  for (const [name, fate] of FAULTS) {
+    test(`the claim of a block ${name} (needs cluster)`, async () => {
+      const web = await pods.create("web");
+      once(isClaim, fate === CONFLICT ? { status: 409, reason: "AlreadyExists" } : fate);
+      const [address] = await through((datastore) => add(datastore, web));
+      expect(await held()).toEqual(["id-web"]);
+      expect(await pods.addressesOf("web")).toBe(`${address}/32`);
+    });
+
+    test(`the block's update ${name} (needs cluster)`, async () => {
+      await through(async (datastore) => add(datastore, await pods.create("first")));
+      const web = await pods.create("web");
+      once(isBlockUpdate, fate);
+      const [address] = await through((datastore) => add(datastore, web));
+      expect(await held()).toEqual(["id-first", "id-web"]);
+      expect(await pods.addressesOf("web")).toBe(`${address}/32`);
+    });
+
+    test(`the pod's status ${name} (needs cluster)`, async () => {
+      const web = await pods.create("web");
+      once(isStatus, fate);
+      const [address] = await through((datastore) => add(datastore, web));
+      expect(await held()).toEqual(["id-web"]);
+      expect(await pods.addressesOf("web")).toBe(`${address}/32`);
+    });
+  }
+});
+
+describe("a DEL gives the address back, when of", () => {
+  for (const [name, fate] of FAULTS) {
+    test.each([
+      ["the pod's status", isStatus],
+      ["the block's update", isBlockUpdate],
+    ])(`%s ${name} (needs cluster)`, async (_name, isMeant) => {
+      const web = await pods.create("web");
+      await through((datastore) => add(datastore, web));
+      once(isMeant, fate);
+      await through((datastore) => del(datastore, web));
+      expect(await held()).toEqual([]);
+      expect(await pods.addressesOf("web")).toBe("");
+    });
+  }
+});
+
+test("whichever request of an ADD fails for good, a DEL afterwards leaves nothing (needs cluster)", async () => {
+  for (const claims of [true, false]) {
+    if (!claims) await through(async (datastore) => add(datastore, await pods.create("first")));
+    const web = await pods.create("web");
+    for (let failing = 0, isDone = false; !isDone; failing++) {
+      let count = 0;
+      // From this request on nothing works any more, as if the process were killed there.
+      proxy.decide = () => (count++ < failing ? "pass" : { status: 403, reason: "Forbidden", message: "no more" });
+      isDone = await through((datastore) => add(datastore, web)).then(
+        () => true,
+        (thrown: NetplugError) => {
+          expect(thrown.code).toBe(108);
+          return false;
+        },
+      );
+      proxy.decide = () => "pass";
+      await through((datastore) => del(datastore, web));
+      expect(await held()).toEqual(claims ? [] : ["id-first"]);
+      expect((await pods.addressesOf("web")) ?? "").toBe("");
+    }
+    await pods.delete("web");
+  }
+});
+
+test("whichever request of a DEL fails for good, the pod never shows an address that is free, and a second DEL ends it (needs cluster)", async () => {
+  const web = await pods.create("web");
+  for (let failing = 0, isDone = false; !isDone; failing++) {
+    await through((datastore) => add(datastore, web));
+    let count = 0;
+    proxy.decide = () => (count++ < failing ? "pass" : { status: 403, reason: "Forbidden", message: "no more" });
+    isDone = await through((datastore) => del(datastore, web)).then(
+      () => true,
+      () => false,
+    );
+    proxy.decide = () => "pass";
+    if ((await held()).length === 0) expect(await pods.addressesOf("web")).toBe("");
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual([]);
+  }
+});
+
+describe("a pod that is deleted while its ADD is on its way (needs cluster)", () => {
+  test("ends the ADD with code 106, and a DEL afterwards leaves nothing", async () => {
+    const web = await pods.create("web");
+    once(isStatus, "pass", () => pods.delete("web"));
+    expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({ code: 106 });
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual([]);
+  });
+
+  test("and made anew is not stamped", async () => {
+    const web = await pods.create("web");
+    once(isStatus, "pass", async () => {
+      await pods.delete("web");
+      await pods.create("web");
+    });
+    expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({ code: 106 });
+    expect(await pods.addressesOf("web")).toBeUndefined();
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual([]);
+  });
+
+  test("and made anew while a DEL is on its way keeps what it was given", async () => {
+    const web = await pods.create("web");
+    await through((datastore) => add(datastore, web));
+    once(isStatus, "pass", async () => {
+      await pods.delete("web");
+      const next = await pods.create("web");
+      const other = openKubernetes(server);
+      await add(other, { ...next, id: "id-next" });
+      other.close();
+    });
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual(["id-next"]);
+    expect(await pods.addressesOf("web")).toMatch(/^10\.65\.0\.\d+\/32$/);
+  });
+});
+
+describe("a permission that is missing is code 108 (needs cluster)", () => {
+  const openAs = (user: string, role?: string): Datastore =>
+    openKubernetes(server, { kubeconfig: undefined, apiRoot: server.url, caFile: server.caFile, token: server.tokenOf(user), role });
+
+  test("and names verb, resource and role", async () => {
+    const nobody = openAs("nobody");
+    expect(await failureOf(nobody.read([{ type: "get", ref: { kind: "IPPool", name: "a" } }]))).toMatchObject({
+      code: 108,
+      message: "get ippools.netplug.io is not permitted; role netplug-cni",
+    });
+    expect(await failureOf(nobody.read([{ type: "blocks-of-node", node: "n1" }]))).toMatchObject({
+      message: "list ipamblocks.netplug.io is not permitted; role netplug-cni",
+    });
+    nobody.close();
+    const other = openAs("nobody", "netplug-agent");
+    expect(await failureOf(take(startWatch(other, ["Node"], new AbortController().signal), 2))).toMatchObject({
+      code: 108,
+      message: "list nodes is not permitted; role netplug-agent",
+    });
+    other.close();
+  });
+
+  test("also for the subresource of a pod", async () => {
+    const rules = ["--verb=get,list,create,update,patch,delete", "--resource=*.netplug.io,nodes,pods"];
+    await server.kubectl(["create", "clusterrole", "no-status", ...rules]);
+    await server.kubectl(["create", "clusterrolebinding", "reader", "--clusterrole=no-status", "--user=reader"]);
+    const reader = openAs("reader");
+    const web = await pods.create("web");
+    expect(await failureOf(add(reader, web))).toMatchObject({ code: 108, message: "patch pods/status is not permitted; role netplug-cni" });
+    reader.close();
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual([]);
+  });
+});
+
+describe("a watch (needs cluster)", () => {
+  test("goes on where it was when the server closes it, and begins anew when history is gone", async () => {
+    const ending = new AbortController();
+    const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+    let watches = 0;
+    proxy.decide = ({ query }) => {
+      if (query.get("watch") !== "true") return "pass";
+      watches++;
+      if (watches === 1) return "lose-request";
+      return watches === 2 ? { status: 410, reason: "Expired", message: "too old resource version" } : "pass";
+    };
+    const events = startWatch(datastore, ["IPPool"], ending.signal);
+    expect((await take(events, 6)).map(toText)).toEqual(["reset", "put a", "in-sync", "reset", "put a", "in-sync"]);
+    await server.kubectl(["label", "ippool", "a", "zone=x"]);
+    expect(await take(events, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { labels: { zone: "x" } } } } }]);
+    ending.abort();
+    datastore.close();
+  });
+
+  test("tells all kinds anew when the history of one is gone", async () => {
+    const ending = new AbortController();
+    const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+    let isExpired = false;
+    proxy.decide = ({ resource, query }) => {
+      if (isExpired || query.get("watch") !== "true" || resource !== "tiers") return "pass";
+      isExpired = true;
+      return { status: 410, reason: "Expired" };
+    };
+    const events = startWatch(datastore, ["IPPool", "Tier"], ending.signal);
+    const words = (await take(events, 12)).map(toText);
+    const snapshot = ["put a", "put default", "put kube-admin", "put kube-baseline"];
+    expect([words[0], words.slice(1, 5).toSorted(), words[5]]).toEqual(["reset", snapshot, "in-sync"]);
+    expect([words[6], words.slice(7, 11).toSorted(), words[11]]).toEqual(["reset", snapshot, "in-sync"]);
+    ending.abort();
+    datastore.close();
+  });
+});
+
+describe("an API server (needs cluster)", () => {
+  test("that is away is code 11 within a second, and works again when it is back", async () => {
+    const web = await pods.create("web");
+    const datastore = openKubernetes(server);
+    await add(datastore, web);
+    await server.server.stop();
+    const start = performance.now();
+    expect(await failureOf(datastore.read([{ type: "blocks-of-node", node: "n1" }]))).toMatchObject({ code: 11, retriable: true });
+    expect(performance.now() - start).toBeLessThan(2_000);
+    await server.server.start();
+    expect(await del(datastore, web)).toHaveLength(1);
+    datastore.close();
+  });
+
+  test("whose etcd is away is code 11 within the limit of a request, and works again when it is back", async () => {
+    const web = await pods.create("web");
+    const datastore = openKubernetes(server);
+    await add(datastore, web);
+    await server.etcd.stop();
+    const start = performance.now();
+    expect(
+      await failureOf(datastore.read([{ type: "block", ref: { cidr: { family: 4, base: 0n, length: 26 }, node: "n1" } }])),
+    ).toMatchObject({
+      code: 11,
+    });
+    expect(performance.now() - start).toBeLessThan(6_500);
+    await server.etcd.start();
+    for (let isBack = false; !isBack;)
+      isBack = await del(datastore, web).then(
+        (released) => released.length === 1,
+        () => false,
+      );
+    expect(await held()).toEqual([]);
+    datastore.close();
+  });
+});
