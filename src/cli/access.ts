@@ -15,8 +15,8 @@ import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 /** What `kubectl` calls us as. */
 const KUBECTL_PLUGIN = "kubectl-netplug";
 
-/** As kubectl does it: a person waits, and has set the variables for proxies. The role permits whatever a command may do. */
-const LIKE_KUBECTL = { qps: 50, burst: 300, usesProxyVariables: true, role: "cluster-admin" } as const;
+/** A person waits, and has set the variables for proxies; the API server itself says when it is too much. The role permits every command. */
+const BY_HAND = { qps: 0, usesProxyVariables: true, role: "cluster-admin" } as const;
 
 /**
  * Opens the datastore for one piece of work and lets go of it.
@@ -63,5 +63,5 @@ function merge(first: DatastoreSettings, second: DatastoreSettings): DatastoreSe
 /** Without a kubeconfig the one that kubectl reads, else what every pod has. */
 function complete(config: KubernetesConfig, { env }: CliIo, { context }: GlobalOptions): KubernetesConfig {
   const home = env["HOME"] ?? "";
-  return { ...config, ...LIKE_KUBECTL, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
+  return { ...config, ...BY_HAND, context, ...(home !== "" && { defaultKubeconfig: `${home}/.kube/config` }) };
 }

@@ -3,14 +3,14 @@
 import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import { tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import type { Format } from "../output/format.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
-import { toBlockName, toBlockResource } from "../resources/block-resource.ts";
+import { toBlockResource } from "../resources/block-resource.ts";
 import { checkNamespace, isWritable, type Named, parseNames } from "../resources/names.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { requireValid } from "../resources/validated.ts";
@@ -92,20 +92,21 @@ async function find(datastore: Datastore, { info, names }: Named, namespace: str
 
 async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
   const [stored] = await datastore.read([{ type: "all-blocks" }]);
-  const blocks = stored.map(toBlockResource);
+  const blocks = stored.map((block) => toBlockResource(block, datastore.type));
   if (names.length === 0) return { resources: blocks, missing: [] };
   const byName = new Map(blocks.map((block) => [block.metadata.name, block]));
-  const wanted = names.map((name) => ({ name, block: byName.get(toWantedBlockName(name)) }));
+  for (const block of blocks) byName.set(block.spec.cidr, block);
+  const wanted = names.map((name) => ({ name, block: byName.get(toKnownName(name)) }));
   return {
     resources: wanted.flatMap(({ block }) => (block === undefined ? [] : [block])),
     missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${JSON.stringify(name)}`),
   };
 }
 
-/** People know a block by its CIDR. */
-function toWantedBlockName(name: string): string {
+/** People know a block by its CIDR, however they write it. */
+function toKnownName(name: string): string {
   const cidr = name.includes("/") ? tryParsePrefix(name) : undefined;
-  return cidr === undefined ? name : toBlockName(cidr);
+  return cidr === undefined ? name : toPrefixText(cidr);
 }
 
 /** Tiers are read in the order in which they are asked. */

@@ -2,7 +2,8 @@
 
 import type { Allocation, AllocationOwner, Block } from "../../api/ipam-block.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
-import type { Stored } from "../../datastore/datastore.ts";
+import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import { toBlockName as toObjectName } from "../../datastore/kubernetes/block-name.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 
@@ -23,12 +24,12 @@ export interface BlockAllocation extends AllocationOwner {
   readonly since: string;
 }
 
-/** The name of a block is a function of its CIDR: `10.65.0.0/26` is `10-65-0-0-26`. */
-export function toBlockName(cidr: Prefix): string {
-  return toPrefixText(cidr).replaceAll(/[.:/]/g, "-");
+/** The name of a block is a function of its CIDR: `10.65.0.0/26` is `10-65-0-0-26`; on Kubernetes it is that of the object there. */
+export function toBlockName(cidr: Prefix, datastore: Datastore["type"]): string {
+  return datastore === "kubernetes" ? toObjectName(cidr) : toPrefixText(cidr).replaceAll(/[.:/]/g, "-");
 }
 
-export function toBlockResource({ value: block, revision }: Stored<Block>): Resource<"IPAMBlock", BlockSpec> {
+export function toBlockResource({ value: block, revision }: Stored<Block>, datastore: Datastore["type"]): Resource<"IPAMBlock", BlockSpec> {
   const ipOf = (ordinal: number): string => toAddressText(addressAt(block.cidr, ordinal));
   const toAllocation = ({ ordinal, owner, since }: Allocation): BlockAllocation => ({
     ip: ipOf(ordinal),
@@ -38,7 +39,7 @@ export function toBlockResource({ value: block, revision }: Stored<Block>): Reso
   return {
     apiVersion: API_VERSION,
     kind: "IPAMBlock",
-    metadata: { name: toBlockName(block.cidr), resourceVersion: revision },
+    metadata: { name: toBlockName(block.cidr, datastore), resourceVersion: revision },
     spec: {
       cidr: toPrefixText(block.cidr),
       node: block.node,

@@ -17,8 +17,8 @@ export interface Target {
   readonly io: CliIo;
 }
 
-/** How often a write begins again after somebody else changed what it read. */
-const TRIES = 5;
+/** How often a write begins again after somebody else changed what it read: of so many who change one object at once the last gets through. */
+const TRIES = 20;
 
 /** An object's name as people read it: `ippool "blue"`, `workloadendpoint "a/b"`. */
 export function toTitle({ kind, namespace, name }: ResourceRef): string {

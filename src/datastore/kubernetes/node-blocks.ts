@@ -13,8 +13,8 @@ import { IPAM_BLOCKS } from "./resource-types.ts";
 
 /** What a node has. */
 export interface NodeBlocks {
-  /** In address order. */
-  readonly own: readonly Stored<Block>[];
+  /** In address order; the failure when one of the records cannot be read. */
+  readonly own: readonly Stored<Block>[] | CorruptBlock;
   /** Blocks of others in which it holds addresses; without a record when that cannot be read. */
   readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
 }
@@ -29,7 +29,6 @@ export interface NodeReads {
   readonly onAnotherRound: () => void;
 }
 
-/** @throws {CorruptBlock} an own block whose record cannot be read */
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
   if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, batch));
@@ -59,14 +58,18 @@ function listHeld(node: string, batch: Batch): Promise<readonly BlockObject[]> {
 
 function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
   const own: Stored<Block>[] = [];
+  let corrupt: CorruptBlock | undefined;
   const borrowed: { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[] = [];
   for (const object of objects) {
     const ref = refOfObject(object);
+    const read = tryRead(object);
     if (ref.node === node) {
-      own.push(toStoredBlock(object));
+      if (read instanceof CorruptBlock) corrupt ??= read;
+      else own.push(read);
       continue;
     }
-    const stored = tryRead(object);
+    // Of another node's block we may not need the record.
+    const stored = read instanceof CorruptBlock ? undefined : read;
     const isBorrowed =
       stored === undefined
         ? object.metadata.labels?.[holderLabel(node)] !== undefined
@@ -75,15 +78,14 @@ function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
   }
   own.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
   borrowed.sort((a, b) => comparePrefixes(a.ref.cidr, b.ref.cidr));
-  return { own, borrowed };
+  return { own: corrupt ?? own, borrowed };
 }
 
-/** Of another node's block we may not need the record. */
-function tryRead(object: BlockObject): Stored<Block> | undefined {
+function tryRead(object: BlockObject): Stored<Block> | CorruptBlock {
   try {
     return toStoredBlock(object);
   } catch (thrown) {
-    if (thrown instanceof CorruptBlock) return undefined;
+    if (thrown instanceof CorruptBlock) return thrown;
     throw thrown;
   }
 }

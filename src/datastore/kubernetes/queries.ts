@@ -1,5 +1,6 @@
 /** Answers queries: all requests of a read at once. */
 
+import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
@@ -39,8 +40,11 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       const stored = recent.take(name) ?? (await readBlock(name, batch));
       return stored?.value.node === query.ref.node ? stored : undefined;
     }
-    case "blocks-of-node":
-      return (await nodeBlocks(query.node)).own;
+    case "blocks-of-node": {
+      const { own } = await nodeBlocks(query.node);
+      if (own instanceof CorruptBlock) throw own;
+      return own;
+    }
     case "blocks-borrowed-by": {
       const { borrowed } = await nodeBlocks(query.node);
       // Whoever asks for them is going to read them.

@@ -1,0 +1,211 @@
+/** `ipam` on a real API server: blocks against pods, as kubectl makes and damages them. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import type { Allocation } from "../../src/api/ipam-block.ts";
+import { allocate } from "../../src/ipam/store.ts";
+import type { TransactPorts } from "../../src/ipam/transact.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { poolYaml } from "../support/cli.ts";
+import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { textsOf } from "../support/ipam.ts";
+import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let world: KubeCliWorld;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  world = await createKubeCliWorld();
+  await world.done(["init"]);
+  await createNamespace(world.api, "prod");
+  for (const node of ["n1", "n2"]) await createNode(world.api, node, []);
+}, 60_000);
+afterAll(async () => await world?.[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  if (!canStartApiServer()) return;
+  await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
+  await world.api.kubectl(["delete", "ippools,ipamblocks,ipamconfigurations,ipreservations", "--all"]);
+  await world.done(["create", "-f", "-"], { stdin: poolYaml("pods", "10.65.0.0/24") });
+});
+
+function ports(): TransactPorts {
+  return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+}
+
+/** Gives a pod an address as an ADD does, without the annotations. */
+async function give(pod: string, node: string, ip: string, containerID = `c-${pod}`): Promise<string> {
+  const endpoint = `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`;
+  const owner: Allocation["owner"] = { network: "net", containerID, ifName: "eth0", node, endpoint, pod, namespace: "prod" };
+  const addresses = [parseAddress(ip)];
+  const given = await allocate(ports(), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
+  return textsOf(given)[0] ?? "";
+}
+
+/** A pod on a node, with the annotations that an ADD leaves. */
+async function run(pod: string, node: string, ip: string): Promise<void> {
+  const annotations = { containerID: `c-${pod}`, podIP: `${ip}/32`, podIPs: `${ip}/32` };
+  await createPod(world.api, { name: pod, namespace: "prod", spec: { nodeName: node }, annotations });
+}
+
+const kill = (pod: string): Promise<void> => deletePod(world.api, { namespace: "prod", name: pod });
+
+async function problems(): Promise<readonly string[]> {
+  const { status, stdout, stderr } = await world.ctl(["ipam", "check", "-o", "json"]);
+  if (stdout === "") throw new Error(stderr);
+  const { problems: found } = JSON.parse(stdout) as { problems: { class: string; object: string; detail: string }[] };
+  expect(status).toBe(found.length === 0 ? 0 : 1);
+  return found.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
+}
+
+interface BlockObject {
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+const readBlocks = async (): Promise<readonly BlockObject[]> => (await world.read<{ items: readonly BlockObject[] }>("ipamblocks")).items;
+
+describe("ipam check compares blocks with pods:", () => {
+  test("pods with their addresses are no problem, nor are pods that need none (needs cluster)", async () => {
+    await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+    await run("web-1", "n2", await give("web-1", "n2", "10.65.0.70"));
+    await createPod(world.api, { name: "host", namespace: "prod", spec: { nodeName: "n1", hostNetwork: true } });
+    await createPod(world.api, { name: "waiting", namespace: "prod" });
+    await createPod(world.api, { name: "beginning", namespace: "prod", spec: { nodeName: "n1" } });
+    expect(await problems()).toEqual([]);
+    expect(await world.done(["ipam", "check"])).toBe("checked 1 pools, 2 blocks, 2 allocations, 3 endpoints\nfound 0 problems\n");
+  });
+
+  test("the address of a pod that is gone is leaked, and can be released (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7");
+    await run("web-0", "n1", ip);
+    await kill("web-0");
+    expect(await problems()).toEqual([
+      expect.stringMatching(new RegExp(`^leaked-address ${ip}: allocated to pod "prod/web-0".* which does not exist$`)),
+    ]);
+    const { status, stderr } = await world.ctl(["ipam", "check"]);
+    expect([status, stderr]).toEqual([1, `next: netplugctl ipam release --ip=${ip}\n`]);
+    expect(await world.done(["ipam", "release", `--ip=${ip}`])).toContain(`${ip} released; it was assigned to pod "prod/web-0"`);
+    expect(await problems()).toEqual([]);
+    expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toMatchObject({ status: 1 });
+  });
+
+  test("so is that of a pod that was made anew and has another one (needs cluster)", async () => {
+    const [first, second] = [await give("web-0", "n1", "10.65.0.6", "c-old"), await give("web-0", "n1", "10.65.0.7")];
+    await run("web-0", "n1", second);
+    expect(await problems()).toEqual([expect.stringMatching(new RegExp(`^leaked-address ${first}: .* which has other addresses$`))]);
+  });
+
+  test("an address that a pod has and nobody allocated (needs cluster)", async () => {
+    await run("web-0", "n1", "10.65.0.9");
+    expect(await problems()).toEqual(['unallocated-in-use 10.65.0.9: used by endpoint "prod/n1-k8s-web--0-eth0", but allocated to nobody']);
+  });
+
+  test("what only the kubelet reports counts as well (needs cluster)", async () => {
+    await createPod(world.api, { name: "other", namespace: "prod", spec: { nodeName: "n1" } });
+    const status = JSON.stringify({ status: { podIP: "10.65.0.8", podIPs: [{ ip: "10.65.0.8" }] } });
+    await world.api.kubectl(["patch", "pod", "other", "-n", "prod", "--subresource=status", "--type=merge", "-p", status]);
+    expect(await problems()).toEqual([expect.stringContaining("unallocated-in-use 10.65.0.8")]);
+  });
+
+  test("two pods with one address, and one outside of all pools (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7");
+    await run("web-0", "n1", ip);
+    await run("web-1", "n1", ip);
+    await run("web-2", "n1", "192.0.2.1");
+    expect(await problems()).toEqual([
+      'outside-pool 192.0.2.1: used by endpoint "prod/n1-k8s-web--2-eth0"',
+      `duplicate-address ${ip}: used by endpoint "prod/n1-k8s-web--0-eth0" and endpoint "prod/n1-k8s-web--1-eth0"`,
+    ]);
+  });
+
+  test("blocks of a node or a pool that is gone (needs cluster)", async () => {
+    await give("web-0", "n1", "10.65.0.7");
+    await createNode(world.api, "n3", []);
+    await give("web-1", "n3", "10.65.0.71");
+    await world.api.kubectl(["delete", "node", "n3"]);
+    expect(await problems()).toContainEqual('orphaned-block 10.65.0.64/26: belongs to node "n3", which does not exist, with 1 addresses');
+    await world.api.kubectl(["delete", "ippool", "pods"]);
+    expect(await problems()).toContainEqual('orphaned-block 10.65.0.0/26: belongs to node "n1", and lies in no pool');
+  });
+
+  test("a block whose record kubectl has damaged, and the others all the same (needs cluster)", async () => {
+    await give("web-0", "n1", "10.65.0.7");
+    await give("web-1", "n2", "10.65.0.70");
+    const [first] = await readBlocks();
+    const damage = JSON.stringify({ spec: { allocations: "{" } });
+    await world.api.kubectl(["patch", "ipamblock", first?.metadata.name ?? "", "--type=merge", "-p", damage]);
+    const found = await problems();
+    expect(found).toContainEqual(expect.stringMatching(/^corrupt-block 10\.65\.0\.0\/26: /));
+    expect(found).toContainEqual(expect.stringMatching(/^leaked-address 10\.65\.0\.70: /));
+  });
+});
+
+test("a block whose labels kubectl has removed is found not to be listed (needs cluster)", async () => {
+  const ip = await give("web-0", "n1", "10.65.0.7");
+  await run("web-0", "n1", ip);
+  const [block] = await readBlocks();
+  const name = block?.metadata.name ?? "";
+  await world.api.kubectl(["label", "ipamblock", name, "netplug.io/spare-"]);
+  expect(await problems()).toEqual(["corrupt-block 10.65.0.0/26: the list of blocks with unallocated addresses lacks it"]);
+  await world.api.kubectl(["label", "ipamblock", name, "netplug.io/spare=", "netplug.io/cell-"]);
+  expect(await problems()).toContainEqual(
+    expect.stringMatching(/^orphaned-block 10\.65\.0\.0\/26: has a record of node "n1", but its claim is gone/),
+  );
+});
+
+describe("ipam show, configure and split", () => {
+  test("count what kubectl sees (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7");
+    expect(JSON.parse(await world.done(["ipam", "show", "-o", "json"]))).toEqual({
+      pools: [{ name: "pods", cidr: "10.65.0.0/24", total: 256, inUse: 1, reserved: 0, free: 255 }],
+      blocks: [{ cidr: "10.65.0.0/26", node: "n1", total: 64, inUse: 1, borrowed: 0 }],
+    });
+    expect(JSON.parse(await world.done(["ipam", "show", `--ip=${ip}`, "-o", "json"]))).toMatchObject({
+      ip,
+      inUse: true,
+      pod: "web-0",
+      node: "n1",
+    });
+    const [block] = await readBlocks();
+    expect(block?.spec).toMatchObject({ cidr: "10.65.0.0/26", node: "n1" });
+  });
+
+  test("show a block by its CIDR and by its name there (needs cluster)", async () => {
+    await give("web-0", "n1", "10.65.0.7");
+    const [block] = await readBlocks();
+    for (const name of ["10.65.0.0/26", block?.metadata.name ?? ""]) {
+      const shown = JSON.parse(await world.done(["get", "ipamblock", name, "-o", "json"])) as BlockObject;
+      expect([name, shown.spec["cidr"], shown.metadata.name]).toEqual([name, "10.65.0.0/26", block?.metadata.name ?? ""]);
+    }
+  });
+
+  test("change the settings that kubectl reads (needs cluster)", async () => {
+    await world.done(["ipam", "configure", "--strict-affinity=true", "--max-blocks-per-host=4"]);
+    const { spec } = await world.read<{ spec: object }>("ipamconfiguration", "default");
+    expect(spec).toMatchObject({ strictAffinity: true, maxBlocksPerHost: 4, autoAllocateBlocks: true });
+  });
+
+  test("make several pools of one while the datastore is locked (needs cluster)", async () => {
+    expect(await world.ctl(["ipam", "split", "4", "--name", "pods"])).toMatchObject({ status: 1 });
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await world.done(["ipam", "split", "4", "--name", "pods"]);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":true}}']);
+    const { items } = await world.read<{ items: readonly { spec: { cidr: string } }[] }>("ippools");
+    expect(items.map(({ spec }) => spec.cidr).sort()).toEqual(["10.65.0.0/26", "10.65.0.128/26", "10.65.0.192/26", "10.65.0.64/26"]);
+  });
+
+  test("delete a pool in use: empty blocks go, the others stay with their workloads (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7");
+    const other = await give("web-1", "n2", "10.65.0.70");
+    await world.done(["ipam", "release", `--ip=${other}`]);
+    const text = await world.done(["delete", "ippool", "pods"]);
+    expect(text).toBe("ippool/pods deleted; 1 empty block released; 1 block with 1 address in use stay until their workloads end\n");
+    expect((await readBlocks()).map(({ spec }) => spec["cidr"])).toEqual(["10.65.0.0/26"]);
+    await world.done(["ipam", "release", `--ip=${ip}`]);
+  });
+});

@@ -1,0 +1,236 @@
+/** Objects on a real API server: what kubectl writes and what we write mean the same, and nobody loses what the other keeps. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { validateResource } from "../../src/api/validate.ts";
+import { checkSelector } from "../../src/policy/selector/check.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { poolYaml } from "../support/cli.ts";
+import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { createNode, createPod } from "../support/kubernetes.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let world: KubeCliWorld;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  world = await createKubeCliWorld();
+  await world.done(["init"]);
+}, 60_000);
+afterAll(async () => await world?.[Symbol.asyncDispose]());
+
+interface Stored {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+const object = (kind: string, name: string, spec: object): string =>
+  JSON.stringify({ apiVersion: "netplug.io/v3", kind, metadata: { name }, spec });
+
+/** A kind, with specs that leave out much and little. */
+const SAMPLES: readonly (readonly [kind: string, name: string, spec: object])[] = [
+  ["IPPool", "short", { cidr: "10.65.0.0/16" }],
+  ["IPPool", "six", { cidr: "fd00:65::/48" }],
+  [
+    "IPPool",
+    "long",
+    {
+      cidr: "10.66.0.0/16",
+      blockSize: 28,
+      natOutgoing: true,
+      nodeSelector: "has(rack)",
+      disabled: true,
+      allowedUses: ["Tunnel"],
+      vxlanMode: "CrossSubnet",
+    },
+  ],
+  ["IPReservation", "short", { reservedCIDRs: ["10.65.0.0/30", "fd00:65::1"] }],
+  ["IPAMConfiguration", "default", {}],
+  ["IPAMConfiguration", "default", { strictAffinity: true, maxBlocksPerHost: 4, ipCooldownSeconds: 10 }],
+  ["Tier", "short", {}],
+  ["Tier", "long", { order: 5, defaultAction: "Pass" }],
+  ["Profile", "short", {}],
+  [
+    "Profile",
+    "long",
+    {
+      labelsToApply: { a: "b" },
+      ingress: [{ action: "Allow", protocol: "TCP", destination: { ports: [80, "1024:2048"] } }],
+      egress: [{ action: "Deny" }],
+    },
+  ],
+];
+
+/** What an object means: defaults that depend on other fields are the reader's, and addresses may be written in several ways. */
+const meaningOf = (kind: string, name: string, spec: object): unknown =>
+  validateResource(JSON.parse(object(kind, name, spec)), { checkSelector }).spec;
+
+test.each(SAMPLES)("%s %p means the same, whoever writes it (needs cluster)", async (kind, name, spec) => {
+  const word = kind.toLowerCase();
+  const crd = `${word}.netplug.io`;
+  const text = object(kind, name, spec);
+  const meaning = meaningOf(kind, name, spec);
+  /** What kubectl shows and we show: the same object, of this meaning. */
+  const stored = async (): Promise<Stored> => {
+    const theirs = await world.read<Stored>(crd, name);
+    const ours = JSON.parse(await world.done(["get", word, name, "-o", "json"])) as Stored;
+    expect([ours.spec, ours.metadata.resourceVersion]).toEqual([theirs.spec, theirs.metadata.resourceVersion]);
+    expect(meaningOf(kind, name, theirs.spec)).toEqual(meaning);
+    return theirs;
+  };
+
+  await world.api.kubectl(["create", "-f", "-"], text);
+  await stored();
+  await world.done(["delete", word, name]);
+  await expect(world.read(crd, name)).rejects.toThrow("NotFound");
+
+  expect(await world.done(["create", "-f", "-"], { stdin: text })).toBe(`${word}/${name} created\n`);
+  const { spec: canonical } = await stored();
+  expect(canonical).toEqual(meaning as typeof canonical);
+  expect(await world.done(["apply", "-f", "-"], { stdin: text })).toBe(`${word}/${name} unchanged\n`);
+  // Each over the other: no field goes away or changes its meaning.
+  await world.api.kubectl(["apply", "-f", "-"], text);
+  await stored();
+  await world.done(["apply", "-f", "-"], { stdin: text });
+  expect((await stored()).spec).toEqual(canonical);
+  await world.api.kubectl(["delete", crd, name]);
+  expect(await world.ctl(["get", word, name])).toMatchObject({ status: 1, stdout: "" });
+});
+
+describe("what one prints, the other takes:", () => {
+  test("kubectl's YAML by us (needs cluster)", async () => {
+    await world.api.kubectl(["apply", "-f", "-"], poolYaml("round", "10.70.0.0/16", { blockSize: 26, allowedUses: ["Workload"] }));
+    const yaml = await world.api.kubectl(["get", "ippool", "round", "-o", "yaml", "--show-managed-fields"]);
+    expect(await world.done(["apply", "-f", "-"], { stdin: yaml })).toBe("ippool/round unchanged\n");
+    const list = await world.api.kubectl(["get", "ippools", "-o", "json"]);
+    expect(await world.done(["replace", "-f", "-"], { stdin: list })).toBe("ippool/round unchanged\n");
+  });
+
+  test("our YAML by kubectl (needs cluster)", async () => {
+    for (const format of ["yaml", "json"]) {
+      const text = await world.done(["get", "ippools", "-o", format]);
+      expect(await world.api.kubectl(["replace", "-f", "-"], text)).toBe("ippool.netplug.io/round replaced\n");
+    }
+    await world.done(["delete", "ippool", "round"]);
+  });
+});
+
+describe("a change by us", () => {
+  test("keeps what others have in the object (needs cluster)", async () => {
+    const owner = await world.read<{ metadata: { uid: string } }>("tier", "default");
+    const ownerReferences = [{ apiVersion: "netplug.io/v3", kind: "Tier", name: "default", uid: owner.metadata.uid }];
+    const metadata = {
+      name: "kept",
+      labels: { team: "a" },
+      annotations: { "other.io/x": "y" },
+      finalizers: ["test.io/held"],
+      ownerReferences,
+    };
+    const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata, spec: { cidr: "10.71.0.0/16" } };
+    await world.api.kubectl(["create", "-f", "-"], JSON.stringify(pool));
+    expect(await world.done(["patch", "ippool", "kept", "-p", '{"spec":{"disabled":true}}'])).toBe("ippool/kept patched\n");
+    expect(await world.done(["label", "ippool", "kept", "rack=r2", "team-"])).toBe("ippool/kept labelled\n");
+    const stored = await world.read<Stored>("ippool", "kept");
+    expect(stored).toMatchObject({ metadata: { ...metadata, labels: { rack: "r2" } }, spec: { disabled: true } });
+    expect(stored.metadata.labels).toEqual({ rack: "r2" });
+    await world.api.kubectl(["patch", "ippool", "kept", "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
+    await world.done(["delete", "ippool", "kept"]);
+  });
+
+  test("of an old version is refused, and names the new one (needs cluster)", async () => {
+    await world.done(["create", "-f", "-"], { stdin: poolYaml("raced", "10.72.0.0/16") });
+    const old = await world.done(["get", "ippool", "raced", "-o", "yaml"]);
+    await world.api.kubectl(["label", "ippool", "raced", "a=b"]);
+    const { metadata } = await world.read<Stored>("ippool", "raced");
+    const { status, stderr } = await world.ctl(["replace", "-f", "-"], { stdin: old.replace("disabled: false", "disabled: true") });
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`and it is "${metadata.resourceVersion}" now; somebody changed it`)]);
+  });
+
+  test("and changes by kubectl at the same time all count (needs cluster)", async () => {
+    const ours = Array.from({ length: 4 }, (_, i) => world.done(["label", "ippool", "raced", `ours-${i}=x`]));
+    const theirs = Array.from({ length: 4 }, (_, i) => world.api.kubectl(["label", "ippool", "raced", `theirs-${i}=x`]));
+    await Promise.all([...ours, ...theirs]);
+    const { metadata } = await world.read<Stored>("ippool", "raced");
+    const wanted = ["a", ...[0, 1, 2, 3].flatMap((i) => [`ours-${i}`, `theirs-${i}`])];
+    expect(Object.keys(metadata.labels ?? {}).sort()).toEqual(wanted.sort());
+    await world.done(["delete", "ippool", "raced"]);
+  });
+
+  test("obeys the rules between objects that kubectl wrote (needs cluster)", async () => {
+    await world.api.kubectl(["create", "-f", "-"], poolYaml("theirs", "10.73.0.0/16"));
+    expect(await world.ctl(["create", "-f", "-"], { stdin: poolYaml("ours", "10.73.128.0/17") })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('10.73.128.0/17 overlaps ippool "theirs" (10.73.0.0/16)'),
+    });
+    expect(await world.ctl(["patch", "ippool", "theirs", "-p", '{"spec":{"cidr":"10.74.0.0/16"}}'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("it cannot be changed"),
+    });
+    await world.done(["delete", "ippool", "theirs"]);
+  });
+});
+
+describe("nodes and endpoints are Kubernetes' own:", () => {
+  test("a node is shown, labelled, and neither created nor deleted (needs cluster)", async () => {
+    await createNode(world.api, "n1", ["10.80.0.0/24"]);
+    const shown = JSON.parse(await world.done(["get", "node", "n1", "-o", "json"])) as Stored;
+    expect(shown.spec).toEqual({ orchRefs: [{ nodeName: "n1", orchestrator: "k8s" }], podCIDRs: ["10.80.0.0/24"] });
+    expect(await world.done(["label", "node", "n1", "rack=r1"])).toBe("node/n1 labelled\n");
+    expect((await world.read<Stored>("node", "n1")).metadata.labels).toMatchObject({ rack: "r1" });
+    expect(await world.ctl(["create", "-f", "-"], { stdin: object("Node", "n2", {}) })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('create node "n2": on the Kubernetes datastore nodes are Kubernetes\' own'),
+    });
+    expect(await world.ctl(["delete", "node", "n1"])).toMatchObject({ status: 1, stderr: expect.stringContaining("delete node") });
+    expect((await world.read<Stored>("node", "n1")).metadata.name).toBe("n1");
+  });
+
+  test("pods are endpoints, in the namespace of the context unless another is named (needs cluster)", async () => {
+    await world.api.kubectl(["create", "namespace", "prod"]);
+    await createPod(world.api, {
+      name: "web-0",
+      namespace: "prod",
+      spec: { nodeName: "n1" },
+      annotations: { podIP: "10.65.0.7/32", podIPs: "10.65.0.7/32" },
+    });
+    await createPod(world.api, { name: "host", namespace: "prod", spec: { nodeName: "n1", hostNetwork: true } });
+    await createPod(world.api, { name: "waiting", namespace: "prod" });
+    const name = "n1-k8s-web--0-eth0";
+    expect(await world.done(["get", "wep", "-n", "prod", "-o", "name"])).toBe(`workloadendpoint/${name}\n`);
+    expect(await world.done(["get", "wep", "-A"])).toMatch(/^NAMESPACE +WORKLOAD.*\nprod +web-0 +n1 +10\.65\.0\.7\/32 +npg[0-9a-f]{11}\n$/);
+    const nothing = { status: 0, stdout: "", stderr: "no workloadendpoints found\n" };
+    expect(await world.ctl(["get", "wep"])).toEqual(nothing);
+    const kubeconfig = world.file("prod.kubeconfig", await world.api.kubectl(["config", "view", "--raw"]));
+    await world.api.kubectl(["config", "set-context", "--current", "--namespace=prod", "--kubeconfig", kubeconfig]);
+    const env = { KUBECONFIG: kubeconfig };
+    expect(await world.done(["get", "wep", "-o", "name"], { env })).toBe(`workloadendpoint/${name}\n`);
+    expect(await world.ctl(["get", "wep", name, "-n", "default"], { env })).toMatchObject({ status: 1 });
+    expect(await world.done(["__complete", "get", "wep", "n1-"], { env })).toStartWith(`${name}\t`);
+  });
+});
+
+test("with definitions of an older release, what they lack is refused and init is named; after it all is well (needs cluster)", async () => {
+  const older = await world.read<{
+    spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: { properties: Record<string, unknown> } } } } }[] };
+  }>("crd", "ippools.netplug.io");
+  const fields = older.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {};
+  delete fields["assignmentMode"];
+  await world.api.kubectl(["replace", "-f", "-"], JSON.stringify(older));
+  const create = () => world.ctl(["create", "-f", "-"], { stdin: poolYaml("newer", "10.75.0.0/16") });
+  const end = performance.now() + 10_000;
+  // The API server takes a moment to obey.
+  let answer = await create();
+  while (answer.status === 0 && performance.now() < end) {
+    await world.done(["delete", "ippool", "newer"]);
+    answer = await create();
+  }
+  expect(answer).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(
+      /unknown field "spec\.assignmentMode".*CRD is of another version: run "netplugctl init"\nnext: netplugctl init\n$/s,
+    ),
+  });
+  expect(await world.done(["init"])).toContain("customresourcedefinition/ippools.netplug.io configured\n");
+  const begun = performance.now();
+  for (answer = await create(); answer.status !== 0 && performance.now() < begun + 10_000;) answer = await create();
+  expect(answer).toMatchObject({ status: 0, stdout: "ippool/newer created\n" });
+});
