@@ -84,6 +84,25 @@ export class PluginAccount implements Disposable {
   }
 }
 
+/**
+ * Tries a kubeconfig as the plugin would. A token ends before its time when its account is made anew, or the API server's keys are.
+ *
+ * @returns false only when the API server does not take it for anybody's
+ */
+export async function isAccepted(kubeconfig: string, host: InstallHost): Promise<boolean> {
+  const { env, files, clock, processes, random, stopped } = host;
+  const client = new KubeClient({ kubeconfig }, { env, files, clock, processes, random });
+  try {
+    // Whoever is known may see it; what is not known is refused before anybody asks what it may see.
+    await client.getPath("/version", { signal: stopped });
+    return true;
+  } catch (thrown) {
+    return !isKubeError(thrown, "unauthorized");
+  } finally {
+    client.close();
+  }
+}
+
 function takeToken({ status }: TokenRequest): string {
   if (status?.token !== undefined && status.token !== "") return status.token;
   throw new NetplugError("internal", "get token of a service account: the API server's answer holds none");

@@ -3,7 +3,7 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
-import { type Grant, PluginAccount } from "./access.ts";
+import { type Grant, isAccepted, PluginAccount } from "./access.ts";
 import { findUnknownNames, installBinary, planBinaries } from "./binaries.ts";
 import { makeConfigText } from "./config-text.ts";
 import { type Folders, isWritable, openFolders, requireWritable } from "./folders.ts";
@@ -73,6 +73,11 @@ export class Installation implements Disposable {
     this.#grant = await this.#account.requestToken(this.#host.stopped);
     const kubeconfig = await this.#makeKubeconfig();
     if (kubeconfig !== undefined) await this.#inConfFolder(() => this.#writeKubeconfig(kubeconfig));
+  }
+
+  /** Whether the API server still takes the token in the kubeconfig; true also when it cannot be asked. */
+  async isTokenAccepted(): Promise<boolean> {
+    return this.#grant === undefined || (await isAccepted(this.#kubeconfigPath, this.#host));
   }
 
   /**

@@ -17,7 +17,13 @@ interface Kept extends AsyncDisposable {
   /** When tokens were renewed, in milliseconds from the start. */
   readonly renewals: readonly number[];
   readonly mends: number;
-  fail(what: { readonly renewing?: Error | undefined; readonly mending?: Error | undefined }): void;
+  fail(what: Failures): void;
+}
+
+interface Failures {
+  readonly renewing?: Error;
+  readonly mending?: Error;
+  readonly isTokenRefused?: boolean;
 }
 
 /** Stays until it is disposed of. */
@@ -25,7 +31,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
   const records: LogRecord[] = [];
   const renewals: number[] = [];
   const stop = new AbortController();
-  let failures: { readonly renewing?: Error | undefined; readonly mending?: Error | undefined } = {};
+  let failures: Failures = {};
   let mends = 0;
   const installation = {
     grant,
@@ -34,6 +40,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
       renewals.push(clock.monotonic());
       await Promise.resolve();
     },
+    isTokenAccepted: async () => await Promise.resolve(failures.isTokenRefused !== true),
     mend: async () => {
       mends++;
       if (failures.mending !== undefined) throw failures.mending;
@@ -115,6 +122,25 @@ describe("a token", () => {
     await kept.clock.advance(300_000);
     expect(kept.renewals).toHaveLength(1);
     expect(kept.log.at(-1)).toMatchObject({ level: "INFO", msg: "token renewed" });
+  });
+
+  test("that the API server does not take any more is replaced within five minutes", async () => {
+    await using kept = keep({ token: "t", lifeMs: DAY });
+    await kept.clock.advance(HOUR);
+    kept.fail({ isTokenRefused: true });
+    await kept.clock.advance(300_000);
+    kept.fail({});
+    await kept.clock.advance(HOUR);
+    expect(kept.renewals).toHaveLength(1);
+    expect(kept.log[0]).toMatchObject({ level: "WARNING", msg: "the API server does not take the token any more, asking for another" });
+  });
+
+  test("that is refused by a server that gives no other is asked for no more often than one that cannot be renewed", async () => {
+    await using kept = keep({ token: "t", lifeMs: DAY });
+    kept.fail({ isTokenRefused: true, renewing: REFUSAL });
+    await kept.clock.advance(2 * HOUR);
+    expect(kept.log.length).toBeLessThan(2 * 25 + 10);
+    expect(kept.log.filter(({ msg }) => msg.startsWith("the API server"))).toHaveLength(1);
   });
 
   test("that there is none of is not renewed", async () => {

@@ -11,6 +11,9 @@ import type { Installation } from "./install.ts";
 /** How often files are looked at. */
 const LOOK_EVERY_MS = 10_000;
 
+/** How often the token is tried: whole clusters do this. */
+const TRY_EVERY_MS = 300_000;
+
 /** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
 const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
 
@@ -18,14 +21,19 @@ const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
 const HALF = 0.5;
 const SPREAD = 0.05;
 
-type Kept = Pick<Installation, "grant" | "mend" | "renewToken">;
+type Kept = Pick<Installation, "grant" | "isTokenAccepted" | "mend" | "renewToken">;
 
 /** Returns when the process is asked to end. */
 export async function stay(installation: Kept, host: Pick<InstallHost, "clock" | "random" | "stopped">, log: Log): Promise<void> {
   const { clock, random, stopped } = host;
   const renewal = new Renewal(installation, clock, random, log);
   const complaints = new Complaints(log);
+  let triedAt = clock.monotonic() - TRY_EVERY_MS * random();
   while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
+    if (clock.monotonic() - triedAt >= TRY_EVERY_MS) {
+      triedAt = clock.monotonic();
+      if (!(await installation.isTokenAccepted())) renewal.hasten();
+    }
     if (renewal.dueInMs() <= 0) await renewal.run(stopped);
     try {
       await installation.mend();
@@ -72,6 +80,13 @@ class Renewal {
       if (this.#clock.now() < this.#end) this.#log.warning("token cannot be renewed now, trying again", fields);
       else this.#log.error("token has expired and cannot be renewed: pods get no network on this node", fields);
     }
+  }
+
+  /** The token is of no use any more. Further tries after one that failed keep their time. */
+  hasten(): void {
+    if (this.#failures > 0) return;
+    this.#log.warning("the API server does not take the token any more, asking for another");
+    this.#schedule(0);
   }
 
   #plan(grant: Grant | undefined): void {

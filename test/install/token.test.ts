@@ -4,9 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test as always } fr
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
+import { Installation } from "../../src/install-cni/install.ts";
+import { readSettings } from "../../src/install-cni/settings.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { eventually } from "../cluster/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
 import { distFolder } from "../support/cni.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
@@ -37,6 +41,13 @@ const inPod = (): Readonly<Record<string, string>> => ({ KUBERNETES_SERVICE_HOST
 async function runInPod(env: Readonly<Record<string, string>> = {}, args?: readonly string[]): Promise<Run> {
   return await node.run({ env: { ...inPod(), ...env }, host: { serviceAccountFolder: account }, ...(args !== undefined && { args }) });
 }
+
+test("the pod of docs/install.md is one that the API server takes (needs cluster)", async () => {
+  const [, manifest = ""] = /```yaml\n([^`]+)```/.exec(readFileSync(join(repositoryRoot, "docs/install.md"), "utf8")) ?? [];
+  expect(await api.kubectl(["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"], manifest)).toBe(
+    "daemonset.apps/netplug-install serverside-applied (server dry run)\n",
+  );
+});
 
 interface Config {
   readonly clusters: readonly { readonly cluster: Readonly<Record<string, unknown>> }[];
@@ -152,6 +163,23 @@ test("an account that was never made is said, with what makes it (needs cluster)
   }
   rmSync(join(node.confDir, KUBECONFIG), { force: true });
   expect((await runInPod()).status).toBe(0);
+});
+
+test("a token whose account was made anew is known to be of no use, and replaced (needs cluster)", async () => {
+  const host = node.host({ env: inPod(), host: { serviceAccountFolder: account } });
+  const settings = readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env);
+  using installation = new Installation(settings, host, silentLog);
+  await installation.place();
+  expect(await installation.isTokenAccepted()).toBe(true);
+  await api.kubectl(["delete", "serviceaccount", "netplug-cni-plugin", "-n", "kube-system"]);
+  await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
+  // The API server remembers for some seconds whom it let in.
+  await eventually(async () => expect(await installation.isTokenAccepted()).toBe(false));
+  await installation.renewToken();
+  expect([await installation.isTokenAccepted(), await whoAmI(join(node.confDir, KUBECONFIG))]).toEqual([true, PLUGIN]);
+  await api.server.stop();
+  expect(await installation.isTokenAccepted()).toBe(true);
+  await api.server.start();
 });
 
 /** A host that never waits between its tries, but thinks it did: what is tried again for a minute is over at once. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { DurableFiles, InstallHost } from "../../../src/install-cni/host.ts";
 import { runInstallCni } from "../../../src/install-cni/main.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { createLog, type LogRecord } from "../../../src/lib/log.ts";
+import { createLog, type LogRecord, silentLog } from "../../../src/lib/log.ts";
 import { durableFiles } from "../../../src/linux/durable-files.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import { linuxProcesses } from "../../../src/linux/processes.ts";
@@ -61,11 +61,9 @@ export class InstallNode implements Disposable {
     chmodSync(path, 0o755);
   }
 
-  /** Runs the role to its end; `--once` unless `args` are given. */
-  async run({ env = {}, args = ["--once"], host = {} }: RunOptions = {}): Promise<Run> {
-    const log: LogRecord[] = [];
-    let said = "";
-    const status = await runInstallCni(["--bin-dir", this.binDir, "--conf-dir", this.confDir, ...args], {
+  /** The real world, with this node's folders and nothing of this machine's environment. */
+  host({ env = {}, host = {} }: Omit<RunOptions, "args"> = {}): InstallHost {
+    return {
       env: { TLS_ASSETS_DIR: this.assetsDir, ...env },
       userId: process.getuid?.() ?? 0,
       executable: this.executable,
@@ -77,9 +75,20 @@ export class InstallNode implements Disposable {
       serviceAccountFolder: join(this.folder, "service-account"),
       stopped: new AbortController().signal,
       hostName: () => "Host-A",
+      openLog: () => silentLog,
+      say: () => {},
+      ...host,
+    };
+  }
+
+  /** Runs the role to its end; `--once` unless `args` are given. */
+  async run({ args = ["--once"], ...options }: RunOptions = {}): Promise<Run> {
+    const log: LogRecord[] = [];
+    let said = "";
+    const status = await runInstallCni(["--bin-dir", this.binDir, "--conf-dir", this.confDir, ...args], {
+      ...this.host(options),
       openLog: (level) => createLog({ clock: systemClock, level, sinks: [{ write: (record) => log.push(record) }] }),
       say: (text) => void (said += text),
-      ...host,
     });
     return { status, log, messages: log.map(({ msg }) => msg), said };
   }
