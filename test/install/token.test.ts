@@ -119,6 +119,19 @@ test("the executable does the same with a kubeconfig of its own (needs cluster)"
   expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
 });
 
+test("the executable finds what kubelet mounts into a pod (needs cluster)", async () => {
+  const mounted = "/run/secrets/kubernetes.io/serviceaccount";
+  const script = `mount -t tmpfs none /run && mkdir -p ${mounted} && cp ${account}/* ${mounted}/ && exec "$@"`;
+  const installer = [join(distFolder, "netplug"), "install-cni", "--once", "--bin-dir", node.binDir, "--conf-dir", node.confDir];
+  const child = Bun.spawn(["unshare", "--mount", "sh", "-c", script, "sh", ...installer], {
+    env: { PATH: process.env["PATH"] ?? "", ...inPod() },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  expect([await child.exited, await child.stderr.text()]).toEqual([0, expect.stringContaining('"event":"ready"')]);
+  expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
+});
+
 test("SKIP_TLS_VERIFY stands in the file, and lets a server in whose certificate nobody trusts (needs cluster)", async () => {
   const strange = join(node.folder, "strange");
   mkdirSync(strange);
