@@ -113,6 +113,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsRoot: true,
     tools: [...DATASTORE, "zsh", "fish"],
     needsBuild: true,
+    clusterPrograms: API_SERVER_PROGRAMS,
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,
   },
