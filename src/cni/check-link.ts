@@ -1,14 +1,16 @@
 /** The kernel's part of a CHECK. */
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { ANNOTATION_PREFIX } from "../endpoint/annotations/sources.ts";
+import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
-import { tryParseMac } from "../lib/mac-address.ts";
+import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quote } from "../lib/quote.ts";
 import type { Link } from "../linux/netlink/link.ts";
 import { linkNamesOf, netnsOptionsOf } from "./attachment.ts";
-import type { LocalCall } from "./call.ts";
+import { type LocalCall, workloadOf } from "./call.ts";
 import { findLink } from "./link/find.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
@@ -31,7 +33,7 @@ export function checkLink(
 ): readonly string[] {
   const { kernel } = call.host;
   const names = linkNamesOf(call);
-  const podMac = tryParseMac(record?.spec.mac ?? "");
+  const podMac = record === undefined ? undefined : podMacOf(call, record);
   using netns = openPodNetns(kernel, call.environment.netns ?? "", netnsOptionsOf(call));
   using session = openLinkSession(kernel, netns, names);
   const pod = findLink(session.pod, { name: names.podName });
@@ -39,6 +41,13 @@ export function checkLink(
     ...inspectLink(session, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
     ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
   ];
+}
+
+/** The record says it; on Kubernetes it is a view of the pod, which says what was asked for. */
+function podMacOf(call: LocalCall, { metadata, spec }: WorkloadEndpoint): MacAddress | undefined {
+  if (spec.mac !== undefined) return tryParseMac(spec.mac);
+  const asked = metadata.annotations?.[`${ANNOTATION_PREFIX}hwAddr`] ?? "";
+  return tryParseMac(asked) ?? call.config.runtimeConfig.mac ?? toOwnMac(workloadOf(call));
 }
 
 function ownRoutes(previous: CniResult): readonly Prefix[] {

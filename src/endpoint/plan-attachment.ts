@@ -70,13 +70,18 @@ export function planAttachment(request: AttachmentRequest, addresses: readonly A
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
-  const podMac = request.mac ?? deriveMac(`${workload.containerID}\n${workload.ifName}`);
+  const podMac = request.mac ?? toOwnMac(workload);
   const plain = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
   const endpoint = pod === undefined ? plain : pod.completeRecord(plain);
   const writes: Write[] = [];
   if (pod === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
   writes.push(...writesOf(endpoint, facts));
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
+}
+
+/** The MAC address of an attachment that nobody asks another one for. */
+export function toOwnMac({ containerID, ifName }: Workload): MacAddress {
+  return deriveMac(`${containerID}\n${ifName}`);
 }
 
 /** None when the record says the same already: an ADD that is repeated changes nothing. */

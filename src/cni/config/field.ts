@@ -56,11 +56,16 @@ interface EntryValues {
 /** Which verbs that remove things need a key to find them: DEL and GC, or GC alone. */
 export type Need = "removal" | "GC";
 
+/** As the config says it, or means it by not saying it. */
+export type DatastoreType = "etcdv3" | "kubernetes";
+
 /** Null is absent for every kind; empty text for those that are text, unless they say otherwise. */
 interface Traits {
   readonly needed?: Need;
   /** Beside this key, when it is there, nobody needs it. */
   readonly unless?: string;
+  /** Nobody needs it with another `datastore_type`. */
+  readonly datastore?: DatastoreType;
   /** The value is a password. */
   readonly isSecret?: true;
 }

@@ -3,12 +3,13 @@
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Verb } from "../protocol/versions.ts";
-import type { FieldFault, Need } from "./field.ts";
+import type { DatastoreType, FieldFault, Need } from "./field.ts";
 
 /** Handed through the reading of one config. */
 export interface Findings {
   /** For which the config is read: see {@link takeFault}. */
   readonly verb: Verb;
+  readonly datastore: DatastoreType;
   /** What was wrong and did no harm, in the order it was found. */
   readonly warnings: string[];
   /** Faults without which DEL does what it can. */

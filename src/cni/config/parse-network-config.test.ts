@@ -99,6 +99,9 @@ describe("DEL and GC", () => {
     [{ nodename_file: 5 }, "nodename_file"],
     [{ datastore_type: "x" }, "datastore_type"],
     [{ etcd_authority: 5 }, "etcd_authority"],
+    [{ datastore_type: "kubernetes", kubernetes: 5 }, "kubernetes"],
+    [{ datastore_type: "kubernetes", kubernetes: { kubeconfig: 5 } }, "kubernetes.kubeconfig"],
+    [{ datastore_type: "kubernetes", kubernetes: { k8s_api_root: "x" } }, "kubernetes.k8s_api_root"],
   ])("cannot know for %j what to remove: GC refuses it, DEL keeps it for the end", (keys, key) => {
     expect(faultOf({ ...keys, "cni.dev/valid-attachments": [] }, "GC")).toStartWith(`7: read "${key}": got `);
     const { fault, warnings } = parseKeys(keys, "DEL");
@@ -108,6 +111,9 @@ describe("DEL and GC", () => {
   test.each<[keys: object]>([
     [{ nodename: "a", nodename_file: 5, lib_dir: 5, hostname: 5 }],
     [{ etcd_endpoints: "http://a:1", etcd_authority: 5, etcd_scheme: 5 }],
+    [{ datastore_type: "kubernetes", etcd_endpoints: 5, etcd_password: 5, etcd_scheme: 5 }],
+    [{ datastore_type: "etcdv3", kubernetes: { kubeconfig: 5, k8s_api_root: "x" } }],
+    [{ kubernetes: "x" }],
   ])("do not need what another key makes superfluous: %j", (keys) => {
     expect(configOf({ ...keys, "cni.dev/valid-attachments": [] }, "GC").name).toBe("pods");
     expect(parseKeys(keys, "DEL").fault).toBeUndefined();

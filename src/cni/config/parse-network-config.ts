@@ -49,7 +49,8 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const name = readName(document);
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
-  const findings: Findings = { verb, warnings: [], faults: [], unknownKeys: 0 };
+  const datastore = document["datastore_type"] === "kubernetes" ? "kubernetes" : "etcdv3";
+  const findings: Findings = { verb, datastore, warnings: [], faults: [], unknownKeys: 0 };
   try {
     const values = readTable(NETWORK_CONFIG, document, findings);
     const prevResult = readPrevResult(document, cniVersion, verb, findings.warnings);

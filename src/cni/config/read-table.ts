@@ -39,7 +39,7 @@ function readSection({ table, knownTypes }: Section<Table>, given: unknown, plac
   if (isJsonObject(given)) {
     return readObject(table, given, place, knownTypes === undefined || knownTypes.includes(given["type"]), findings);
   }
-  takeFault(new FieldFault(place, given, "an object"), needOf(table), findings);
+  takeFault(new FieldFault(place, given, "an object"), needOf(table, findings), findings);
   return undefined;
 }
 
@@ -51,7 +51,7 @@ function readField(field: Field, given: unknown, place: string, document: Docume
     throw new FieldFault(place, given, wantedOf(field), field.isSecret);
   } catch (thrown) {
     if (!(thrown instanceof FieldFault)) throw thrown;
-    takeFault(thrown, isSuperfluous(field, document) ? undefined : field.needed, findings);
+    takeFault(thrown, isSuperfluous(field, document) ? undefined : needOfField(field, findings), findings);
     return undefined;
   }
 }
@@ -61,10 +61,14 @@ function isSuperfluous({ unless }: Field, document: Document): boolean {
   return typeof other === "string" && other !== "";
 }
 
+function needOfField({ needed, datastore }: Field, findings: Findings): Need | undefined {
+  return datastore === undefined || datastore === findings.datastore ? needed : undefined;
+}
+
 /** A section is needed for the sake of what it holds. */
-function needOf(table: Table): Need | undefined {
+function needOf(table: Table, findings: Findings): Need | undefined {
   for (const kind of Object.values(table)) {
-    const need = kind.kind === "section" ? needOf(kind.table) : kind.kind === "foreign" ? undefined : kind.needed;
+    const need = kind.kind === "section" ? needOf(kind.table, findings) : kind.kind === "foreign" ? undefined : needOfField(kind, findings);
     if (need !== undefined) return need;
   }
   return undefined;

@@ -5,14 +5,16 @@ import type { Table } from "./field.ts";
 const FOREIGN = { kind: "foreign" } as const;
 const TEXT = { kind: "text" } as const;
 const PATH = { kind: "path" } as const;
-const URL_TEXT = { kind: "url" } as const;
 const OFF = { kind: "flag" } as const;
 const POOLS = { kind: "list", of: "pool" } as const;
 const ADDRESSES = { kind: "list", of: "address" } as const;
 const NEEDED_TEXT = { kind: "text", needed: "removal" } as const;
-const NEEDED_PATH = { kind: "path", needed: "removal" } as const;
+const OF_ETCD = { needed: "removal", datastore: "etcdv3" } as const;
+const OF_KUBERNETES = { needed: "removal", datastore: "kubernetes" } as const;
+const ETCD_PATH = { kind: "path", ...OF_ETCD } as const;
+const API_ROOT = { kind: "url", ...OF_KUBERNETES } as const;
 const OTHER_NODE_NAME = { needed: "removal", unless: "nodename" } as const;
-const OLD_ENDPOINT = { needed: "removal", unless: "etcd_endpoints" } as const;
+const OLD_ENDPOINT = { ...OF_ETCD, unless: "etcd_endpoints" } as const;
 
 /** The strings that `assign_ipv4` and `assign_ipv6` accept; a boolean is refused, as the contract says. */
 const TRUE_OR_FALSE = ["true", "false"] as const;
@@ -35,11 +37,11 @@ const IPAM = {
   resolvConf: FOREIGN,
 } as const;
 
-const KUBERNETES = { kubeconfig: PATH, k8s_api_root: URL_TEXT, node_name: TEXT } as const;
+const KUBERNETES = { kubeconfig: { kind: "path", ...OF_KUBERNETES }, k8s_api_root: API_ROOT, node_name: TEXT } as const;
 
 const POLICY = {
   type: { kind: "word", words: ["k8s"] },
-  k8s_api_root: URL_TEXT,
+  k8s_api_root: API_ROOT,
   k8s_auth_token: FOREIGN,
   k8s_client_certificate: FOREIGN,
   k8s_client_key: FOREIGN,
@@ -74,13 +76,13 @@ export const NETWORK_CONFIG = {
   hostname: { kind: "text", ...OTHER_NODE_NAME },
   lib_dir: { kind: "path", ...OTHER_NODE_NAME },
   datastore_type: { kind: "word", words: ["etcdv3", "kubernetes"], needed: "removal" },
-  etcd_endpoints: { kind: "endpoints", needed: "removal" },
-  etcd_discovery_srv: { kind: "domain", needed: "removal" },
-  etcd_key_file: NEEDED_PATH,
-  etcd_cert_file: NEEDED_PATH,
-  etcd_ca_cert_file: NEEDED_PATH,
-  etcd_username: NEEDED_TEXT,
-  etcd_password: { kind: "text", needed: "removal", isSecret: true },
+  etcd_endpoints: { kind: "endpoints", ...OF_ETCD },
+  etcd_discovery_srv: { kind: "domain", ...OF_ETCD },
+  etcd_key_file: ETCD_PATH,
+  etcd_cert_file: ETCD_PATH,
+  etcd_ca_cert_file: ETCD_PATH,
+  etcd_username: { kind: "text", ...OF_ETCD },
+  etcd_password: { kind: "text", ...OF_ETCD, isSecret: true },
   etcd_authority: { kind: "authority", ...OLD_ENDPOINT },
   etcd_scheme: { kind: "word", words: ["http", "https"], ...OLD_ENDPOINT },
   ipam: { kind: "section", table: IPAM, knownTypes: [undefined, "netplug-ipam", "host-local"] },
