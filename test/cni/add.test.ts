@@ -1,4 +1,4 @@
-/** What an ADD makes, looked at with the kernel's and etcd's own tools. */
+/** What an ADD makes, looked at with the tools of the kernel and of the datastore. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hostInterfaceName, TestNode } from "../support/cni.ts";
@@ -210,11 +210,7 @@ test("whose policy is not programmed in time is code 110 when the config says so
   const config = dualStack({ policy_setup_timeout_seconds: 1, policy_setup_timeout_action: "fail" });
   const reply = await node.call("ADD", { containerID, netns: pod.path, config });
   expect([reply.status, reply.json?.code]).toEqual([1, 110]);
-  expect([pod.link("eth0"), nodePlace.link(hostInterfaceName({ containerID })), await node.addressesInUse()]).toEqual([
-    undefined,
-    undefined,
-    0,
-  ]);
+  expect([pod.link("eth0"), nodePlace.link(node.hostSide(containerID)), await node.addressesInUse()]).toEqual([undefined, undefined, 0]);
   const ledger = node.logLines().findLast(({ msg }) => msg === "ledger") as { readonly phaseMs: Readonly<Record<string, number>> };
   expect(ledger).toMatchObject({ containerID, verb: "ADD", code: 110, network: "test-net" });
   expect(ledger.phaseMs["policy"]).toBeGreaterThanOrEqual(1_000);

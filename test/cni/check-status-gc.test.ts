@@ -1,9 +1,10 @@
 /** CHECK, STATUS and GC. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { distFolder, hostInterfaceName, type Json, pluginPath, TestNode } from "../support/cni.ts";
+import { distFolder, type Json, pluginPath, TestNode } from "../support/cni.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { onEtcd } from "../support/node-datastore.ts";
 
 let node: TestNode;
 beforeAll(async () => {
@@ -50,20 +51,22 @@ describe("CHECK", () => {
     await node.del({ containerID, netns: pod.path });
   });
 
-  test("sees that the workload endpoint is gone, or another container's", async () => {
-    using pod = new TestNetns();
-    const containerID = node.newContainerID();
-    const prevResult = await node.add(pod, { containerID });
-    const config = node.config({ prevResult });
-    const key = (await node.keys()).find((one) => one.includes("/workloadendpoints/")) ?? "";
-    const record = (await node.etcd.ctl(["get", key, "--print-value-only"])).trim();
-    await node.etcd.ctl(["put", key, record.replaceAll(`"${containerID}"`, '"another"')]);
-    const foreign = await node.call("CHECK", { containerID, netns: pod.path, config });
-    expect([foreign.json?.code, foreign.json?.msg]).toEqual([113, expect.stringContaining('"another"')]);
-    await node.etcd.ctl(["del", key]);
-    const gone = await node.call("CHECK", { containerID, netns: pod.path, config });
-    expect([gone.json?.code, gone.json?.msg]).toEqual([113, expect.stringContaining("workload endpoint is missing")]);
-    await node.del({ containerID, netns: pod.path });
+  onEtcd(() => {
+    test("sees that the workload endpoint is gone, or another container's", async () => {
+      using pod = new TestNetns();
+      const containerID = node.newContainerID();
+      const prevResult = await node.add(pod, { containerID });
+      const config = node.config({ prevResult });
+      const key = (await node.keys()).find((one) => one.includes("/workloadendpoints/")) ?? "";
+      const record = (await node.etcd.ctl(["get", key, "--print-value-only"])).trim();
+      await node.etcd.ctl(["put", key, record.replaceAll(`"${containerID}"`, '"another"')]);
+      const foreign = await node.call("CHECK", { containerID, netns: pod.path, config });
+      expect([foreign.json?.code, foreign.json?.msg]).toEqual([113, expect.stringContaining('"another"')]);
+      await node.etcd.ctl(["del", key]);
+      const gone = await node.call("CHECK", { containerID, netns: pod.path, config });
+      expect([gone.json?.code, gone.json?.msg]).toEqual([113, expect.stringContaining("workload endpoint is missing")]);
+      await node.del({ containerID, netns: pod.path });
+    });
   });
 
   test("of netplug-ipam looks at addresses of our pools only", async () => {
@@ -120,7 +123,7 @@ describe("STATUS", () => {
   });
 
   test("is code 50 with the reason when the datastore is away", async () => {
-    const reply = await node.call("STATUS", { config: node.config({ etcd_endpoints: "http://127.0.0.1:1" }) });
+    const reply = await node.call("STATUS", { config: node.config(node.datastore.nowhere) });
     expect([reply.status, reply.json?.code]).toEqual([1, 50]);
     expect(`${reply.json?.msg} ${reply.json?.details}`).toContain("127.0.0.1:1");
   });
@@ -135,7 +138,9 @@ describe("STATUS", () => {
 
   test("is code 50 when the datastore was never initialised", async () => {
     await using empty = await startEtcd();
-    const { status, json } = await node.call("STATUS", { config: node.config({ etcd_endpoints: empty.endpoint }) });
+    const { status, json } = await node.call("STATUS", {
+      config: node.config({ datastore_type: "etcdv3", etcd_endpoints: empty.endpoint }),
+    });
     expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining("netplugctl init")]);
   });
 
@@ -143,7 +148,11 @@ describe("STATUS", () => {
     ["names no IPAM plugin", { ipam: { type: undefined } }, '"ipam.type"'],
     ["names a delegate that is not there", { ipam: { type: "nowhere" } }, '"nowhere"'],
     ["wants an MTU file that is not there", { require_mtu_file: true }, "require_mtu_file"],
-    ["names a certificate that is not there", { etcd_endpoints: "https://127.0.0.1:1", etcd_ca_cert_file: "/nowhere" }, "/nowhere"],
+    [
+      "names a certificate that is not there",
+      { datastore_type: "etcdv3", etcd_endpoints: "https://127.0.0.1:1", etcd_ca_cert_file: "/nowhere" },
+      "/nowhere",
+    ],
   ])("is code 50 when the config %s", async (_what, overrides, reason) => {
     const { status, json } = await node.call("STATUS", { config: node.config(overrides) });
     expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining(reason)]);
@@ -173,7 +182,7 @@ describe("GC", () => {
     const reply = await node.call("GC", { config });
     expect([reply.status, reply.stdout]).toEqual([0, ""]);
     expect(stale.link("eth0")).toBeUndefined();
-    expect(nodePlace.link(hostInterfaceName({ containerID: staleID }))).toBeUndefined();
+    expect(nodePlace.link(node.hostSide(staleID))).toBeUndefined();
     expect(kept.link("eth0")).toBeDefined();
     expect(foreign.link("eth0")).toBeDefined();
     expect(await node.addressesInUse()).toBe(2);

@@ -16,8 +16,10 @@ beforeEach(() => {
   containerID = node.newContainerID();
 });
 
+const ETCD: Json = { datastore_type: "etcdv3" };
+
 async function expectNothingLeft(): Promise<void> {
-  expect(nodePlace.link(hostInterfaceName({ containerID }))).toBeUndefined();
+  expect(nodePlace.link(node.hostSide(containerID))).toBeUndefined();
   expect(nodePlace.routes(4).filter(({ dst }) => dst.startsWith("10.65."))).toEqual([]);
   expect(await node.addressesInUse()).toBe(0);
   expect(await node.endpoints()).toEqual([]);
@@ -68,12 +70,12 @@ test("does not need the list of valid attachments, nor node names beside nodenam
 
 describe("that cannot know the datastore, or itself in it, removes the interface and then says so", () => {
   test.each<[what: string, overrides: Json, env: Readonly<Record<string, string>>, code: number]>([
-    ["datastore_type kubernetes", { datastore_type: "kubernetes" }, {}, 7],
+    ["datastore_type kubernetes", { datastore_type: "kubernetes", kubernetes: {} }, {}, 7],
     ["a datastore type that does not exist", { datastore_type: "sqlite" }, {}, 7],
-    ["endpoints of a wrong type", { etcd_endpoints: 5 }, {}, 7],
-    ["endpoints beside discovery", { etcd_discovery_srv: "example.org" }, {}, 7],
-    ["endpoints of the environment that are none", { etcd_endpoints: "" }, { ETCD_ENDPOINTS: "::::" }, 7],
-    ["a certificate without key", { etcd_cert_file: "/nowhere" }, {}, 7],
+    ["endpoints of a wrong type", { ...ETCD, etcd_endpoints: 5 }, {}, 7],
+    ["endpoints beside discovery", { ...ETCD, etcd_endpoints: "http://127.0.0.1:1", etcd_discovery_srv: "example.org" }, {}, 7],
+    ["endpoints of the environment that are none", { ...ETCD, etcd_endpoints: "" }, { ETCD_ENDPOINTS: "::::" }, 7],
+    ["a certificate without key", { ...ETCD, etcd_cert_file: "/nowhere" }, {}, 7],
     ["a node name of a wrong type", { nodename: 5 }, {}, 7],
     ["a node name that cannot be one", { nodename: "../x" }, {}, 7],
     ["a node name file that is a folder", { nodename: "", nodename_file: "/tmp" }, {}, 5],
@@ -99,7 +101,7 @@ describe("that cannot know the datastore, or itself in it, removes the interface
     await node.add(pod, { containerID, config: node.config({ ipam }) });
     const reserved = (): readonly string[] => readdirSync(join(dataDir, "test-net")).filter((name) => name.startsWith("10."));
     expect(reserved()).toHaveLength(1);
-    const config = node.config({ ipam, datastore_type: "kubernetes" });
+    const config = node.config({ ipam, datastore_type: "kubernetes", kubernetes: {} });
     const reply = await node.call("DEL", { containerID, netns: pod.path, config });
     expect([reply.status, reply.json?.code]).toEqual([1, 7]);
     expect(reserved()).toEqual([]);
@@ -118,12 +120,12 @@ test("leaves an interface alone that is not ours", async () => {
 test("with the datastore away removes the interface and is code 11; the next one releases the address", async () => {
   using pod = new TestNetns();
   await node.add(pod, { containerID });
-  await node.etcd.stop();
+  await node.datastore.stop();
   const reply = await node.call("DEL", { containerID, netns: pod.path });
   expect([reply.status, reply.json?.code]).toEqual([1, 11]);
   expect(pod.link("eth0")).toBeUndefined();
-  expect(nodePlace.link(hostInterfaceName({ containerID }))).toBeUndefined();
-  await node.etcd.start();
+  expect(nodePlace.link(node.hostSide(containerID))).toBeUndefined();
+  await node.datastore.start();
   expect(await node.addressesInUse()).toBe(1);
   await node.del({ containerID, netns: pod.path });
   await expectNothingLeft();

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply, type Json, TestNode } from "../support/cni.ts";
 import { TestNetns } from "../support/netns.ts";
+import { onEtcd } from "../support/node-datastore.ts";
 
 let node: TestNode;
 beforeAll(async () => {
@@ -97,14 +98,19 @@ describe("host-local", () => {
     await expectGone(await node.call("DEL", call));
   });
 
-  test.each(["usePodCidr", "USEPODCIDR", "usePodCidrIPv6"])("with the word %p needs the Kubernetes API, and DEL does not", async (subnet) => {
-    using pod = new TestNetns();
-    for (const ipam of [{ subnet }, { ranges: [[{ subnet }]] }]) {
-      const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
-      const { json } = await node.call("ADD", call);
-      expect([json?.code, json?.msg]).toEqual([7, expect.stringContaining("find the Kubernetes API: want a kubeconfig")]);
-      await expectGone(await node.call("DEL", call));
-    }
+  onEtcd(() => {
+    test.each(["usePodCidr", "USEPODCIDR", "usePodCidrIPv6"])(
+      "with the word %p needs the Kubernetes API, and DEL does not",
+      async (subnet) => {
+        using pod = new TestNetns();
+        for (const ipam of [{ subnet }, { ranges: [[{ subnet }]] }]) {
+          const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
+          const { json } = await node.call("ADD", call);
+          expect([json?.code, json?.msg]).toEqual([7, expect.stringContaining("find the Kubernetes API: want a kubeconfig")]);
+          await expectGone(await node.call("DEL", call));
+        }
+      },
+    );
   });
 
   test("that is full is code 111 with its own word, and leaves nothing", async () => {

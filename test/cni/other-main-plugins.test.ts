@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(async () => await node[Symbol.asyncDispose]());
 
-const etcdConfig = (type: string, extra: Record<string, unknown> = {}, ipam: Record<string, unknown> = {}) => {
-  const { etcd_endpoints, nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
+const configFor = (type: string, extra: Record<string, unknown> = {}, ipam: Record<string, unknown> = {}) => {
+  const { nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
   return {
     cniVersion: "1.0.0",
     name: "mixed",
     type,
-    etcd_endpoints,
+    ...node.datastore.config,
     nodename,
     lib_dir,
     ipam_lock_file,
@@ -29,7 +29,7 @@ const etcdConfig = (type: string, extra: Record<string, unknown> = {}, ipam: Rec
 test("ptp: the pod reaches the node by its gateway, and DEL releases", async () => {
   using pod = new TestNetns();
   const containerID = node.newContainerID();
-  const config = etcdConfig("ptp");
+  const config = configFor("ptp");
   const result = await node.call("ADD", { plugin: "ptp", containerID, netns: pod.path, config });
   expect([result.status, result.stdout]).toEqual([0, expect.stringContaining("10.65.0.")]);
   const node4 = pod.run(["ping", "-c", "1", "-W", "2", "169.254.1.1"]);
@@ -47,7 +47,7 @@ test.each(["bridge", "macvlan"])("%s as plain layer 2: two pods of one block rea
     using one = new TestNetns();
     using two = new TestNetns();
     const [oneID, twoID] = [node.newContainerID(), node.newContainerID()];
-    const config = etcdConfig(type, type === "macvlan" ? { master, mode: "bridge" } : { bridge: "npgt-b0" });
+    const config = configFor(type, type === "macvlan" ? { master, mode: "bridge" } : { bridge: "npgt-b0" });
     const first = await node.call("ADD", { plugin: type, containerID: oneID, netns: one.path, config });
     expect([first.status, first.stdout]).toEqual([0, expect.stringContaining("10.65.0.")]);
     const second = await node.call("ADD", { plugin: type, containerID: twoID, netns: two.path, config });

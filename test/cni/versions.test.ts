@@ -1,7 +1,7 @@
 /** Every verb in every spec version, by a direct call as a runtime makes it. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CNI_VERSIONS, hostInterfaceName, TestNode } from "../support/cni.ts";
+import { CNI_VERSIONS, TestNode } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
@@ -62,7 +62,7 @@ describe.each(["netplug", "netplug-ipam"])("%s", (plugin) => {
     const again = await node.call("DEL", { ...call, config });
     expect([again.status, again.stdout]).toEqual([0, ""]);
     expect(pod.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
-    expect(nodePlace.link(hostInterfaceName({ containerID }))).toBeUndefined();
+    expect(nodePlace.link(node.hostSide(containerID))).toBeUndefined();
     expect(await node.addressesInUse()).toBe(inUseBefore);
   });
 });

@@ -3,9 +3,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { startEtcd } from "./etcd.ts";
 import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
 import type { TestNetns } from "./netns.ts";
+import { EtcdNodeDatastore, isOnEtcd, type NodeDatastore } from "./node-datastore.ts";
 
 /** `dist/` of the checkout. */
 export const distFolder: string = join(dirname(dirname(import.meta.dir)), "dist");
@@ -60,19 +60,26 @@ export interface CniCall {
 /** One node with an initialised datastore of its own. */
 export class TestNode implements AsyncDisposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "netplug-node-"));
-  readonly etcd: EtcdServer;
+  readonly datastore: NodeDatastore;
   readonly nodename: string;
   #containers = 0;
 
-  private constructor(etcd: EtcdServer, nodename: string) {
-    this.etcd = etcd;
+  private constructor(datastore: NodeDatastore, nodename: string) {
+    this.datastore = datastore;
     this.nodename = nodename;
     mkdirSync(join(this.folder, "lib"));
   }
 
-  /** Starts etcd, initialises it and makes a pool per CIDR given. */
+  /** Starts a datastore (etcd, unless the suite's part says Kubernetes), initialises it and makes a pool per CIDR given. */
   static async start(cidrs: readonly string[] = ["10.65.0.0/16"], options: EtcdServerOptions = {}): Promise<TestNode> {
-    const node = new TestNode(await startEtcd(options), "node-a");
+    if (isOnEtcd) return await TestNode.startOn(await EtcdNodeDatastore.start(options), cidrs);
+    const { KubernetesNodeDatastore } = await import("./kubernetes-node.ts");
+    return await TestNode.startOn(await KubernetesNodeDatastore.start("node-a"), cidrs);
+  }
+
+  /** The same on a datastore that runs, and ends with the node. */
+  static async startOn(datastore: NodeDatastore, cidrs: readonly string[]): Promise<TestNode> {
+    const node = new TestNode(datastore, "node-a");
     try {
       await node.ctl(["init"]);
       for (const [index, cidr] of cidrs.entries()) await node.createPool(`pool-${index}`, { cidr });
@@ -81,6 +88,12 @@ export class TestNode implements AsyncDisposable {
       await node[Symbol.asyncDispose]();
       throw thrown;
     }
+  }
+
+  /** Of tests that are about etcd. */
+  get etcd(): EtcdServer {
+    if (this.datastore instanceof EtcdNodeDatastore) return this.datastore.etcd;
+    throw new Error("the node's datastore is not etcd");
   }
 
   get logFile(): string {
@@ -104,7 +117,7 @@ export class TestNode implements AsyncDisposable {
       name: "test-net",
       type: "netplug",
       nodename: this.nodename,
-      etcd_endpoints: this.etcd.endpoint,
+      ...this.datastore.config,
       log_level: "DEBUG",
       log_file_path: this.logFile,
       lib_dir: join(this.folder, "lib"),
@@ -124,6 +137,7 @@ export class TestNode implements AsyncDisposable {
   /** Calls the plugin. */
   async call(verb: CniVerb, call: CniCall = {}): Promise<CniReply> {
     const config = call.config ?? this.config();
+    const args = await this.datastore.prepare(verb, call);
     const env: Record<string, string | undefined> = {
       PATH: process.env["PATH"],
       CNI_COMMAND: verb,
@@ -131,7 +145,7 @@ export class TestNode implements AsyncDisposable {
       CNI_CONTAINERID: call.containerID,
       CNI_NETNS: call.netns,
       CNI_IFNAME: call.ifname ?? (verb === "STATUS" || verb === "GC" || verb === "VERSION" ? undefined : "eth0"),
-      CNI_ARGS: call.args,
+      CNI_ARGS: args,
       ...call.env,
     };
     const given = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -156,7 +170,7 @@ export class TestNode implements AsyncDisposable {
   async ctl(args: readonly string[], stdin = ""): Promise<string> {
     const { status, stdout, stderr } = await spawnPlugin(
       join(distFolder, "netplugctl"),
-      { PATH: process.env["PATH"] ?? "", ETCD_ENDPOINTS: this.etcd.endpoint },
+      { PATH: process.env["PATH"] ?? "", ...this.datastore.env },
       stdin,
       args,
     );
@@ -178,20 +192,26 @@ export class TestNode implements AsyncDisposable {
     return shown.pools.reduce((sum, { inUse }) => sum + inUse, 0);
   }
 
-  /** Every key under `/netplug/`, as etcd's own client lists them. */
+  /** Every key under `/netplug/`, as etcd's own client lists them; on Kubernetes what stands for them. */
   async keys(): Promise<readonly string[]> {
-    const text = await this.etcd.ctl(["get", "/netplug/", "--prefix", "--keys-only"]);
-    return text.split("\n").filter((line) => line !== "");
+    return await this.datastore.snapshot();
+  }
+
+  /** Name of the host side of an attachment whose call named no pod. */
+  hostSide(containerID: string, ifname = "eth0"): string {
+    return hostInterfaceName(this.datastore.podOf(containerID) ?? { containerID }, ifname);
   }
 
   /** The workload endpoints that are recorded. */
   async endpoints(): Promise<readonly Json[]> {
+    const known = await this.datastore.endpoints();
+    if (known !== undefined) return known;
     const listed = JSON.parse(await this.ctl(["get", "workloadendpoints", "-A", "-o", "json"])) as { readonly items?: readonly Json[] };
     return listed.items ?? [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.etcd[Symbol.asyncDispose]();
+    await this.datastore[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -10,6 +10,10 @@ export interface TestPart {
   readonly name: string;
   /** Folders with its test files. */
   readonly folders: readonly string[];
+  /** Of the files in those folders only these. @default all */
+  readonly files?: readonly string[];
+  /** For the environment of its tests. */
+  readonly variables?: Readonly<Record<string, string>>;
   readonly needsRoot: boolean;
   readonly tools: readonly SystemToolName[];
   /** Whether its tests run `dist/netplug`. */
@@ -95,6 +99,20 @@ export const TEST_PARTS: readonly TestPart[] = [
     clusterPrograms: API_SERVER_PROGRAMS,
     testTimeoutMs: 60_000,
     timeoutMs: 20 * MINUTE,
+  },
+  {
+    // the same contract on the Kubernetes datastore
+    name: "cni-kubernetes",
+    folders: ["test/cni"],
+    files: ["add", "check-status-gc", "del", "delegated", "other-main-plugins", "versions"].map((name) => `test/cni/${name}.test.ts`),
+    variables: { CNI_DATASTORE: "kubernetes" },
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    clusterPrograms: API_SERVER_PROGRAMS,
+    isAboutCluster: true,
+    testTimeoutMs: 60_000,
+    timeoutMs: 15 * MINUTE,
   },
   {
     name: "fault",

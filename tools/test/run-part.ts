@@ -17,7 +17,8 @@ export interface PartResult {
 
 /** The part's test files, or those of them whose path contains one of `filters`. */
 export function testFilesOf(part: TestPart, filters: readonly string[]): string[] {
-  const files = part.folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync({ cwd: repositoryRoot })]);
+  const files =
+    part.files ?? part.folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync({ cwd: repositoryRoot })]);
   return files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter))).sort();
 }
 
@@ -41,7 +42,7 @@ export async function runPart(
   ];
   const child = Bun.spawn(sandbox.wrap(command), {
     cwd: repositoryRoot,
-    env: { ...sandbox.environment(), ...variables },
+    env: { ...sandbox.environment(), ...part.variables, ...variables },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,0 +1,108 @@
+/** For tests: a real API server as the datastore of a test's node. Attachments get pods as they need them. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ApiServer, startApiServer } from "../cluster/api-server.ts";
+import type { CniCall, CniVerb, Json } from "./cni.ts";
+import { createNode } from "./kubernetes.ts";
+import type { NodeDatastore } from "./node-datastore.ts";
+
+const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
+const PREFIX = "cni.netplug.io/";
+const NAMESPACE = "default";
+
+interface PodList {
+  readonly items: readonly {
+    readonly metadata: { readonly namespace: string; readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
+  }[];
+}
+
+export class KubernetesNodeDatastore implements NodeDatastore {
+  readonly api: ApiServer;
+  readonly config: Json;
+  readonly nowhere: Json;
+  readonly env: Readonly<Record<string, string>>;
+  readonly #made = new Set<string>();
+
+  private constructor(api: ApiServer, kubeconfig: string) {
+    this.api = api;
+    this.config = { datastore_type: "kubernetes", kubernetes: { kubeconfig } };
+    this.nowhere = { datastore_type: "kubernetes", kubernetes: { kubeconfig, k8s_api_root: "https://127.0.0.1:1" } };
+    this.env = { DATASTORE_TYPE: "kubernetes", KUBECONFIG: api.kubeconfigFile };
+  }
+
+  /** The plugin is a user with the rights that we ship, and no more. */
+  static async start(nodename: string): Promise<KubernetesNodeDatastore> {
+    const api = await startApiServer();
+    try {
+      const name = "netplug-cni";
+      await api.kubectl(["apply", "--server-side", "-f", ROLES]);
+      await api.kubectl(["create", "clusterrolebinding", "test", `--clusterrole=${name}`, `--user=${name}`]);
+      await createNode(api, nodename, []);
+      return new KubernetesNodeDatastore(api, api.issue(name).kubeconfigFile);
+    } catch (thrown) {
+      await api.stop();
+      throw thrown;
+    }
+  }
+
+  async prepare(verb: CniVerb, { args = "", containerID, plugin = "netplug" }: CniCall): Promise<string | undefined> {
+    if (plugin !== "netplug" || containerID === undefined) return args === "" ? undefined : args;
+    const named = /(?:^|;)K8S_POD_NAME=([^;]*)/.exec(args)?.[1];
+    const name = named ?? containerID.toLowerCase();
+    if (verb === "ADD") await this.#requirePod(name);
+    return named === undefined ? `${args};K8S_POD_NAMESPACE=${NAMESPACE};K8S_POD_NAME=${name}` : args;
+  }
+
+  podOf(containerID: string): { readonly namespace: string; readonly pod: string } {
+    return { namespace: NAMESPACE, pod: containerID.toLowerCase() };
+  }
+
+  async snapshot(): Promise<readonly string[]> {
+    const blocks = JSON.parse(await this.api.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly { spec: Json }[] };
+    return [...blocks.items.map(({ spec }) => JSON.stringify(spec)), ...(await this.endpoints()).map((one) => JSON.stringify(one))];
+  }
+
+  /** Pods with addresses of ours, once for each interface. */
+  async endpoints(): Promise<readonly Json[]> {
+    const { items } = JSON.parse(await this.api.kubectl(["get", "pods", "-A", "-o", "json"])) as PodList;
+    return items.flatMap(({ metadata: { namespace, name, annotations = {} } }) =>
+      Object.entries(annotations).flatMap(([key, value]) => {
+        if (!key.startsWith(`${PREFIX}podIPs`) || value === "") return [];
+        const ifName = key.slice(`${PREFIX}podIPs`.length);
+        return [
+          {
+            metadata: { namespace, name },
+            spec: { containerID: annotations[`${PREFIX}containerID${ifName}`], ipNetworks: value.split(",") },
+          },
+        ];
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.api.server.stop();
+  }
+
+  async start(): Promise<void> {
+    await this.api.server.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.api.stop();
+  }
+
+  async #requirePod(name: string): Promise<void> {
+    if (this.#made.has(name)) return;
+    this.#made.add(name);
+    const pod = { metadata: { name }, spec: { containers: [{ name: "main", image: "localhost/none:1" }] } };
+    const response = await fetch(`${this.api.url}/api/v1/namespaces/${NAMESPACE}/pods`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${this.api.token}`, "content-type": "application/json" },
+      body: JSON.stringify(pod),
+      tls: { ca: readFileSync(this.api.caFile, "utf8") },
+    });
+    if (response.status !== 201) throw new Error(`create pod "${name}": ${response.status} ${await response.text()}`);
+    await response.text();
+  }
+}
