@@ -10,7 +10,7 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import type { CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
 import type { Deadline } from "../lib/deadline.ts";
@@ -49,10 +49,16 @@ export interface TransactOptions<T> {
   /** What must be so before anything is committed; called for every try. What it throws ends the operation. */
   readonly beforeCommit?: () => void;
   /**
-   * Work that takes the processor while the datastore takes its disk; called for every try, with the result that the commit will have if
-   * it succeeds. What it throws is thrown once the commit's outcome is there.
+   * Work that takes the processor while the datastore takes its disk; called for every try (on Kubernetes for one whose blocks are written
+   * and whose endpoints are on their way), with the result that the commit will have if it succeeds. What it throws is thrown once the
+   * commit's outcome is there.
    */
   readonly whileCommitting?: (result: T) => void;
+  /**
+   * The same for work that must not begin before the addresses are written: called when they are and what records them is still on its way; not
+   * where the datastore commits both at once.
+   */
+  readonly whileRecording?: (result: T) => void;
 }
 
 /** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
@@ -61,8 +67,11 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
-/** Longest wait for a turn: as long as the commits of a hundred others take on a slow disk. */
-const TURN_WAIT_MS = 500;
+/**
+ * Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk. On Kubernetes each is two rounds of requests to a
+ * busy server, and whoever does not wait loses many of them.
+ */
+const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
 
 /**
  * Decides and commits until nothing stands against it.
@@ -77,11 +86,12 @@ export async function transact<T>(
   ports: TransactPorts,
   queries: readonly Query[],
   decide: (facts: Facts, attempt: Try) => Step<T>,
-  { facts, beforeCommit, whileCommitting }: TransactOptions<T> = {},
+  { facts, beforeCommit, whileCommitting, whileRecording }: TransactOptions<T> = {},
 ): Promise<T> {
   const { clock, random, deadline } = ports;
   const { turn, hasWaited } = await waitForTurn(ports);
-  using _turn = turn;
+  using turns = new DisposableStack();
+  turns.use(turn);
   // What was read before others had their turn is out of date.
   let known = facts === undefined || hasWaited ? await readFacts(ports, queries) : facts;
   let repeats = 0;
@@ -98,7 +108,8 @@ export async function transact<T>(
     if (step.writes.length === 0) return step.result;
     const { writes, result } = step;
     beforeCommit?.();
-    const commit = await tryCommit(ports, writes, queries, () => whileCommitting?.(result));
+    const onBlocksWritten = (): void => whileRecording?.(result);
+    const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
     if (commit?.committed === true) return result;
     lost++;
     if (commit !== undefined && lost <= IMMEDIATE_TRIES) {
@@ -146,12 +157,13 @@ function contradiction(wanted: readonly Query[]): NetplugError {
 async function waitForTurn({
   takeTurn,
   deadline,
+  datastore,
 }: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly hasWaited: boolean }> {
   if (takeTurn === undefined) return { turn: undefined, hasWaited: false };
   try {
     const atOnce = await takeTurn(0);
     if (atOnce !== undefined) return { turn: atOnce, hasWaited: false };
-    return { turn: await takeTurn(Math.min(TURN_WAIT_MS, deadline.remainingMs())), hasWaited: true };
+    return { turn: await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs())), hasWaited: true };
   } catch {
     return { turn: undefined, hasWaited: false }; // a lock that cannot be made: compare-and-swap decides, as always
   }
@@ -163,15 +175,22 @@ export async function readFacts({ datastore, deadline }: TransactPorts, queries:
   return toFacts(queries, answers, earlier);
 }
 
+interface Meanwhile {
+  /** Nobody else's commit has to wait for ours any more. */
+  readonly onBlocksWritten: () => void;
+  /** At once, or after that on a datastore with these two steps. */
+  readonly meanwhile: () => void;
+}
+
 /** @returns undefined when nobody knows whether it was applied */
 async function tryCommit(
   { datastore, deadline }: TransactPorts,
   writes: readonly Write[],
-  readOnConflict: readonly Query[],
+  options: CommitOptions<readonly Query[]>,
   meanwhile: () => void,
 ): Promise<CommitResult<readonly Query[]> | undefined> {
   const [commit, work] = await Promise.allSettled([
-    deadline.wait("the datastore", (signal) => datastore.commit(writes, { signal, readOnConflict })),
+    deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal })),
     (async () => meanwhile())(),
   ]);
   if (work.status === "rejected") throw work.reason as Error;

@@ -150,6 +150,16 @@ describe("an ADD (needs cluster)", () => {
   });
 });
 
+test("thirty ADDs at once on one node all get an address, and their DELs give all back (needs cluster)", async () => {
+  const containers = await Promise.all(Array.from({ length: 30 }, (_, i) => pods.create(`p${i}`)));
+  const addresses = await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
+  expect(new Set(addresses.flat()).size).toBe(30);
+  for (const [i, container] of containers.entries()) expect(await pods.addressesOf(container.pod)).toBe(`${addresses[i]?.[0]}/32`);
+  await Promise.all(containers.map((container) => call("n1", (datastore) => del(datastore, container))));
+  const blocks = await ask(admin, { type: "all-blocks" });
+  expect(blocks.flatMap(({ value }) => value.allocations)).toEqual([]);
+});
+
 describe("a DEL (needs cluster)", () => {
   test("is three rounds, without a list, and clears the pod before it frees the address", async () => {
     const web = await pods.create("web");

@@ -3,10 +3,14 @@ import { canStartApiServer } from "../cluster/api-server.ts";
 import { describeDatastore } from "./conformance.ts";
 import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
 
-if (canStartApiServer()) {
-  describeDatastore("on Kubernetes", async () => {
+/** With the note of what "n1" has, reads go other ways, to the same answers. */
+const CASES = ["on Kubernetes", "on Kubernetes, where n1 notes its blocks"] as const;
+
+for (const name of canStartApiServer() ? CASES : []) {
+  describeDatastore(name, async () => {
     const server = await startWithCrds();
-    const datastore = openKubernetes(server);
+    const hints = { file: `${server.folder}/blocks.json`, node: "n1" };
+    const datastore = openKubernetes(server, name === CASES[0] ? {} : { hints });
     return {
       datastore,
       isPlain: false,
@@ -17,6 +21,6 @@ if (canStartApiServer()) {
       },
     };
   });
-} else {
-  test.skip("what every datastore does, on Kubernetes (needs cluster)", () => undefined);
 }
+
+if (!canStartApiServer()) test.skip("what every datastore does, on Kubernetes (needs cluster)", () => undefined);

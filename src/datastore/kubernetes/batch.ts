@@ -19,7 +19,7 @@ export class Batch {
   readonly #options: RequestOptions;
   readonly #asked = new Map<string, Promise<unknown>>();
   #missing: KubeError | undefined;
-  #isClusterUnknown = false;
+  #isClusterServed = true;
 
   constructor(client: KubeClient, options: RequestOptions) {
     this.#client = client;
@@ -31,12 +31,14 @@ export class Batch {
     return this.#asked.size;
   }
 
-  /**
-   * Why what this batch read of our own resources says nothing: one of them is not served. Not where the cluster's very information is
-   * among those: then nothing was ever stored, and whoever asked for it can see that.
-   */
-  get failure(): KubeError | undefined {
-    return this.#isClusterUnknown ? undefined : this.#missing;
+  /** One of our own resources is not served, so that what was read of it says nothing. */
+  get missing(): KubeError | undefined {
+    return this.#missing;
+  }
+
+  /** False: not even the cluster's information is served. Then nothing was ever stored, and whoever asked for it can see that. */
+  get isClusterServed(): boolean {
+    return this.#isClusterServed;
   }
 
   /** @returns undefined when there is no such object */
@@ -66,7 +68,7 @@ export class Batch {
     const asking = request().catch((thrown: unknown) => {
       if (!isKubeError(thrown, "notServed") || !isOurs(type)) throw thrown;
       this.#missing = thrown;
-      this.#isClusterUnknown ||= type.kind === CLUSTER_INFORMATION.kind;
+      if (type.kind === CLUSTER_INFORMATION.kind) this.#isClusterServed = false;
       return whenNotServed;
     });
     this.#asked.set(question, asking);

@@ -68,7 +68,7 @@ async function doHold(conditions: readonly Condition[], { client, seen, onRound 
   onRound();
   const batch = new Batch(client, options);
   const stored = await Promise.all(conditions.map(({ ref }) => getResource(ref, batch)));
-  if (batch.failure !== undefined) throw batch.failure;
+  if (batch.missing !== undefined) throw batch.missing;
   return conditions.every(({ ref, revision }, i) => {
     seen.note(ref, stored[i]?.revision);
     return stored[i]?.revision === revision;

@@ -122,7 +122,8 @@ export class KubernetesDatastore implements Datastore {
     if (batch.size > 0) this.#countRound();
     // A failure of one does not wait for the others.
     const answers = await Promise.all(asked);
-    if (batch.failure !== undefined) throw batch.failure;
+    const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
+    if (batch.missing !== undefined && !isExplained) throw batch.missing;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
     // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
     return answers as unknown as Answers<Qs>;
@@ -147,4 +148,8 @@ export class KubernetesDatastore implements Datastore {
   #countRound(): void {
     this.#roundTrips++;
   }
+}
+
+function isAboutCluster(query: Query): boolean {
+  return query.type === "get" && query.ref.kind === CLUSTER_INFORMATION.kind;
 }
