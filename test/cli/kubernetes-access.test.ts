@@ -162,6 +162,14 @@ test("kubectl finds it as its plugin, passes words and flags, and its exit statu
     'kubectl-netplug: find tier "nope": there is none\nnext: kubectl-netplug get tiers\n',
   ]);
   expect(kubectl("netplug", "get", "bogus").exitCode).toBe(2);
+  const begun = kubectl("netplug", "version");
+  expect([begun.exitCode, begun.stderr.toString()]).toEqual([0, "the datastore was never initialised\nnext: kubectl-netplug init\n"]);
+  const made = kubectl("netplug", "init");
+  expect([made.exitCode, made.stderr.toString(), made.stdout.toString()]).toEqual([
+    0,
+    "",
+    expect.stringContaining("datastore initialised: cluster "),
+  ]);
   const listed = kubectl("plugin", "list").stdout.toString();
   expect(listed).toContain(join(distFolder, "kubectl-netplug"));
 });

@@ -27,6 +27,6 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   }
   say(cli, `found ${problems.length} ${problems.length === 1 ? "problem" : "problems"}`);
   const leaked = problems.find((problem) => problem.class === "leaked-address");
-  if (leaked !== undefined) note(cli, `next: netplugctl ipam release --ip=${leaked.object.replace(/\/\d+$/, "")}`);
+  if (leaked !== undefined) note(cli, `next: ${cli.program} ipam release --ip=${leaked.object.replace(/\/\d+$/, "")}`);
   return status;
 }

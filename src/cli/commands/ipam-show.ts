@@ -49,7 +49,7 @@ async function showUtilisation(cli: Cli, datastore: Datastore, flags: ShowFlags)
     return;
   }
   if (utilisation.pools.length === 0 && utilisation.blocks.length === 0) {
-    note(cli, "no ippools found\nnext: netplugctl create -f FILE");
+    note(cli, `no ippools found\nnext: ${cli.program} create -f FILE`);
     return;
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];

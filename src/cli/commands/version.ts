@@ -44,7 +44,7 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   if (flags.client === true) return EXIT.done;
   if (information === undefined) {
     say(cli, "Cluster Version:  unknown");
-    note(cli, "the datastore was never initialised\nnext: netplugctl init");
+    note(cli, `the datastore was never initialised\nnext: ${cli.program} init`);
     return EXIT.done;
   }
   say(cli, `Cluster Version:  ${information.version ?? "unknown"}`);
