@@ -39,6 +39,30 @@ describe("a request", () => {
     ]);
   });
 
+  test("for metadata alone, and one that shall lose no field, say so", async () => {
+    await using server = answering(() => Response.json({ metadata: {}, items: [] }));
+    const client = clientOf(server);
+    await client.list(NODES, { labelSelector: "a in (b,c)", isMetadataOnly: true, pageSize: 0 });
+    await client.create(NODES, NODE, { isStrict: true });
+    await client.patch(NODES, { name: "n" }, { type: "json", operations: [] }, { isStrict: true, fieldManager: "x" });
+    const [list, create, patch] = server.seen;
+    expect(list).toMatchObject({
+      path: "/api/v1/nodes?labelSelector=a%20in%20(b%2Cc)",
+      headers: { accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" },
+    });
+    expect(create?.path).toBe("/api/v1/nodes?fieldValidation=Strict");
+    expect(patch?.path).toBe("/api/v1/nodes/n?fieldManager=x&fieldValidation=Strict");
+  });
+
+  test("is on its way when the caller goes on, once it is known who asks", async () => {
+    await using server = answering(() => Response.json(NODE));
+    const client = clientOf(server);
+    await client.get(NODES, { name: "n" });
+    const pending = client.get(NODES, { name: "n" });
+    expect(client.requester.counts.requests).toBe(2);
+    await pending;
+  });
+
   test("that is turned away is made again when the server says, a write too", async () => {
     await using server = answering(
       () => busy("1"),
