@@ -20,6 +20,7 @@ import { sha1Hex } from "../../lib/hash.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
 import { toEndpointName } from "./endpoint-name.ts";
+import { toEndpointNATs, toSourcePrefixes } from "./pod-wishes.ts";
 
 const PREFIX = "cni.netplug.io/";
 
@@ -55,6 +56,10 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const podIPs = annotation("podIPs");
   const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "" });
   const fields = toPodFields(toKnownPod(pod));
+  const { annotations = {} } = metadata;
+  const networks = toNetworks(pod, podIPs, ifName);
+  const nats = toEndpointNATs(annotations, networks);
+  const sources = toSourcePrefixes(annotations);
   const value: WorkloadEndpoint = {
     apiVersion: API_VERSION,
     kind: "WorkloadEndpoint",
@@ -72,9 +77,11 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
       ...(fields.serviceAccountName !== undefined && { serviceAccountName: fields.serviceAccountName }),
       endpoint: ifName,
       interfaceName: toHostName(namespace, name, ifName),
-      ipNetworks: toNetworks(pod, podIPs, ifName),
+      ipNetworks: networks,
+      ...(nats.length > 0 && { ipNATs: nats }),
       profiles: fields.profiles,
       ...(fields.ports.length > 0 && { ports: fields.ports }),
+      ...(sources.length > 0 && { allowSpoofedSourcePrefixes: sources }),
     },
   };
   return { value, revision };
