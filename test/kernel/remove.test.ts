@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { listLinksOf, removeLink, removeNamelessLinks } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
+import { deleteLink } from "../../src/linux/netlink/link.ts";
 import { addLink } from "./support/add.ts";
 import { TestNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
@@ -107,6 +109,20 @@ test("listLinksOf() names the links of one network, and no others", () => {
     { network: "test-net", containerID: "ctr", ifName: "eth0", hostName: LINK.hostName, alias: LINK.alias },
     { network: "test-net", containerID: "ctr-b", ifName: "net1", hostName: second.hostName, alias: second.alias },
   ]);
+});
+
+test("a request that was started is with the kernel before its socket is closed, whether anybody waits for it or not", () => {
+  using node = new TestNode();
+  for (let i = 0; i < 20; i++) {
+    node.ip(node.host, "link add name started type bridge");
+    node.onHost(() => {
+      using socket = linuxKernel.openRouteSocket();
+      const link = findLink(socket, { name: "started" });
+      if (link === undefined) throw new Error("it is not there");
+      socket.start(deleteLink(link.index, link.name));
+    });
+    expect(node.links(node.host)).toEqual([]);
+  }
 });
 
 describe("removeNamelessLinks()", () => {

@@ -3,7 +3,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
-import { startWrite } from "../background-write.ts";
+import { type BackgroundWrite, startWrite } from "../background-write.ts";
 import { Fd } from "../fd.ts";
 import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc } from "../libc.ts";
@@ -106,6 +106,8 @@ export class NetlinkSocket implements RouteSocket {
   readonly #fd: Fd;
   readonly #datagram = new Uint8Array(DATAGRAM_BYTES);
   #sequence = 0;
+  /** One that nobody has waited for yet. */
+  #write: BackgroundWrite | undefined;
 
   private constructor(fd: Fd) {
     this.#fd = fd;
@@ -124,7 +126,13 @@ export class NetlinkSocket implements RouteSocket {
     return new NetlinkSocket(fd);
   }
 
+  /** Not before a request that was started is with the kernel: it would be written to whatever gets the descriptor's number next. */
   [Symbol.dispose](): void {
+    try {
+      this.#finishWrite();
+    } catch {
+      // Who wanted to know would have asked.
+    }
     this.#fd[Symbol.dispose]();
   }
 
@@ -149,15 +157,21 @@ export class NetlinkSocket implements RouteSocket {
   start(request: NetlinkRequest): StartedRequest {
     const batch = this.#toBatch([request]);
     const words = encodeMessages(batch.messages);
-    const write = startWrite(this.#fd.number, new Uint8Array(words.buffer), "rtnetlink");
-    if (write === undefined) this.#send(batch.messages);
+    this.#write = startWrite(this.#fd.number, new Uint8Array(words.buffer), "rtnetlink");
+    if (this.#write === undefined) this.#send(batch.messages);
     return {
       finish: () => {
-        write?.finish();
+        this.#finishWrite();
         const [outcome = NO_OUTCOME] = this.#collect(batch);
         return outcome;
       },
     };
+  }
+
+  #finishWrite(): void {
+    const write = this.#write;
+    this.#write = undefined;
+    write?.finish();
   }
 
   #transactBatch(requests: readonly NetlinkRequest[], outcomes: Outcome[]): void {

@@ -61,8 +61,13 @@ export type EtcdContent = ReadonlyMap<string, string>;
 /** Asks etcd itself, by its JSON gateway: a process for each of some thousand looks would take longer than all the rest. */
 export async function readEtcd(endpoint: string): Promise<EtcdContent> {
   const range = { key: btoa("/netplug/"), range_end: btoa("/netplug0") };
-  const response = await fetch(`${endpoint}/v3/kv/range`, { method: "POST", body: JSON.stringify(range) });
-  return toContent(await response.text());
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(`${endpoint}/v3/kv/range`, { method: "POST", body: JSON.stringify(range) });
+    if (response.ok) return toContent(await response.text());
+    // An election is under way after a test had it without a leader.
+    if (tries === 20) throw new Error(`read etcd: ${response.status}: ${await response.text()}`);
+    await Bun.sleep(100);
+  }
 }
 
 /** The same by `etcdctl`, to be sure of the other. */
