@@ -105,8 +105,10 @@ async function record(
   request: AddRequest,
   facts: Facts,
   undo: UndoStack,
-  whileCommitting: (plan: Planned) => void,
+  meanwhile: (plan: Planned) => void,
 ): Promise<Planned> {
+  // On Kubernetes others wait until the block is written: the kernel's work comes after that, beside the pod's status.
+  const work = call.datastore.type === "kubernetes" ? { whileRecording: meanwhile } : { whileCommitting: meanwhile };
   let isUndoable = false;
   return await call.ledger.time("datastore", () =>
     transact(
@@ -125,7 +127,7 @@ async function record(
         }
         return { writes: plan.writes, result: outcome };
       },
-      { facts, whileCommitting },
+      { facts, ...work },
     ),
   );
 }

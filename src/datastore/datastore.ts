@@ -88,6 +88,13 @@ export type Write =
 export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
   readonly signal?: AbortSignal;
+  /**
+   * Whether lists of our resources may be a moment old. On Kubernetes the newest costs up to 100 ms: the API server asks its etcd whether what it
+   * has is that. Everything else is the newest always.
+   *
+   * @default false
+   */
+  readonly mayLag?: boolean;
 }
 
 export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {

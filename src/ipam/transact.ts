@@ -26,6 +26,8 @@ export interface TransactPorts {
   readonly random: Random;
   /** Of the whole operation. */
   readonly deadline: Deadline;
+  /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
+  readonly mayLag?: boolean;
   /**
    * Waits at most `waitMs` for this process's turn among those of the node, so that they do not all change one block at once;
    * given back by disposing of it. Only saves retries: nothing becomes wrong without it.
@@ -49,9 +51,8 @@ export interface TransactOptions<T> {
   /** What must be so before anything is committed; called for every try. What it throws ends the operation. */
   readonly beforeCommit?: () => void;
   /**
-   * Work that takes the processor while the datastore takes its disk; called for every try (on Kubernetes for one whose blocks are written
-   * and whose endpoints are on their way), with the result that the commit will have if it succeeds. What it throws is thrown once the
-   * commit's outcome is there.
+   * Work that takes the processor while the datastore takes its disk; called for every try, with the result that the commit will have if
+   * it succeeds. What it throws is thrown once the commit's outcome is there.
    */
   readonly whileCommitting?: (result: T) => void;
   /**
@@ -83,11 +84,13 @@ const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
  *   what is stored contradicts itself, so that no decision comes about
  */
 export async function transact<T>(
-  ports: TransactPorts,
+  given: TransactPorts,
   queries: readonly Query[],
   decide: (facts: Facts, attempt: Try) => Step<T>,
   { facts, beforeCommit, whileCommitting, whileRecording }: TransactOptions<T> = {},
 ): Promise<T> {
+  const newest: TransactPorts = { ...given, mayLag: false };
+  let ports = given;
   const { clock, random, deadline } = ports;
   const { turn, hasWaited } = await waitForTurn(ports);
   using turns = new DisposableStack();
@@ -97,7 +100,15 @@ export async function transact<T>(
   let repeats = 0;
   for (let lost = 0; ;) {
     const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
-    const step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
+    let step: Step<T>;
+    try {
+      step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
+    } catch (thrown) {
+      if (ports.mayLag !== true || ports.datastore.type !== "kubernetes") throw thrown;
+      ports = newest;
+      known = await readFacts(ports, queries);
+      continue;
+    }
     if ("wanted" in step) {
       const earlier = known;
       repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
@@ -108,7 +119,10 @@ export async function transact<T>(
     if (step.writes.length === 0) return step.result;
     const { writes, result } = step;
     beforeCommit?.();
-    const onBlocksWritten = (): void => whileRecording?.(result);
+    const onBlocksWritten = (): void => {
+      turns.dispose(); // nobody else's commit has to wait for this one any more
+      whileRecording?.(result);
+    };
     const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
     if (commit?.committed === true) return result;
     lost++;
@@ -170,27 +184,24 @@ async function waitForTurn({
 }
 
 /** Answers to queries, in one round trip. */
-export async function readFacts({ datastore, deadline }: TransactPorts, queries: readonly Query[], earlier?: Facts): Promise<Facts> {
-  const answers = await deadline.wait("the datastore", (signal) => datastore.read(queries, { signal }));
+export async function readFacts(
+  { datastore, deadline, mayLag = false }: TransactPorts,
+  queries: readonly Query[],
+  earlier?: Facts,
+): Promise<Facts> {
+  const answers = await deadline.wait("the datastore", (signal) => datastore.read(queries, { signal, mayLag }));
   return toFacts(queries, answers, earlier);
-}
-
-interface Meanwhile {
-  /** Nobody else's commit has to wait for ours any more. */
-  readonly onBlocksWritten: () => void;
-  /** At once, or after that on a datastore with these two steps. */
-  readonly meanwhile: () => void;
 }
 
 /** @returns undefined when nobody knows whether it was applied */
 async function tryCommit(
-  { datastore, deadline }: TransactPorts,
+  { datastore, deadline, mayLag = false }: TransactPorts,
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
   meanwhile: () => void,
 ): Promise<CommitResult<readonly Query[]> | undefined> {
   const [commit, work] = await Promise.allSettled([
-    deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal })),
+    deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),
   ]);
   if (work.status === "rejected") throw work.reason as Error;

@@ -12,6 +12,8 @@ import { isOurs, typeOf } from "./resource-types.ts";
 /** Which objects, and how much of them. */
 export interface ListRequest extends Selection {
   readonly isMetadataOnly?: boolean;
+  /** Whether what the server has at hand is good enough. */
+  readonly mayLag?: boolean;
 }
 
 export class Batch {
@@ -54,11 +56,12 @@ export class Batch {
   }
 
   list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
-    const { namespace = "", labelSelector = "", isMetadataOnly = false } = request;
+    const { namespace = "", labelSelector = "", isMetadataOnly = false, mayLag = false } = request;
     // What is listed by a label is little, or without its records; in one page the server's cache has it.
-    const pageSize = labelSelector === "" ? undefined : 0;
+    const pageSize = labelSelector === "" && !mayLag ? undefined : 0;
+    const resourceVersion = mayLag ? "0" : undefined;
     return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {
-      return (await this.#client.list(type, { ...request, ...this.#options, pageSize })).items;
+      return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
     });
   }
 

@@ -102,7 +102,7 @@ export class KubernetesDatastore implements Datastore {
     this.#parts.client.close();
   }
 
-  async #answer<Qs extends readonly Query[]>(queries: Qs, { signal }: RequestOptions): Promise<Answers<Qs>> {
+  async #answer<Qs extends readonly Query[]>(queries: Qs, { signal, mayLag = false }: RequestOptions): Promise<Answers<Qs>> {
     const { client, hints } = this.#parts;
     const batch = new Batch(client, signal === undefined ? {} : { signal });
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -117,7 +117,7 @@ export class KubernetesDatastore implements Datastore {
       nodes.set(node, known);
       return known;
     };
-    const sources = { batch, index: new IndexReads(batch, queries, this.#walks), nodeBlocks, recent: this.#recent };
+    const sources = { batch, index: new IndexReads(batch, queries, this.#walks), nodeBlocks, recent: this.#recent, mayLag };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // A failure of one does not wait for the others.

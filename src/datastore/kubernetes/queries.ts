@@ -25,6 +25,8 @@ export interface Sources {
   readonly index: IndexReads;
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
   readonly recent: RecentBlocks;
+  /** Whether lists of our resources may be a moment old. */
+  readonly mayLag: boolean;
 }
 
 export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
@@ -34,7 +36,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     case "get":
       return await getResource(query.ref, batch);
     case "list":
-      return await listResources(query.kind, query.namespace, batch);
+      return await listResources(query.kind, query.namespace, sources);
     case "block": {
       const name = toBlockName(query.ref.cidr);
       const stored = recent.take(name) ?? (await readBlock(name, batch));
@@ -81,11 +83,15 @@ export async function getResource({ kind, namespace, name }: ResourceRef, batch:
 }
 
 /** In the order of namespace and name. */
-async function listResources(kind: Kind, namespace: string | undefined, batch: Batch): Promise<readonly Stored<Resource>[]> {
+async function listResources(
+  kind: Kind,
+  namespace: string | undefined,
+  { batch, mayLag }: Pick<Sources, "batch" | "mayLag">,
+): Promise<readonly Stored<Resource>[]> {
   const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};
   let found: readonly Stored<Resource>[];
   if (kind === "WorkloadEndpoint") found = (await batch.list(PODS, within)).flatMap(toEndpoints);
-  else if (isCustom(kind)) found = (await batch.list(typeOf(kind), within)).map((object) => toStoredResource(kind, object));
+  else if (isCustom(kind)) found = (await batch.list(typeOf(kind), { ...within, mayLag })).map((object) => toStoredResource(kind, object));
   else found = (await batch.list(NODES)).map(toStoredNode);
   return [...found].sort((a, b) => compareTexts(toSortKey(a), toSortKey(b)));
 }
