@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestNode } from "../support/cni.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { benchBurst, benchOneByOne } from "./attachments.ts";
+import { benchKubernetes } from "./kubernetes.ts";
 import type { BenchRow, IpamBench } from "./row.ts";
 import { benchStart } from "./start.ts";
 
@@ -29,6 +31,8 @@ async function runAll(): Promise<readonly BenchRow[]> {
       await using node = await TestNode.start();
       await section("burst", async () => await benchBurst(node));
     }
+    if (canStartApiServer()) await section("on the Kubernetes API", async () => await benchKubernetes(rounds));
+    else console.error("  on the Kubernetes API: left out; `npm run cluster -- build` builds the API server (with Go)");
     for (const file of [...new Bun.Glob("ipam-*.ts").scanSync(import.meta.dir)].filter((name) => !name.endsWith(".test.ts")).toSorted()) {
       const { bench } = (await import(`./${file}`)) as { readonly bench: IpamBench };
       await using etcd = await startEtcd();

@@ -1,0 +1,180 @@
+/** An API server with netplug installed for one node, as `install-cni` leaves it, and attachments on it. */
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newBlock, take } from "../../src/ipam/block.ts";
+import { toBlockObject } from "../../src/datastore/kubernetes/block-object.ts";
+import { toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { parsePrefix } from "../../src/lib/ip/prefix.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import type { ApiServer } from "../cluster/api-server.ts";
+import { cniPluginsFolder, distFolder, spawnPlugin } from "../support/cni.ts";
+import type { Json } from "../support/cni.ts";
+import { createNode, podArgs } from "../support/kubernetes.ts";
+import { requestOf } from "./ipam-cluster.ts";
+
+const NODE = "bench-node";
+/** Room for 16 384 blocks of 64 addresses. */
+const POOL = { base: "10.128.0.0", bits: 12, blocks: 2 ** 14 } as const;
+const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
+const IN_FLIGHT = 16;
+
+export interface Reply {
+  readonly ms: number;
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What a call of a plugin is about. */
+export interface Attachment {
+  readonly containerID: string;
+  readonly netns: string;
+  /** One of {@link KubernetesWorld.createPods}. */
+  readonly pod: string;
+}
+
+export class KubernetesWorld implements AsyncDisposable {
+  readonly api: ApiServer;
+  readonly folder: string;
+  #config = "";
+
+  private constructor(api: ApiServer) {
+    this.api = api;
+    this.folder = mkdtempSync(join(tmpdir(), "npgt-bench-"));
+  }
+
+  /** With the roles that we ship, one pool, and the plugin's own token. */
+  static async start(): Promise<KubernetesWorld> {
+    const world = new KubernetesWorld(await startApiServer());
+    try {
+      await world.#install();
+      return world;
+    } catch (thrown) {
+      await world[Symbol.asyncDispose]();
+      throw thrown;
+    }
+  }
+
+  get logFile(): string {
+    return join(this.folder, "cni.log");
+  }
+
+  /** The node's note of its blocks. */
+  get hintFile(): string {
+    return join(this.folder, "blocks.json");
+  }
+
+  async #install(): Promise<void> {
+    const { api, folder } = this;
+    await api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
+    await api.kubectl(["apply", "--server-side", "-f", ROLES]);
+    await createNode(api, NODE, []);
+    await this.#ctl(["init"]);
+    const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "pods" }, spec: { cidr: `${POOL.base}/${POOL.bits}` } };
+    await this.#ctl(["apply", "-f", "-"], JSON.stringify(pool));
+    const [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];
+    for (const made of [bin, conf, join(folder, "lib")]) mkdirSync(made);
+    const env = {
+      ...this.#access(),
+      KUBERNETES_NODE_NAME: NODE,
+      SKIP_CNI_BINARIES: "netplug,netplug-ipam",
+      CNI_NET_DIR: conf,
+      LOG_FILE_PATH: this.logFile,
+    };
+    await this.#run("netplug", env, ["install-cni", "--once", `--bin-dir=${bin}`, `--conf-dir=${conf}`]);
+    const { plugins, name } = JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as {
+      name: string;
+      plugins: readonly Json[];
+    };
+    const places = { lib_dir: join(folder, "lib"), ipam_lock_file: join(folder, "ipam.lock"), endpoint_status_dir: join(folder, "status") };
+    this.#config = JSON.stringify({ cniVersion: "1.0.0", name, ...plugins[0], ...places, agent_socket: "" });
+  }
+
+  #access(): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", DATASTORE_TYPE: "kubernetes", KUBECONFIG: this.api.kubeconfigFile };
+  }
+
+  async #ctl(args: readonly string[], stdin = ""): Promise<void> {
+    await this.#run("netplugctl", this.#access(), args, stdin);
+  }
+
+  async #run(program: string, env: Readonly<Record<string, string>>, args: readonly string[], stdin = ""): Promise<void> {
+    const { status, stdout, stderr } = await spawnPlugin(join(distFolder, program), env, stdin, args);
+    if (status !== 0) throw new Error(`${program} ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
+  }
+
+  /** Pods that nobody runs, on the node. */
+  async createPods(names: readonly string[]): Promise<void> {
+    const spec = { nodeName: NODE, containers: [{ name: "main", image: "localhost/none:1" }] };
+    await this.#post(
+      "/api/v1/namespaces/default/pods",
+      names.map((name) => ({ metadata: { name, labels: { app: "bench" } }, spec })),
+    );
+  }
+
+  /** Blocks of other nodes, four each, with an address given in each. */
+  async createBlocks(count: number): Promise<void> {
+    const objects = Array.from({ length: count }, (_, index) => {
+      // from the end of the pool: the node's own blocks are elsewhere as a rule
+      const number = POOL.blocks - 1 - index;
+      const cidr = parsePrefix(`10.${128 + (number >> 10)}.${(number >> 2) & 255}.${(number & 3) * 64}/26`);
+      const node = `other-${index >> 2}`;
+      return toBlockObject(take(newBlock(cidr, node, 1_760_000_000), 0, requestOf(node, toPrefixText(cidr)).owner, 1_760_000_000));
+    });
+    const type = { apiVersion: "netplug.io/v3", kind: "IPAMBlock" };
+    await this.#post(
+      "/apis/netplug.io/v3/ipamblocks",
+      objects.map((object) => ({ ...type, ...object })),
+    );
+  }
+
+  async #post(path: string, objects: readonly object[]): Promise<void> {
+    const { api } = this;
+    const tls = { ca: readFileSync(api.caFile, "utf8") };
+    const headers = { authorization: `Bearer ${api.token}`, "content-type": "application/json" };
+    const rest = objects.values();
+    const work = async (): Promise<void> => {
+      for (const object of rest) {
+        const response = await fetch(`${api.url}${path}`, { method: "POST", headers, tls, body: JSON.stringify(object) });
+        const text = await response.text();
+        if (response.status !== 201) throw new Error(`create at ${path}: ${response.status} ${text}`);
+      }
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+  }
+
+  /** One call of netplug, as containerd makes it. */
+  call(verb: "ADD" | "DEL", attachment: Attachment): Promise<Reply> {
+    const args = podArgs({ namespace: "default", name: attachment.pod });
+    return callPlugin(join(distFolder, "netplug"), this.#config, verb, attachment, args);
+  }
+
+  /** The same of `ptp` with `host-local`. */
+  callPtp(verb: "ADD" | "DEL", attachment: Attachment): Promise<Reply> {
+    const ipam = { type: "host-local", dataDir: join(this.folder, "host-local"), ranges: [[{ subnet: "10.66.0.0/16" }]] };
+    const config = JSON.stringify({ cniVersion: "1.0.0", name: "bench-ptp", type: "ptp", ipMasq: false, ipam });
+    return callPlugin(join(cniPluginsFolder, "ptp"), config, verb, attachment, "");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.api.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function callPlugin(path: string, config: string, verb: string, attachment: Attachment, args: string): Promise<Reply> {
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    CNI_COMMAND: verb,
+    CNI_PATH: `${distFolder}:${cniPluginsFolder}`,
+    CNI_CONTAINERID: attachment.containerID,
+    CNI_NETNS: attachment.netns,
+    CNI_IFNAME: "eth0",
+    CNI_ARGS: args,
+  };
+  const started = performance.now();
+  const { status, stdout, stderr } = await spawnPlugin(path, env, config);
+  return { ms: performance.now() - started, status, stdout, stderr };
+}

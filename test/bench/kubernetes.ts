@@ -1,0 +1,223 @@
+/** `netplug` on a real API server: one by one against `ptp` with `host-local`, 30 pods at once, and among 10 000 blocks. */
+
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { readLedger } from "../../src/lib/ledger.ts";
+import type { LedgerEntry } from "../../src/lib/ledger.ts";
+import { TestNetns } from "../support/netns.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
+import type { Reply } from "./kubernetes-world.ts";
+import type { BenchRow } from "./row.ts";
+import { interleave, round, summarize, toText } from "./summary.ts";
+
+const WARM_UPS = 5;
+const AT_ONCE = 30;
+const BLOCKS = 10_000;
+
+/** Two API servers: one with the node's own block, one with ten thousand of others besides. */
+export async function benchKubernetes(rounds: number): Promise<readonly BenchRow[]> {
+  await using few = await KubernetesWorld.start();
+  const rows = [...(await benchOneByOne(few, rounds)), await benchAtOnce(few)];
+  await using many = await KubernetesWorld.start();
+  await many.createBlocks(BLOCKS);
+  return [...rows, ...(await benchAmongBlocks(few, many, rounds))];
+}
+
+/** @throws Error when the plugin refuses: a benchmark of failures says nothing */
+function mustWork(reply: Reply): Reply {
+  if (reply.status !== 0) throw new Error(reply.stdout + reply.stderr);
+  return reply;
+}
+
+interface Times {
+  readonly add: number;
+  readonly del: number;
+}
+
+type Caller = KubernetesWorld["call"];
+
+async function addAndDelete(call: Caller, name: string): Promise<Times> {
+  using netns = new TestNetns();
+  const attachment = { containerID: name, netns: netns.path, pod: name };
+  const added = mustWork(await call("ADD", attachment));
+  return { add: added.ms, del: mustWork(await call("DEL", attachment)).ms };
+}
+
+/** Each candidate has pods of its own, so that none is recreated. */
+async function inTurns<Name extends string>(
+  candidates: Readonly<Record<Name, { readonly world: KubernetesWorld; readonly call: Caller; readonly before?: () => void }>>,
+  rounds: number,
+): Promise<Readonly<Record<Name, { readonly add: readonly number[]; readonly del: readonly number[] }>>> {
+  const names = Object.keys(candidates) as Name[];
+  const deletions = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  const run = crypto.randomUUID().slice(0, 8);
+  const podOf = (name: Name, turn: number): string => `${name}-${run}-${turn}`;
+  for (const name of names) {
+    const turns = Array.from({ length: rounds + WARM_UPS }, (_, turn) => podOf(name, turn));
+    await candidates[name].world.createPods(turns);
+  }
+  const measure = async (name: Name, turn: number): Promise<number> => {
+    const { call, before } = candidates[name];
+    before?.();
+    const { add, del } = await addAndDelete(call, podOf(name, turn));
+    if (turn >= WARM_UPS) deletions[name].push(del);
+    return add;
+  };
+  const additions = await interleave(
+    names.map((name) => ({ name, measure: (turn: number) => measure(name, turn) })),
+    rounds,
+    WARM_UPS,
+  );
+  return Object.fromEntries(names.map((name) => [name, { add: additions[name], del: deletions[name] }])) as unknown as Record<
+    Name,
+    { readonly add: readonly number[]; readonly del: readonly number[] }
+  >;
+}
+
+async function benchOneByOne(world: KubernetesWorld, rounds: number): Promise<readonly BenchRow[]> {
+  const times = await inTurns(
+    {
+      netplug: { world, call: (verb, attachment) => world.call(verb, attachment) },
+      ptp: { world, call: (verb, attachment) => world.callPtp(verb, attachment) },
+    },
+    rounds,
+  );
+  const entries = ledgerOf(world).filter(({ code }) => code === 0);
+  return [
+    ratioRow(
+      "ADD, netplug-ipam on the Kubernetes API, against ptp + host-local",
+      times.netplug.add,
+      times.ptp.add,
+      2.5,
+      phases(entries, "ADD"),
+    ),
+    ratioRow("DEL, same pair", times.netplug.del, times.ptp.del, undefined, phases(entries, "DEL")),
+    roundsRow(entries, "ADD", rounds),
+  ];
+}
+
+function ledgerOf({ logFile }: KubernetesWorld): readonly LedgerEntry[] {
+  return readLedger(readFileSync(logFile, "utf8").split("\n"));
+}
+
+function ratioRow(
+  what: string,
+  ours: readonly number[],
+  theirs: readonly number[],
+  limit: number | undefined,
+  more: Readonly<Record<string, number>>,
+): BenchRow {
+  const [netplug, ptpHostLocal] = [summarize(ours), summarize(theirs)];
+  const ratio = round(netplug.p50 / ptpHostLocal.p50);
+  return {
+    what,
+    target: limit === undefined ? "reported" : `≤ ${limit.toFixed(1)} × its p50`,
+    measured: `${ratio} × (${toText(netplug)} against ${toText(ptpHostLocal)})`,
+    met: limit === undefined ? undefined : ratio <= limit,
+    figures: { netplug, ptpHostLocal, ratio, ...more },
+  };
+}
+
+/** Median milliseconds of each phase, from the ledger. */
+function phases(entries: readonly LedgerEntry[], verb: string): Readonly<Record<string, number>> {
+  const values = new Map<string, number[]>();
+  for (const entry of entries.filter((one) => one.verb === verb)) {
+    for (const { name, ms } of [...entry.phases, { name: "total", ms: entry.totalMs }]) values.set(name, [...(values.get(name) ?? []), ms]);
+  }
+  return Object.fromEntries([...values].map(([name, all]) => [`phase ${name} p50 ms`, summarize(all).p50]));
+}
+
+function roundsRow(entries: readonly LedgerEntry[], verb: string, rounds: number): BenchRow {
+  // those with a claimed block: the first ADD of a node claims one
+  const trips = summarize(
+    entries
+      .filter((entry) => entry.verb === verb)
+      .slice(-rounds)
+      .map(({ roundTrips }) => roundTrips),
+  );
+  return {
+    what: "rounds of requests of an ADD on a node that owns a block with space",
+    target: "≤ 3 sequential: reads, block, pod status",
+    measured: `${trips.p50} (at most ${trips.max})`,
+    met: trips.max <= 3,
+    figures: { roundTrips: trips },
+  };
+}
+
+/** As a kubelet does it that has just been told of 30 pods. */
+async function benchAtOnce(world: KubernetesWorld): Promise<BenchRow> {
+  const names = Array.from({ length: AT_ONCE }, (_, index) => `at-once-${index}`);
+  await world.createPods(names);
+  const ours = await allAtOnce((verb, attachment) => world.call(verb, attachment), names);
+  const theirs = await allAtOnce((verb, attachment) => world.callPtp(verb, attachment), names);
+  const errors = ours.failed.length;
+  return {
+    what: `${AT_ONCE} pods at once on one node, Kubernetes API`,
+    target: "no error, no duplicate",
+    measured: `${errors} errors, ${ours.duplicates} duplicates; ${ours.ms.toFixed(0)} ms, ptp + host-local ${theirs.ms.toFixed(0)} ms`,
+    met: errors === 0 && ours.duplicates === 0,
+    figures: { ms: ours.ms, ptpHostLocalMs: theirs.ms, errors, duplicates: ours.duplicates, firstError: ours.failed[0] ?? "" },
+  };
+}
+
+interface AtOnce {
+  readonly ms: number;
+  readonly duplicates: number;
+  /** What those said that failed. */
+  readonly failed: readonly string[];
+}
+
+async function allAtOnce(call: Caller, names: readonly string[]): Promise<AtOnce> {
+  const pods = names.map((pod) => ({ pod, containerID: pod, sandbox: new TestNetns() }));
+  try {
+    const attachments = pods.map(({ pod, containerID, sandbox }) => ({ pod, containerID, netns: sandbox.path }));
+    const started = performance.now();
+    const added = await Promise.all(attachments.map((attachment) => call("ADD", attachment)));
+    const ms = performance.now() - started;
+    const deleted = await Promise.all(attachments.map((attachment) => call("DEL", attachment)));
+    const failed = [...added, ...deleted].filter(({ status }) => status !== 0).map(({ stdout, stderr }) => stdout + stderr);
+    const addresses = added
+      .filter(({ status }) => status === 0)
+      .map(({ stdout }) => (JSON.parse(stdout) as { ips: { address: string }[] }).ips[0]?.address);
+    return { ms, duplicates: addresses.length - new Set(addresses).size, failed };
+  } finally {
+    for (const { sandbox } of pods) sandbox.delete();
+  }
+}
+
+async function benchAmongBlocks(few: KubernetesWorld, many: KubernetesWorld, rounds: number): Promise<readonly BenchRow[]> {
+  // a pod of its own for each call, and a block that is claimed already
+  const first = `claim-${crypto.randomUUID().slice(0, 8)}`;
+  await many.createPods([first]);
+  await addAndDelete((verb, attachment) => many.call(verb, attachment), first);
+  if (!existsSync(many.hintFile)) throw new Error(`the plugin left no note of its blocks at ${many.hintFile}`);
+
+  const call =
+    (world: KubernetesWorld): Caller =>
+    (verb, attachment) =>
+      world.call(verb, attachment);
+  const times = await inTurns(
+    {
+      one: { world: few, call: call(few) },
+      many: { world: many, call: call(many) },
+      "many-without-note": { world: many, call: call(many), before: () => rmSync(many.hintFile, { force: true }) },
+    },
+    rounds,
+  );
+  const one = summarize(times.one.add);
+  const row = (what: string, values: readonly number[], limit: number | undefined): BenchRow => {
+    const summary = summarize(values);
+    const ratio = round(summary.p50 / one.p50);
+    return {
+      what,
+      target: limit === undefined ? "reported" : `≤ ${limit} × its p50 with one block`,
+      measured: `${ratio} × (${toText(summary)} against ${toText(one)})`,
+      met: limit === undefined ? undefined : ratio <= limit,
+      figures: { [`${BLOCKS} blocks`]: summary, "one block": one, ratio },
+    };
+  };
+  return [
+    row("ADD with 10 000 blocks present", times.many.add, 1.2),
+    row("DEL with 10 000 blocks present, against an ADD", times.many.del, undefined),
+    row("ADD with 10 000 blocks present, the node's note of its blocks lost", times["many-without-note"].add, undefined),
+  ];
+}
