@@ -68,10 +68,7 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
-/**
- * Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk. On Kubernetes each is two rounds of requests to a
- * busy server, and whoever does not wait loses many of them.
- */
+/** Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk or a busy API server. */
 const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
 
 /**
@@ -120,7 +117,7 @@ export async function transact<T>(
     const { writes, result } = step;
     beforeCommit?.();
     const onBlocksWritten = (): void => {
-      turns.dispose(); // nobody else's commit has to wait for this one any more
+      turns.dispose();
       whileRecording?.(result);
     };
     const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
