@@ -75,7 +75,7 @@ describe.each(FLOWS)("$name", (flow) => {
     await expectAddedByNextCalls(world);
   });
 
-  test.concurrent("an etcd that is slow is waited for", async () => {
+  test("an etcd that is slow is waited for", async () => {
     await using world = await startWorld();
     const { node, proxy, byProxy } = world;
     proxy.delayMs = 200;

@@ -1,7 +1,7 @@
 /** Runs in which a step fails, in this process. */
 
 import type { Host } from "../../../src/cni/host.ts";
-import { eachStep, type Played, type Report } from "./enumerate.ts";
+import { eachStep, type EachStepOptions, type Played, type Report } from "./enumerate.ts";
 import { fastClock } from "./fast-clock.ts";
 import { type Fault, type FaultyHost, type Moment, withFault } from "./faults.ts";
 import { findIncompleteness, findUnsafety, hasLink } from "./judge.ts";
@@ -15,7 +15,8 @@ export interface FailOptions {
   readonly sabotage?: (real: Host) => Host;
 }
 
-const MOMENTS: readonly Moment[] = ["before", "after", "half"];
+/** What a half leaves when nothing works any more, one step that fails by half has shown. */
+const MOMENTS = { once: ["before", "after", "half"], lasting: ["before", "after"] } as const satisfies Record<string, readonly Moment[]>;
 /** Waited for until a limit of half a minute. */
 const WAITED_FOR = new Set(["fetch", "files", "watchDirectory"]);
 /** How a failed call says that something of it stays. */
@@ -23,7 +24,7 @@ const TOLD = /left behind|may have been applied/;
 
 /** Each step of an ADD fails: nothing is left, or it stands whole all the same. */
 export function failEachStepOfAdd(node: FaultNode, options: FailOptions): Promise<Report> {
-  return eachStep({ moments: MOMENTS, stopsAtFault: options.sabotage !== undefined }, async (at, moment) => {
+  return eachStep(stepsOf(options), async (at, moment) => {
     await node.programPolicy();
     const call = faultyCall({ at, moment, isLasting: options.isLasting }, options);
     // Newer than a delegate of Debian's knows: what that costs is made to fail as well.
@@ -44,7 +45,7 @@ export function failEachStepOfAdd(node: FaultNode, options: FailOptions): Promis
 
 /** Each step of a DEL or GC fails: what can be done is done, nothing is freed that is in use, and the next one does the rest. */
 export function failEachStepOfRemoval(node: FaultNode, verb: "DEL" | "GC", options: FailOptions): Promise<Report> {
-  return eachStep({ moments: MOMENTS, stopsAtFault: options.sabotage !== undefined }, async (at, moment) => {
+  return eachStep(stepsOf(options), async (at, moment) => {
     await node.programPolicy();
     const added = await node.call("ADD");
     if (added.status !== 0) return { step: undefined, hasHalf: false, faults: [`the ADD before it failed: ${added.stdout}`] };
@@ -61,6 +62,10 @@ export function failEachStepOfRemoval(node: FaultNode, verb: "DEL" | "GC", optio
     faults.push(...(await cleanUp(node, verb, options)));
     return played(call, faults);
   });
+}
+
+function stepsOf({ isLasting, sabotage }: FailOptions): EachStepOptions {
+  return { moments: isLasting ? MOMENTS.lasting : MOMENTS.once, stopsAtFault: sabotage !== undefined };
 }
 
 interface FaultyCall {

@@ -20,8 +20,14 @@ const MOMENTS: Readonly<Record<Recovery, readonly Moment[]>> = {
 };
 
 /** The process is killed at each step of a call; the next call of the runtime must leave nothing, or a whole attachment. */
-export function killAtEachStep(node: FaultNode, victim: string, verb: "ADD" | "DEL", recovery: Recovery): Promise<Report> {
-  return eachStep({ moments: MOMENTS[recovery] }, async (at, moment) => {
+export function killAtEachStep(
+  node: FaultNode,
+  victim: string,
+  verb: "ADD" | "DEL",
+  recovery: Recovery,
+  moments: readonly Moment[] = MOMENTS[recovery],
+): Promise<Report> {
+  return eachStep({ moments }, async (at, moment) => {
     await node.programPolicy();
     const faults: string[] = [];
     if (verb === "DEL") faults.push(...(await expectSuccess("the ADD before it", node.callMain("ADD"))));
