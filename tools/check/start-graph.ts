@@ -12,7 +12,7 @@ export interface StartBudget {
 }
 
 /** About a fifth above what the plugin needs today; raising it wants a measured start (`npm run bench`) in the change. */
-export const CNI_START_BUDGET: StartBudget = { modules: 170, sourceBytes: 600_000 };
+export const CNI_START_BUDGET: StartBudget = { modules: 170, sourceBytes: 640_000 };
 
 const FORBIDDEN_FOLDERS: readonly string[] = [
   "cli",
