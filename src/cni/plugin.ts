@@ -16,7 +16,6 @@ import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts"
 import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
 import type { Verb } from "./protocol/versions.ts";
-import { status } from "./status.ts";
 
 /** What the process ends with. */
 export interface PluginOutcome {
@@ -102,7 +101,7 @@ async function play(verb: Verb, call: Call): Promise<string> {
       await (await import("./check.ts")).check(call);
       return "";
     case "STATUS":
-      await status(call);
+      await (await import("./status.ts")).status(call);
       return "";
     case "GC":
       await (await import("./gc.ts")).collectGarbage(call);

@@ -1,35 +1,31 @@
-/** What pods and namespaces ask for by annotation, on a real API server beside etcd: seen by kubectl, etcdctl and ip. */
+/** What pods and namespaces ask for by annotation, on a real API server, beside etcd or as the datastore: seen by kubectl, etcdctl and ip. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { type CniCall, type CniJson, type CniReply, hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
-import { createNamespace, createPod, grantReadOnly, type PodWish, type TestPod } from "../support/kubernetes.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { type CniCall, type CniJson, type CniReply, hostInterfaceName, type Json, type TestNode } from "../support/cni.ts";
+import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let api: ApiServer;
+let world: PodWorld;
 let node: TestNode;
-/** Of a user who may read pods and namespaces, and nothing else. */
-let kubeconfig: string;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  [api, node] = await Promise.all([startApiServer(), TestNode.start(["10.65.0.0/24", "fd65::/112"])]);
-  await grantReadOnly(api, "cni", ["pods", "namespaces"]);
-  kubeconfig = api.issue("cni").kubeconfigFile;
+  world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
+  node = world.node;
   await node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
   await node.createPool("blue-6", { cidr: "fd66::/112", assignmentMode: "Manual" });
 }, 60_000);
-afterAll(async () => {
-  await node?.[Symbol.asyncDispose]();
-  await api?.[Symbol.asyncDispose]();
-});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
 
-const podConfig = (extra: Json = {}): Json => node.config({ policy: { type: "k8s" }, kubernetes: { kubeconfig }, ...extra });
+const podConfig = (extra: Json = {}): Json => world.config(extra);
 
 let count = 0;
 async function makePod(annotations: PodWish["annotations"] = {}, more: Partial<PodWish> = {}): Promise<TestPod> {
-  return await createPod(api, { name: `web-${count++}`, annotations, ...more });
+  return await createPod(world.api, { name: `web-${count++}`, annotations, ...more });
 }
 
 /** One pod's attachment, from ADD to DEL. */
@@ -56,11 +52,8 @@ class Attached implements AsyncDisposable {
     return this.result.ips?.map(({ address }) => address) ?? [];
   }
 
-  /** Its record, as etcd has it. */
-  async record(): Promise<{ readonly metadata: Json; readonly spec: Json }> {
-    const { namespace, name } = this.pod;
-    const key = `/netplug/v3/workloadendpoints/${namespace}/node--a-k8s-${name.replaceAll("-", "--")}-eth0`;
-    return JSON.parse(await node.etcd.ctl(["get", key, "--print-value-only"])) as { readonly metadata: Json; readonly spec: Json };
+  async record(): ReturnType<PodWorld["record"]> {
+    return await world.record(this.pod);
   }
 
   async check(): Promise<CniReply> {
@@ -123,12 +116,15 @@ test("the record has the pod's labels, ports, service account and profiles, and 
     ],
     ipNetworks: attached.addresses,
   });
-  expect((await node.keys()).filter((key) => key.includes("/profiles/"))).toEqual([]);
+  expect(JSON.parse(await node.ctl(["get", "profiles", "-o", "json"]))).toMatchObject({ items: [] });
   expect((await attached.check()).stdout).toBe("");
 });
 
 test("the block names the pod and its UID in the API server, also of a mirror pod (needs cluster)", async () => {
-  const owner = async (): Promise<string> => await node.etcd.ctl(["get", "/netplug/ipam/blocks/", "--prefix", "--print-value-only"]);
+  const owner = async (): Promise<string> =>
+    isOnEtcd
+      ? await node.etcd.ctl(["get", "/netplug/ipam/blocks/", "--prefix", "--print-value-only"])
+      : await world.api.kubectl(["get", "ipamblocks", "-o", "json"]);
   const plain = await makePod();
   const mirror = await makePod({}, { otherAnnotations: { "kubernetes.io/config.mirror": "4f2b9c" }, spec: { nodeName: "node-a" } });
   {
@@ -200,7 +196,7 @@ describe("addresses past address management", () => {
     expect((await attached.check()).stdout).toBe("");
     expect(await node.add(attached.netns, attached.call)).toEqual(attached.result);
 
-    await api.kubectl(["annotate", "pod", attached.pod.name, "cni.netplug.io/ipAddrsNoIpam-"]);
+    await world.api.kubectl(["annotate", "pod", attached.pod.name, "cni.netplug.io/ipAddrsNoIpam-"]);
     const { json } = await attached.check();
     expect(json).toMatchObject({ code: 113, msg: expect.stringContaining("the attachment has no address") });
   });
@@ -214,7 +210,7 @@ describe("addresses past address management", () => {
 
 describe("pools", () => {
   test("of the pod come before the namespace's, those before the config's, family by family (needs cluster)", async () => {
-    await createNamespace(api, "in-blue", { annotations: { ipv4pools: '["blue"]', ipv6pools: '["fd66::/112"]' } });
+    await createNamespace(world.api, "in-blue", { annotations: { ipv4pools: '["blue"]', ipv6pools: '["fd66::/112"]' } });
     const config = podConfig({ ipam: { assign_ipv6: "true", ipv4_pools: ["pool-0"] } });
     const inNamespace = { namespace: "in-blue" };
     {
@@ -237,7 +233,7 @@ describe("pools", () => {
 
   test("with a namespaceSelector are for pods of the namespaces that it selects (needs cluster)", async () => {
     await node.createPool("selective", { cidr: "10.67.0.0/24", namespaceSelector: 'team == "red"' });
-    await createNamespace(api, "team-red", { labels: { team: "red" } });
+    await createNamespace(world.api, "team-red", { labels: { team: "red" } });
     const config = podConfig({ ipam: { ipv4_pools: [] } });
     // the block of another pool that the node may have comes first otherwise
     await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
@@ -253,7 +249,7 @@ describe("pools", () => {
 });
 
 test("families of the pod come before the namespace's, those before the config's, also where that wants none (needs cluster)", async () => {
-  await createNamespace(api, "six", { annotations: { ipFamilies: '["IPv6"]' } });
+  await createNamespace(world.api, "six", { annotations: { ipFamilies: '["IPv6"]' } });
   const neither = podConfig({ ipam: { assign_ipv4: "false", assign_ipv6: "false" } });
   const families = async (pod: TestPod, config: Json): Promise<readonly string[]> => {
     await using attached = await Attached.add(pod, config);
@@ -269,7 +265,7 @@ test("a MAC address of the pod ranks above the runtime's (needs cluster)", async
   const config = podConfig({ runtimeConfig: { mac: "02:00:5e:10:00:02" } });
   await using attached = await Attached.add(await makePod({ hwAddr: "02:00:5E:10:00:01" }), config);
   expect(attached.netns.link("eth0")?.address).toBe("02:00:5e:10:00:01");
-  expect((await attached.record()).spec["mac"]).toBe("02:00:5e:10:00:01");
+  if (isOnEtcd) expect((await attached.record()).spec["mac"]).toBe("02:00:5e:10:00:01");
   await using other = await Attached.add(await makePod(), config);
   expect(other.netns.link("eth0")?.address).toBe("02:00:5e:10:00:02");
 });
@@ -320,24 +316,26 @@ test.each<[string, string]>([
 });
 
 test("a malformed value of the namespace is code 104 for its pods, and names both (needs cluster)", async () => {
-  await createNamespace(api, "broken", { annotations: { ipv4pools: "blue" } });
+  await createNamespace(world.api, "broken", { annotations: { ipv4pools: "blue" } });
   const pod = await makePod({}, { namespace: "broken" });
   const { code, msg } = await refusal(pod);
   expect([code, msg]).toEqual([104, expect.stringContaining(`of namespace "broken" for pod "broken/${pod.name}": got "blue"`)]);
 });
 
-test("without policy.type nothing is read of the pod: its network has a profile, and annotations say nothing (needs cluster)", async () => {
-  const pod = await makePod({ ipAddrs: "nonsense" }, { labels: { app: "web" } });
-  await using attached = await Attached.add(pod, node.config({ kubernetes: { kubeconfig: "/nowhere" } }));
-  const { metadata, spec } = await attached.record();
-  expect(spec["profiles"]).toEqual(["test-net"]);
-  expect(metadata["labels"]).not.toHaveProperty("app");
-});
+onEtcd(() => {
+  test("without policy.type nothing is read of the pod: its network has a profile, and annotations say nothing (needs cluster)", async () => {
+    const pod = await makePod({ ipAddrs: "nonsense" }, { labels: { app: "web" } });
+    await using attached = await Attached.add(pod, node.config({ kubernetes: { kubeconfig: "/nowhere" } }));
+    const { metadata, spec } = await attached.record();
+    expect(spec["profiles"]).toEqual(["test-net"]);
+    expect(metadata["labels"]).not.toHaveProperty("app");
+  });
 
-test("a container that no orchestrator names needs no API server with policy.type k8s either (needs cluster)", async () => {
-  using netns = new TestNetns();
-  const config = podConfig({ kubernetes: { kubeconfig: "/nowhere" } });
-  const containerID = node.newContainerID();
-  await node.add(netns, { containerID, config });
-  await node.del({ containerID, netns: netns.path, config });
+  test("a container that no orchestrator names needs no API server with policy.type k8s either (needs cluster)", async () => {
+    using netns = new TestNetns();
+    const config = podConfig({ kubernetes: { kubeconfig: "/nowhere" } });
+    const containerID = node.newContainerID();
+    await node.add(netns, { containerID, config });
+    await node.del({ containerID, netns: netns.path, config });
+  });
 });

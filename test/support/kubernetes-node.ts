@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ApiServer, startApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
 import type { CniCall, CniVerb, Json } from "./cni.ts";
 import { createNode } from "./kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
@@ -19,6 +19,9 @@ interface PodList {
 
 export class KubernetesNodeDatastore implements NodeDatastore {
   readonly api: ApiServer;
+  readonly kubeconfig: string;
+  /** Whether an ADD finds the pod that it names, and names one where the test does not. */
+  makesPods = true;
   readonly config: Json;
   readonly nowhere: Json;
   readonly env: Readonly<Record<string, string>>;
@@ -26,14 +29,15 @@ export class KubernetesNodeDatastore implements NodeDatastore {
 
   private constructor(api: ApiServer, kubeconfig: string) {
     this.api = api;
+    this.kubeconfig = kubeconfig;
     this.config = { datastore_type: "kubernetes", kubernetes: { kubeconfig } };
     this.nowhere = { datastore_type: "kubernetes", kubernetes: { kubeconfig, k8s_api_root: "https://127.0.0.1:1" } };
     this.env = { DATASTORE_TYPE: "kubernetes", KUBECONFIG: api.kubeconfigFile };
   }
 
   /** The plugin is a user with the rights that we ship, and no more. */
-  static async start(nodename: string): Promise<KubernetesNodeDatastore> {
-    const api = await startApiServer();
+  static async start(nodename: string, options: ApiServerOptions = {}): Promise<KubernetesNodeDatastore> {
+    const api = await startApiServer(options);
     try {
       const name = "netplug-cni";
       await api.kubectl(["apply", "--server-side", "-f", ROLES]);
@@ -47,7 +51,7 @@ export class KubernetesNodeDatastore implements NodeDatastore {
   }
 
   async prepare(verb: CniVerb, { args = "", containerID, plugin = "netplug" }: CniCall): Promise<string | undefined> {
-    if (plugin !== "netplug" || containerID === undefined) return args === "" ? undefined : args;
+    if (!this.makesPods || plugin !== "netplug" || containerID === undefined) return args === "" ? undefined : args;
     const named = /(?:^|;)K8S_POD_NAME=([^;]*)/.exec(args)?.[1];
     const name = named ?? containerID.toLowerCase();
     if (verb === "ADD") await this.#requirePod(name);
@@ -102,7 +106,9 @@ export class KubernetesNodeDatastore implements NodeDatastore {
       body: JSON.stringify(pod),
       tls: { ca: readFileSync(this.api.caFile, "utf8") },
     });
-    if (response.status !== 201) throw new Error(`create pod "${name}": ${response.status} ${await response.text()}`);
+    // the test may have made it
+    if (response.status !== 201 && response.status !== 409)
+      throw new Error(`create pod "${name}": ${response.status} ${await response.text()}`);
     await response.text();
   }
 }

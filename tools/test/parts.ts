@@ -104,7 +104,17 @@ export const TEST_PARTS: readonly TestPart[] = [
     // the same contract on the Kubernetes datastore
     name: "cni-kubernetes",
     folders: ["test/cni"],
-    files: ["add", "check-status-gc", "del", "delegated", "other-main-plugins", "versions"].map((name) => `test/cni/${name}.test.ts`),
+    files: [
+      "add",
+      "check-status-gc",
+      "del",
+      "delegated",
+      "other-main-plugins",
+      "pod-annotations",
+      "pod-cidr",
+      "pod-lookup",
+      "versions",
+    ].map((name) => `test/cni/${name}.test.ts`),
     variables: { CNI_DATASTORE: "kubernetes" },
     needsRoot: true,
     tools: NODE,

@@ -1,0 +1,273 @@
+/** What only the Kubernetes datastore has: rights one by one, CRDs, pods that go and come back, records that are annotations. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let datastore: KubernetesNodeDatastore;
+let node: TestNode;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  datastore = await KubernetesNodeDatastore.start("node-a");
+  datastore.makesPods = false;
+  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
+}, 60_000);
+afterAll(async () => await node?.[Symbol.asyncDispose]());
+
+let count = 0;
+const makePod = async (name = `web-${count++}`): Promise<TestPod> => await createPod(datastore.api, { name });
+
+/** The annotations that are ours, as kubectl shows them. */
+async function annotationsOf({ namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<Json> {
+  const text = await datastore.api.kubectl(["get", "pod", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}"]);
+  const all = JSON.parse(text === "" ? "{}" : text) as Json;
+  return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith("cni.netplug.io/")));
+}
+
+const recorded = (containerID: string, addresses: readonly string[]): Json => ({
+  "cni.netplug.io/containerID": containerID,
+  "cni.netplug.io/podIP": addresses[0] ?? "",
+  "cni.netplug.io/podIPs": addresses.join(","),
+});
+
+beforeEach(async () => {
+  if (canStartApiServer()) expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+});
+
+test("the pod's status is its record: container and addresses, cleared by DEL, which keeps the container (needs cluster)", async () => {
+  const pod = await makePod();
+  using netns = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+  const { ips } = await node.add(netns, call);
+  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
+  await node.del(call);
+  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+  await node.del(call);
+  // a runtime may try again after the DEL, with the same container
+  const again = await node.add(netns, call);
+  expect((await annotationsOf(pod))["cni.netplug.io/podIP"]).toBe(again.ips?.[0]?.address);
+  await node.del(call);
+});
+
+describe("a pod", () => {
+  test("that is not named is code 106 for netplug, and none is needed for netplug-ipam (needs cluster)", async () => {
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path };
+    const { json } = await node.call("ADD", call);
+    expect([json?.code, json?.msg]).toEqual([106, expect.stringContaining("K8S_POD_NAME")]);
+    const plain = await node.call("ADD", { ...call, plugin: "netplug-ipam" });
+    expect([plain.status, plain.json?.ips?.length]).toEqual([0, 1]);
+    await node.del({ ...call, plugin: "netplug-ipam" });
+  });
+
+  test("that was made anew is neither stamped by the old one's ADD nor touched by its DEL (needs cluster)", async () => {
+    const old = await makePod();
+    using oldNetns = new TestNetns();
+    using newNetns = new TestNetns();
+    const oldCall = { containerID: node.newContainerID(), netns: oldNetns.path, args: old.args };
+    await node.add(oldNetns, oldCall);
+    await deletePod(datastore.api, old);
+    const anew = await makePod(old.name);
+    expect((await node.call("ADD", oldCall)).json?.code).toBe(106);
+    expect(await annotationsOf(anew)).toEqual({});
+
+    const newCall = { containerID: node.newContainerID(), netns: newNetns.path, args: anew.args };
+    const { ips } = await node.add(newNetns, newCall);
+    await node.del(oldCall);
+    expect(await annotationsOf(anew)).toEqual(recorded(newCall.containerID, ips?.map(({ address }) => address) ?? []));
+    expect(nodePlace.link(hostInterfaceName({ namespace: old.namespace, pod: old.name }))?.ifalias).toContain(newCall.containerID);
+    expect(await node.addressesInUse()).toBe(1);
+    await node.del(newCall);
+  });
+
+  test("that is gone before its DEL gives its address back (needs cluster)", async () => {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    await node.add(netns, call);
+    await deletePod(datastore.api, pod);
+    const check = await node.call("CHECK", { ...call, config: node.config({ prevResult: { cniVersion: "1.1.0" } }) });
+    expect(check.json).toMatchObject({ code: 113, msg: expect.stringContaining("the workload endpoint is missing") });
+    await node.del(call);
+    expect(netns.link("eth0")).toBeUndefined();
+  });
+
+  test("that is gone, and of which the runtime knows nothing more, is collected (needs cluster)", async () => {
+    const [gone, left] = [await makePod(), await makePod()];
+    using goneNetns = new TestNetns();
+    using leftNetns = new TestNetns();
+    await node.add(goneNetns, { containerID: node.newContainerID(), args: gone.args });
+    const { ips } = await node.add(leftNetns, { containerID: "left-over", args: left.args });
+    await deletePod(datastore.api, gone);
+    expect(await annotationsOf(left)).toEqual(recorded("left-over", ips?.map(({ address }) => address) ?? []));
+    const reply = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    expect(await annotationsOf(left)).toEqual(recorded("left-over", []));
+    expect([goneNetns.link("eth0"), leftNetns.link("eth0")]).toEqual([undefined, undefined]);
+  });
+
+  test("whose record names another container, or no address, is a fault that CHECK tells (needs cluster)", async () => {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    const prevResult = await node.add(netns, call);
+    const annotate = async (key: string, value: string): Promise<unknown> =>
+      await datastore.api.kubectl(["annotate", "--overwrite", "pod", pod.name, `cni.netplug.io/${key}=${value}`]);
+    const check = async (): Promise<string | undefined> =>
+      (await node.call("CHECK", { ...call, config: node.config({ prevResult }) })).json?.msg;
+    await annotate("podIPs", "");
+    expect(await check()).toContain(`the workload endpoint lacks address "${prevResult.ips?.[0]?.address}"`);
+    await annotate("podIPs", prevResult.ips?.[0]?.address ?? "");
+    expect(await check()).toBeUndefined();
+    await annotate("containerID", "another");
+    expect(await check()).toContain('the workload endpoint is of container "another"');
+    // DEL does not touch the record of another container
+    await node.del(call);
+    expect(await annotationsOf(pod)).toMatchObject({ "cni.netplug.io/podIPs": prevResult.ips?.[0]?.address });
+    await deletePod(datastore.api, pod);
+  });
+});
+
+test("the node's labels choose pools, and a node that Kubernetes does not know has none (needs cluster)", async () => {
+  await node.createPool("rack", { cidr: "10.67.0.0/24", nodeSelector: 'rack == "r1"' });
+  await datastore.api.kubectl(["label", "node", "node-a", "rack=r1"]);
+  await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
+  try {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    const { ips } = await node.add(netns, call);
+    expect(ips?.[0]?.address).toStartWith("10.67.0.");
+    await node.del(call);
+    const elsewhere = await node.call("ADD", { ...call, config: node.config({ nodename: "nobody-knows-it" }) });
+    expect([elsewhere.json?.code, elsewhere.json?.msg]).toEqual([101, expect.stringContaining("nodeSelector")]);
+  } finally {
+    await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":false}}']);
+  }
+});
+
+test("a locked datastore takes no ADD, and lets go of what there is (needs cluster)", async () => {
+  const pod = await makePod();
+  using netns = new TestNetns();
+  using other = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+  await node.add(netns, call);
+  const setReady = async (isReady: boolean): Promise<unknown> =>
+    await node.ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
+  await setReady(false);
+  try {
+    const late = { containerID: node.newContainerID(), netns: other.path, args: (await makePod()).args };
+    expect((await node.call("ADD", late)).json).toMatchObject({ code: 11, msg: expect.stringContaining("locked") });
+    await node.del(call);
+    expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+  } finally {
+    await setReady(true);
+  }
+});
+
+describe("rights", () => {
+  interface Rule {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+    readonly resourceNames?: readonly string[];
+  }
+
+  /** The role that we ship, one right a rule. */
+  function shippedRights(): readonly Rule[] {
+    const documents = readFileSync(join(import.meta.dir, "../../manifests/rbac.yaml"), "utf8").split("\n---\n");
+    const roles = documents.map((text) => Bun.YAML.parse(text) as { kind: string; metadata: { name: string }; rules?: readonly Rule[] });
+    const rules = roles.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "netplug-cni")?.rules ?? [];
+    return rules.flatMap(({ resources, verbs, ...rest }) =>
+      resources.flatMap((resource) => verbs.map((verb): Rule => ({ ...rest, resources: [resource], verbs: [verb] }))),
+    );
+  }
+
+  /** A user who lacks one right of the role. */
+  async function withoutRight(resource: string, verb: string): Promise<Json> {
+    const user = `without-${verb}-${resource.replaceAll(/\W/g, "-")}`;
+    const rules = shippedRights().filter(({ resources, verbs }) => !(resources[0] === resource && verbs[0] === verb));
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: user }, rules };
+    await datastore.api.kubectl(["create", "-f", "-"], JSON.stringify(role));
+    await datastore.api.kubectl(["create", "clusterrolebinding", user, `--clusterrole=${user}`, `--user=${user}`]);
+    return node.config({
+      kubernetes: { kubeconfig: datastore.api.issue(user).kubeconfigFile },
+      ipam_lock_file: join(node.folder, user, "lock"),
+    });
+  }
+
+  test.each([
+    ["get", "pods", "pods"],
+    ["patch", "pods/status", "pods/status"],
+    ["get", "namespaces", "namespaces"],
+    ["get", "nodes", "nodes"],
+    ["get", "clusterinformations", "clusterinformations.netplug.io"],
+    ["get", "ipamconfigurations", "ipamconfigurations.netplug.io"],
+    ["list", "ippools", "ippools.netplug.io"],
+    ["list", "ipreservations", "ipreservations.netplug.io"],
+    ["list", "ipamblocks", "ipamblocks.netplug.io"],
+    ["create", "ipamblocks", "ipamblocks.netplug.io"],
+  ])(
+    "without %s on %s an ADD is code 108 with verb, resource and role, and leaves nothing (needs cluster)",
+    async (verb, resource, shown) => {
+      // a block that stands would be updated, not created
+      await datastore.api.kubectl(["delete", "ipamblocks", "--all"]);
+      const pod = await makePod();
+      using netns = new TestNetns();
+      const config = await withoutRight(resource, verb);
+      const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config });
+      expect([reply.json?.code, reply.json?.msg]).toEqual([108, `${verb} ${shown} is not permitted; role netplug-cni`]);
+      expect([netns.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
+    },
+  );
+
+  test("without update on ipamblocks a DEL is code 108 when all that is here is done; with it, the next one releases (needs cluster)", async () => {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    await node.add(netns, call);
+    const reply = await node.call("DEL", { ...call, config: await withoutRight("ipamblocks", "update") });
+    expect([reply.json?.code, reply.json?.msg]).toEqual([108, "update ipamblocks.netplug.io is not permitted; role netplug-cni"]);
+    expect([netns.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 1]);
+    await node.del(call);
+  });
+
+  test("to list pods, or to watch anything, are not needed and not given (needs cluster)", async () => {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: node.config() };
+    const prevResult = await node.add(netns, call);
+    const check = await node.call("CHECK", { ...call, config: { ...call.config, prevResult } });
+    const gc = await node.call("GC", {
+      config: { ...call.config, "cni.dev/valid-attachments": [{ containerID: call.containerID, ifname: "eth0" }] },
+    });
+    const status = await node.call("STATUS", { config: call.config });
+    expect([check.stdout, gc.stdout, status.stdout]).toEqual(["", "", ""]);
+    await node.del(call);
+    const rights = shippedRights().map(({ verbs, resources }) => `${verbs[0]} ${resources[0]}`);
+    expect(rights.filter((right) => right.startsWith("watch ") || right === "list pods")).toEqual([]);
+  });
+});
+
+// Last: it takes the CRDs away.
+test("without our CRDs ADD is code 112, and STATUS 50, with the command that applies them; DEL has nothing to do (needs cluster)", async () => {
+  const pod = await makePod();
+  await datastore.api.kubectl(["delete", "-f", join(import.meta.dir, "../../manifests/crds.yaml"), "--wait"]);
+  using netns = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+  const { json } = await node.call("ADD", call);
+  expect([json?.code, json?.msg]).toEqual([112, expect.stringContaining('run "netplugctl init"')]);
+  expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringContaining('run "netplugctl init"') });
+  expect(netns.link("eth0")).toBeUndefined();
+  await node.del(call);
+  await node.ctl(["init"]);
+  expect((await node.call("STATUS")).stdout).toBe("");
+  expect((await node.call("ADD", { ...call, args: podArgs(pod) })).json?.code).toBe(101);
+});
