@@ -11,6 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { takeLock } from "../../src/linux/flock.ts";
 import { NETWORK, requestFor } from "../support/ipam.ts";
 
 /** A pod's container on a node. */
@@ -18,10 +19,19 @@ export interface Container {
   readonly node: string;
   readonly pod: string;
   readonly id: string;
+  /** By which the node's processes take turns; without it they get in each other's way. */
+  readonly lockFile?: string;
 }
 
-export function portsOf(datastore: Datastore): TransactPorts {
-  return { datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
+  return {
+    datastore,
+    clock: systemClock,
+    random: systemRandom,
+    deadline: startDeadline(systemClock, 30_000),
+    mayLag: true,
+    ...(lockFile !== undefined && { takeTurn: (waitMs: number) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
+  };
 }
 
 function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>): AddRequest {
@@ -46,7 +56,7 @@ function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>):
 /** @returns the addresses, in the order of their families @throws what stands in the way */
 export async function add(datastore: Datastore, container: Container, ipam: Partial<AddressRequest> = {}): Promise<readonly string[]> {
   const request = toRequest(container, ipam);
-  const ports = portsOf(datastore);
+  const ports = portsOf(datastore, container);
   const facts = await readFacts(ports, addQueries([request]));
   const decide = (known: typeof facts, attempt: Parameters<typeof planAdds>[2]) => {
     const plan = planAdds([request], known, attempt);
@@ -67,7 +77,7 @@ export async function del(datastore: Datastore, container: Container): Promise<r
     isEndpointMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
     endpoints: [endpointRef(attachment)],
   };
-  const released = await transact(portsOf(datastore), delQueries(request), (known, { now }) => {
+  const released = await transact(portsOf(datastore, container), delQueries(request), (known, { now }) => {
     const plan = planDel(request, known, now);
     return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
   });

@@ -31,10 +31,16 @@ export class IndexReads {
   readonly #walks: Walks<BlockEntry>;
   /** Of all queries about few cells: one request for all of them. */
   readonly #cells: readonly string[];
+  readonly #mayLag: boolean;
 
-  constructor(batch: Batch, queries: readonly Query[], walks: Walks<BlockEntry>) {
+  /**
+   * @param mayLag whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an
+   *   address: whoever asks goes on to read that block, and would find it moved again and again
+   */
+  constructor(batch: Batch, queries: readonly Query[], walks: Walks<BlockEntry>, mayLag = false) {
     this.#batch = batch;
     this.#walks = walks;
+    this.#mayLag = mayLag && queries.every(({ type }) => type !== "block-of-address");
     this.#cells = [...new Set(queries.filter(isIndexQuery).flatMap((query) => cellsFor(query) ?? []))].sort();
   }
 
@@ -72,7 +78,8 @@ export class IndexReads {
 
   /** In address order. */
   async #list(query: IndexQuery): Promise<Entries> {
-    const objects = await this.#batch.list(IPAM_BLOCKS, { labelSelector: this.#selectorFor(query), isMetadataOnly: true });
+    const request = { labelSelector: this.#selectorFor(query), isMetadataOnly: true, mayLag: this.#mayLag };
+    const objects = await this.#batch.list(IPAM_BLOCKS, request);
     const entries: BlockEntry[] = [];
     for (const { metadata } of objects) {
       const entry = toBlockEntry(metadata);

@@ -117,7 +117,7 @@ export class KubernetesDatastore implements Datastore {
       nodes.set(node, known);
       return known;
     };
-    const sources = { batch, index: new IndexReads(batch, queries, this.#walks), nodeBlocks, recent: this.#recent, mayLag };
+    const sources = { batch, index: new IndexReads(batch, queries, this.#walks, mayLag), nodeBlocks, recent: this.#recent, mayLag };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // A failure of one does not wait for the others.
