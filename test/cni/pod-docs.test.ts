@@ -1,0 +1,65 @@
+/** What docs/pod-annotations.md tells people to do, done. */
+
+import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { eventually } from "../cluster/eventually.ts";
+import type { Json } from "../support/cni.ts";
+import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
+import { TestNetns } from "../support/netns.ts";
+import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const TEXT = readFileSync(join(import.meta.dir, "../../docs/pod-annotations.md"), "utf8");
+
+/** The block of code of a language that holds a text. */
+function block(language: string, containing: string): string {
+  const blocks = [...TEXT.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language).map(([, , code = ""]) => code);
+  const found = blocks.find((code) => code.includes(containing));
+  if (found === undefined) throw new Error(`docs/pod-annotations.md: no block with "${containing}"`);
+  return found;
+}
+
+let world: PodWorld;
+beforeAll(async () => {
+  if (canStartApiServer()) world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
+}, 60_000);
+afterAll(async () => await world?.[Symbol.asyncDispose]());
+
+async function addressesOf(pod: { readonly namespace: string; readonly name: string }): Promise<readonly string[]> {
+  using netns = new TestNetns();
+  const call = { containerID: world.node.newContainerID(), netns: netns.path, args: podArgs(pod), config: world.config() };
+  const { ips = [] } = await world.node.add(netns, call);
+  await world.node.del(call);
+  return ips.map(({ address }) => address);
+}
+
+test("a pod gets the fixed address of the example (needs cluster)", async () => {
+  const { metadata } = Bun.YAML.parse(block("yaml", "ipAddrs:")) as { readonly metadata: { readonly annotations: Record<string, string> } };
+  const pod = await createPod(world.api, { name: "fixed", otherAnnotations: metadata.annotations });
+  expect(await addressesOf(pod)).toEqual(["10.65.0.7/32", "fd65::7/128"]);
+});
+
+test("a namespace gets its own pool by the example (needs cluster)", async () => {
+  await world.node.apply(Bun.YAML.parse(block("yaml", "kind: IPPool")) as Json);
+  await createNamespace(world.api, "shop");
+  const command = block("", "kubectl annotate").trim().replaceAll("'", "").split(" ");
+  await world.api.kubectl(command.slice(1));
+  const pod = await createPod(world.api, { name: "till", namespace: "shop" });
+  expect(await addressesOf(pod)).toEqual([expect.stringMatching(/^10\.66\./)]);
+});
+
+test("the admission policy of the example keeps addresses to namespaces with the label (needs cluster)", async () => {
+  await world.api.kubectl(["create", "-f", "-"], block("yaml", "ValidatingAdmissionPolicyBinding"));
+  await createNamespace(world.api, "trusted", { labels: { "netplug-addresses": "allowed" } });
+  let count = 0;
+  // a policy begins to hold a little after it was created
+  await eventually(async () => {
+    const refused = createPod(world.api, { name: `chooser-${count++}`, annotations: { ipAddrsNoIpam: '["192.0.2.1"]' } });
+    expect(await refused.catch((thrown: unknown) => String(thrown))).toContain("addresses of pods are chosen by netplug");
+  });
+  await createPod(world.api, { name: "plain", annotations: { ipv4pools: '["blue"]' } });
+  await createPod(world.api, { name: "bare" });
+  await createPod(world.api, { name: "chooser", namespace: "trusted", annotations: { ipAddrs: '["10.65.0.9"]' } });
+});
