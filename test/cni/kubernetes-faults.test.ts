@@ -1,0 +1,228 @@
+/** One fault at every request that an ADD or DEL of the built plugin makes on the Kubernetes datastore: nothing leaks. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
+import { type CniReply, hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { podArgs } from "../support/kubernetes.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+const test = always.skipIf(!canStartApiServer());
+const POD = { namespace: "default", name: "victim" } as const;
+const BLOCKS = "/apis/netplug.io/v3/ipamblocks";
+const PODS = `/api/v1/namespaces/${POD.namespace}/pods`;
+
+let datastore: KubernetesNodeDatastore;
+let node: TestNode;
+let proxy: FaultProxy;
+let tls: { readonly ca: string };
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  datastore = await KubernetesNodeDatastore.start("node-a");
+  datastore.makesPods = false;
+  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
+  proxy = await startFaultProxy(datastore.api);
+  tls = { ca: readFileSync(datastore.api.caFile, "utf8") };
+}, 60_000);
+afterAll(async () => {
+  await proxy?.[Symbol.asyncDispose]();
+  await node?.[Symbol.asyncDispose]();
+});
+
+async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  const response = await fetch(datastore.api.url + path, {
+    method,
+    headers: { authorization: `Bearer ${datastore.api.token}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    tls,
+  });
+  const text = await response.text();
+  if (!response.ok && response.status !== 404) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text) as T;
+}
+
+async function createPod(): Promise<string> {
+  const spec = { nodeName: "node-a", containers: [{ name: "main", image: "localhost/none:1" }] };
+  const { metadata } = await ask<{ readonly metadata: { readonly uid: string } }>("POST", PODS, { metadata: { name: POD.name }, spec });
+  return metadata.uid;
+}
+
+async function deletePod(): Promise<void> {
+  await ask("DELETE", `${PODS}/${POD.name}?gracePeriodSeconds=0`);
+}
+
+/** What there is of attachments: by the API server, and by `ip`. */
+async function look(): Promise<{ readonly allocated: readonly string[]; readonly recorded: string; readonly link: string | undefined }> {
+  const blocks = await ask<{ readonly items: readonly { readonly spec: { readonly allocations: string } }[] }>("GET", BLOCKS);
+  const pod = await ask<{ readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }>("GET", `${PODS}/${POD.name}`);
+  return {
+    allocated: blocks.items.flatMap(({ spec }) => {
+      const { allocations } = JSON.parse(spec.allocations) as { readonly allocations: readonly (readonly unknown[])[] };
+      return allocations.map((one) => String(one[2]));
+    }),
+    recorded: pod.metadata?.annotations?.["cni.netplug.io/podIPs"] ?? "",
+    link: nodePlace.link(hostInterfaceName({ namespace: POD.namespace, pod: POD.name }))?.ifalias,
+  };
+}
+
+const NOTHING = { allocated: [], recorded: "", link: undefined };
+
+/** Lets something happen before the request of this number, once. */
+function at(number: number, fate: Fate, before?: () => Promise<unknown>): void {
+  let count = 0;
+  proxy.decide = async () => {
+    if (++count !== number) return "pass";
+    await before?.();
+    return fate;
+  };
+}
+
+interface Victim {
+  readonly containerID: string;
+  readonly netns: string;
+  readonly args: string;
+  readonly config: Json;
+}
+
+/** Plays one call on a fresh pod; the pod is gone afterwards, whatever happens. */
+async function withVictim(play: (victim: Victim, netns: TestNetns) => Promise<void>): Promise<void> {
+  using netns = new TestNetns();
+  const uid = await createPod();
+  const config = node.config({ kubernetes: { k8s_api_root: proxy.url } });
+  proxy.decide = () => "pass";
+  try {
+    await play({ containerID: node.newContainerID(), netns: netns.path, args: podArgs({ ...POD, uid }), config }, netns);
+  } finally {
+    proxy.decide = () => "pass";
+    await deletePod();
+  }
+}
+
+const call = async (verb: "ADD" | "DEL", victim: Victim): Promise<CniReply> => await node.call(verb, victim);
+
+/** How many requests a call makes when nothing happens, after what was done before it. */
+async function requestsOf(verb: "ADD" | "DEL", prepare: () => Promise<void>): Promise<number> {
+  let requests = 0;
+  await withVictim(async (victim) => {
+    await prepare();
+    if (verb === "DEL") await call("ADD", victim);
+    proxy.seen.length = 0;
+    expect((await call(verb, victim)).status).toBe(0);
+    requests = proxy.seen.length;
+    if (verb === "ADD") await call("DEL", victim);
+  });
+  return requests;
+}
+
+/** Nobody has a block: the next ADD claims one. */
+const withoutBlock = async (): Promise<void> => void (await ask("DELETE", BLOCKS));
+const asItIs = (): Promise<void> => Promise.resolve();
+
+const FATES: readonly [what: string, fate: Fate][] = [
+  ["loses its reply", "lose-reply"],
+  ["loses its connection", "lose-request"],
+  ["is answered 403", { status: 403, reason: "Forbidden" }],
+  ["is answered 409", { status: 409, reason: "Conflict" }],
+  ["is answered 410", { status: 410, reason: "Expired" }],
+  ["is answered 422", { status: 422, reason: "Invalid" }],
+  ["is answered 429", { status: 429, reason: "TooManyRequests", retryAfter: "0" }],
+  ["is answered 500", { status: 500, reason: "InternalError" }],
+  ["is answered 503", { status: 503, reason: "ServiceUnavailable", retryAfter: "0" }],
+  ["is answered with nonsense", { status: 418, message: "<html>" }],
+];
+
+/** Those of which the plugin cannot know what became of the request. */
+const UNCERTAIN = FATES.filter(([, fate]) => typeof fate === "string" || fate.status === 500);
+
+describe.each([
+  ["that claims a block", withoutBlock, FATES],
+  ["in its own block", asItIs, UNCERTAIN],
+] as const)("an ADD %s, when one request", (_what, prepare, fates) => {
+  test.each(fates)("%s, succeeds or leaves nothing; and DEL takes away what it made (needs cluster)", async (_fate, fate) => {
+    const requests = await requestsOf("ADD", prepare);
+    expect(requests).toBeGreaterThan(5);
+    for (let number = 1; number <= requests; number++) {
+      await withVictim(async (victim, netns) => {
+        await prepare();
+        at(number, fate);
+        const { status, json } = await call("ADD", victim);
+        const seen = { number, status, code: json?.code, ...(await look()) };
+        const address = json?.ips?.[0]?.address ?? "";
+        const wanted = status === 0 ? { allocated: [victim.containerID], recorded: address } : NOTHING;
+        expect(seen).toMatchObject({ number, ...wanted });
+        expect(netns.link("eth0") === undefined).toBe(status !== 0);
+        proxy.decide = () => "pass";
+        expect((await call("DEL", victim)).stdout).toBe("");
+        expect({ number, ...(await look()) }).toEqual({ number, ...NOTHING });
+      });
+    }
+  });
+});
+
+test.each(FATES)("a DEL, when one request %s, does what is here; it or the next one does the rest (needs cluster)", async (_fate, fate) => {
+  const requests = await requestsOf("DEL", asItIs);
+  expect(requests).toBeGreaterThan(3);
+  for (let number = 1; number <= requests; number++) {
+    await withVictim(async (victim, netns) => {
+      expect((await call("ADD", victim)).status).toBe(0);
+      at(number, fate);
+      const { status, json } = await call("DEL", victim);
+      expect({ number, link: netns.link("eth0"), host: (await look()).link }).toEqual({ number, link: undefined, host: undefined });
+      if (status === 0) expect({ number, ...(await look()) }).toEqual({ number, ...NOTHING });
+      else expect([11, 108, 112, 999, 7]).toContain(json?.code ?? 0);
+      proxy.decide = () => "pass";
+      expect((await call("DEL", victim)).stdout).toBe("");
+      expect({ number, ...(await look()) }).toEqual({ number, ...NOTHING });
+    });
+  }
+});
+
+describe("a pod", () => {
+  const moments: readonly [what: string, happens: () => Promise<unknown>][] = [
+    ["deleted", deletePod],
+    [
+      "deleted and made anew",
+      async () => {
+        await deletePod();
+        await createPod();
+      },
+    ],
+  ];
+
+  test.each(moments)(
+    "%s before any request of its ADD is never stamped with what is not its own (needs cluster)",
+    async (_what, happens) => {
+      const requests = await requestsOf("ADD", withoutBlock);
+      for (let number = 1; number <= requests; number++) {
+        await withVictim(async (victim, netns) => {
+          await withoutBlock();
+          at(number, "pass", happens);
+          const { status, json } = await call("ADD", victim);
+          proxy.decide = () => "pass";
+          const seen = await look();
+          // before the pod is looked at, or before it is recorded: never after
+          expect({ number, status, code: json?.code }).toEqual({ number, status: 1, code: 106 });
+          expect({ number, ...seen }).toEqual({ number, ...NOTHING });
+          expect(netns.link("eth0")).toBeUndefined();
+          expect((await call("DEL", victim)).stdout).toBe("");
+        });
+      }
+    },
+  );
+
+  test.each(moments)("%s before any request of its DEL gives everything back (needs cluster)", async (_what, happens) => {
+    const requests = await requestsOf("DEL", asItIs);
+    for (let number = 1; number <= requests; number++) {
+      await withVictim(async (victim) => {
+        expect((await call("ADD", victim)).status).toBe(0);
+        at(number, "pass", happens);
+        const { status, stdout } = await call("DEL", victim);
+        proxy.decide = () => "pass";
+        expect({ number, status, stdout }).toEqual({ number, status: 0, stdout: "" });
+        expect({ number, ...(await look()) }).toEqual({ number, ...NOTHING });
+      });
+    }
+  });
+});
