@@ -72,7 +72,9 @@ describe("in a shell that a person uses,", () => {
   test.each(Object.keys(shells) as (keyof typeof shells)[])("%s completes words, names and values", async (shell) => {
     const { command, load } = shells[shell];
     const path = `${distFolder}:${process.env["PATH"] ?? ""}`;
-    await using session: TerminalSession = startOnTerminal(command, { PATH: path, ETCD_ENDPOINTS: world.etcd.endpoint });
+    // What a shell keeps between its starts goes with the test.
+    const own = { HOME: world.folder, TMPDIR: world.folder, XDG_RUNTIME_DIR: world.folder };
+    await using session: TerminalSession = startOnTerminal(command, { PATH: path, ETCD_ENDPOINTS: world.etcd.endpoint, ...own });
     session.type(load);
     await session.shows(/completion (bash|zsh|fish)[^]*ready> /);
     for (const [typed, shown] of [
