@@ -17,6 +17,8 @@ export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args">
   readonly nodes?: number;
   /** Called for each node before its kubelet starts: installs plugins, writes the network config. */
   readonly network: (node: ClusterNode, cluster: ClusterFacts) => void | Promise<void>;
+  /** Whether nodes get their network only later: they are NotReady when the cluster is returned. @default false */
+  readonly isNetworkLate?: boolean;
 }
 
 /** What a node's network may have to know. */
@@ -52,7 +54,7 @@ export function canStartCluster(): boolean {
   return areClusterProgramsBuilt(CLUSTER_PROGRAMS);
 }
 
-/** Starts everything; all nodes are Ready when it returns. */
+/** Starts everything; all nodes are Ready when it returns, or NotReady when their network is late. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const cleaner = new Cleaner();
   try {
@@ -87,7 +89,8 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
   const scheduler = createScheduler(api, underlay);
   const daemons = [controllerManager, scheduler];
   await Promise.all([...daemons.map((daemon) => daemon.start()), ...nodes.map((node) => startNode(node, image, options, facts))]);
-  await api.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"]);
+  const wanted = options.isNetworkLate === true ? "false" : "true";
+  await api.kubectl(["wait", `--for=condition=Ready=${wanted}`, "node", "--all", "--timeout=60s"]);
 
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.init.stop()));

@@ -71,7 +71,12 @@ export class ClusterNode {
     for (const name of CNI_PLUGIN_PROGRAMS) this.installPlugin(clusterProgram(name));
     writeFileSync(join(this.#folder, "containerd.toml"), containerdConfig(this.#snapshotter()));
     await this.containerd.start();
-    this.must(["ctr", "--namespace", "k8s.io", "image", "import", "--local", "--snapshotter", this.#snapshotter(), image]);
+    this.importImage(image);
+  }
+
+  /** Gives containerd an image, from its archive. */
+  importImage(archive: string): void {
+    this.must(["ctr", "--namespace", "k8s.io", "image", "import", "--local", "--snapshotter", this.#snapshotter(), archive]);
   }
 
   /** Its Node object must exist, or the kubelet makes one. */

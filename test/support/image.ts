@@ -1,7 +1,7 @@
 /** A container image made by hand: a static busybox, in the "docker archive" form that `ctr image import` reads. */
 
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const APPLETS = ["sh", "sleep", "ping", "ip", "nc", "echo", "cat", "hostname", "ls", "true"] as const;
 
@@ -9,6 +9,8 @@ export interface ImageOptions {
   /** Under which names a pod can ask for it; with another tag than `latest` it is never looked for in a registry. */
   readonly tags: readonly string[];
   readonly entrypoint: readonly string[];
+  /** More files, by their paths in the image: what this machine has under the other path, links followed. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** @returns the path of the archive, in `folder` */
@@ -20,6 +22,10 @@ export function makeImage(folder: string, options: ImageOptions): string {
   for (const name of ["proc", "sys", "dev", "etc", "tmp"]) mkdirSync(join(root, name));
   copyFileSync(busybox, join(root, "bin", "busybox"));
   for (const applet of APPLETS) symlinkSync("busybox", join(root, "bin", applet));
+  for (const [path, source] of Object.entries(options.files ?? {})) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    copyFileSync(source, join(root, path));
+  }
   const layer = join(folder, "layer.tar");
   tar(["-C", root, "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-cf", layer, "."]);
 
