@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
+import type { Datastore } from "../datastore/datastore.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { allocate, allocateAll } from "./store.ts";
@@ -15,6 +16,19 @@ describe("allocate()", () => {
     expect(world.datastore.requests.roundTrips - before).toBe(3);
     expect(address?.isNew).toBe(true);
     expect(await world.blocks()).toEqual([`${toPrefixText(address?.block ?? never())} n1 1/64`]);
+  });
+
+  test("on Kubernetes does not fail on a list of pools that may be old: it asks for the newest", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/16");
+    const { datastore } = world;
+    const read: Datastore["read"] = async (queries, options) => {
+      const answers = await datastore.read(queries, options);
+      const isOld = (i: number): boolean => options?.mayLag === true && queries[i]?.type === "list";
+      return answers.map((answer, i) => (isOld(i) ? [] : answer)) as unknown as typeof answers; // the shape stays
+    };
+    const lagging: Datastore = { ...datastore, type: "kubernetes", read, commit: (writes, options) => datastore.commit(writes, options) };
+    expect(await allocate({ ...world.ports, datastore: lagging, mayLag: true }, requestFor("c1", "n1"))).toHaveLength(1);
   });
 
   test("costs one read and one write on a node that owns a block with space", async () => {

@@ -14,10 +14,16 @@ import { type Step, transact, type TransactPorts, type Try } from "./transact.ts
  * @throws {NetplugError} poolUnusable, noAddressLeft, addressInUse, addressOutsidePools; notInitialised, tryAgainLater
  */
 export async function allocate(ports: TransactPorts, request: AddressRequest, facts?: Facts): Promise<readonly AllocatedAddress[]> {
-  const [outcome] = await allocateAll(ports, [request], facts);
-  if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
-  if ("error" in outcome) throw outcome.error;
-  return outcome.addresses;
+  const decide = (known: Facts, attempt: Try): Step<readonly AllocatedAddress[]> => {
+    const plan = planAllocation([request], known, attempt);
+    if ("wanted" in plan) return plan;
+    const [outcome] = plan.outcomes;
+    if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+    // Within the decision: what failed on lists that were old is decided again.
+    if ("error" in outcome) throw outcome.error;
+    return { writes: plan.writes, result: outcome.addresses };
+  };
+  return await transact(ports, allocationQueries([request]), decide, { facts });
 }
 
 /**
