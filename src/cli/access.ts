@@ -9,6 +9,7 @@ import {
   toDatastoreConfig,
 } from "../datastore/datastore-settings.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { NetplugError } from "../lib/errors.ts";
 import { settingsOfFile } from "./config-file.ts";
 import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 
@@ -24,12 +25,32 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "cluster-admin" } as c
  * @throws {CommandFailed} a configuration file that is missing or makes no sense
  */
 export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
-  const datastore = cli.io.openDatastore(datastoreConfigOf(cli));
+  const config = datastoreConfigOf(cli);
+  const datastore = cli.io.openDatastore(config);
   try {
     return await work(datastore);
+  } catch (thrown) {
+    throw isNamed(config) ? thrown : withAdvice(thrown);
   } finally {
     datastore.close();
   }
+}
+
+/** Whether somebody said where the datastore is, and it is not just sought where etcd is by default. */
+function isNamed(config: DatastoreConfig): boolean {
+  return config.type !== "etcdv3" || config.etcd.endpoints.length > 0 || config.etcd.discoverySrv !== undefined;
+}
+
+/** Who forgot to say it learns how, not only that nobody answers. */
+function withAdvice(thrown: unknown): unknown {
+  if (!(thrown instanceof NetplugError) || !thrown.retriable) return thrown;
+  const advice =
+    "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context";
+  return new NetplugError(thrown.kind, thrown.message, {
+    cause: thrown,
+    details: [thrown.details, advice].filter(Boolean).join("; "),
+    retriable: true,
+  });
 }
 
 /** Opens the Kubernetes API for what is no datastore's work, such as CRDs. */

@@ -2,6 +2,7 @@
 
 import { toProblemText, ValidationError } from "../api/schema/problem.ts";
 import { NetplugError, messageOf } from "../lib/errors.ts";
+import { type Call, toCommandLine } from "./call-again.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */
 export const EXIT = {
@@ -39,12 +40,12 @@ export function statusOf(thrown: unknown): number {
 }
 
 /** What stderr shows of a failure: what it was, and the next command to run where one helps. */
-export function toFailureText(thrown: unknown, program: string, command: readonly string[]): string {
+export function toFailureText(thrown: unknown, call: Call, command: readonly string[]): string {
   const problems = thrown instanceof ValidationError && thrown.problems.length > 1 ? thrown.problems : [];
-  const lines = [`${program}: ${headlineOf(thrown)}`, ...problems.map((problem) => `  ${toProblemText(problem)}`)];
+  const lines = [`${call.program}: ${headlineOf(thrown)}`, ...problems.map((problem) => `  ${toProblemText(problem)}`)];
   if (thrown instanceof NetplugError && thrown.details !== undefined) lines.push(`  ${thrown.details}`);
-  const next = nextOf(thrown, command);
-  if (next !== undefined) lines.push(`next: ${program} ${next}`);
+  const next = nextOf(thrown, call, command);
+  if (next !== undefined) lines.push(`next: ${next}`);
   return `${lines.join("\n")}\n`;
 }
 
@@ -65,8 +66,14 @@ function isExpected(error: Error): boolean {
   return error instanceof NetplugError || error instanceof ValidationError || error instanceof UsageError || error instanceof CommandFailed;
 }
 
-function nextOf(thrown: unknown, command: readonly string[]): string | undefined {
-  if (thrown instanceof UsageError) return [...command, "--help"].join(" ");
+function nextOf(thrown: unknown, call: Call, command: readonly string[]): string | undefined {
+  if (thrown instanceof UsageError) return [call.program, ...command, "--help"].join(" ");
+  const next = remedyOf(thrown, command);
+  return next === undefined ? undefined : toCommandLine(call, next);
+}
+
+/** The command that helps, without the program's name. */
+function remedyOf(thrown: unknown, command: readonly string[]): string | undefined {
   if (thrown instanceof CommandFailed) return thrown.next;
   if (!(thrown instanceof NetplugError)) return undefined;
   if (thrown.kind === "notInitialised") return "init";

@@ -26,8 +26,9 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
     return EXIT.done;
   }
   let command: readonly string[] = [];
+  let options: GlobalOptions = {};
   const report = (thrown: unknown): number => {
-    const text = toFailureText(thrown, program, command);
+    const text = toFailureText(thrown, { program, options }, command);
     io.stderr.write(io.stderr.isTerminal ? text.replace(/^[^\n]*/, red) : text);
     return statusOf(thrown);
   };
@@ -42,7 +43,6 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
     io.stdout.write(await complete(argv.slice(1), { io, program }, base));
     return EXIT.done;
   }
-  let options: GlobalOptions;
   let words: readonly string[];
   try {
     ({ options, words } = parseCommandLine(argv));

@@ -2,6 +2,7 @@
 
 import { checkConsistency } from "../../ipam/admin/check.ts";
 import { withDatastore } from "../access.ts";
+import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
@@ -27,6 +28,6 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   }
   say(cli, `found ${problems.length} ${problems.length === 1 ? "problem" : "problems"}`);
   const leaked = problems.find((problem) => problem.class === "leaked-address");
-  if (leaked !== undefined) note(cli, `next: ${cli.program} ipam release --ip=${leaked.object.replace(/\/\d+$/, "")}`);
+  if (leaked !== undefined) note(cli, `next: ${toCommandLine(cli, `ipam release --ip=${leaked.object}`)}`);
   return status;
 }

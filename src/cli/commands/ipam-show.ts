@@ -9,6 +9,7 @@ import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access.ts";
+import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
@@ -49,7 +50,7 @@ async function showUtilisation(cli: Cli, datastore: Datastore, flags: ShowFlags)
     return;
   }
   if (utilisation.pools.length === 0 && utilisation.blocks.length === 0) {
-    note(cli, `no ippools found\nnext: ${cli.program} create -f FILE`);
+    note(cli, `no ippools found\nnext: ${toCommandLine(cli, "create -f FILE")}`);
     return;
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];

@@ -4,6 +4,7 @@ import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
+import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
@@ -44,7 +45,7 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   if (flags.client === true) return EXIT.done;
   if (information === undefined) {
     say(cli, "Cluster Version:  unknown");
-    note(cli, `the datastore was never initialised\nnext: ${cli.program} init`);
+    note(cli, `the datastore was never initialised\nnext: ${toCommandLine(cli, "init")}`);
     return EXIT.done;
   }
   say(cli, `Cluster Version:  ${information.version ?? "unknown"}`);
