@@ -21,10 +21,12 @@ const KINDS = {
   otherObject: "tryAgainLater",
   /** 410: the revision or the page asked for is too old. */
   expired: "tryAgainLater",
-  /** 422: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
+  /** 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
   invalid: "internal",
-  /** Any other 4xx. */
+  /** Any other of a write. */
   badRequest: "internal",
+  /** Any other of a read, or without a word why: something else than an API server says it. */
+  unexpected: "ioFailure",
   /** 429: it has too much to do. */
   throttled: "tryAgainLater",
   /** 5xx. */

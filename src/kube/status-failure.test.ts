@@ -59,6 +59,8 @@ test("404 is an object that is not there, or a path that nobody serves", () => {
     code: 112,
     message: 'get ippools.netplug.io "web": the API server does not serve ippools.netplug.io in version netplug.io/v3',
   });
+  const notFound = { reason: "NotFound", message: "the server could not find the requested resource" };
+  expect(failure("list", 404, notFound, undefined, POOLS).reason).toBe("notServed");
 });
 
 test("409 is a name that is taken, or another revision", () => {
@@ -103,6 +105,16 @@ test("422 lists what is not valid", () => {
   });
 });
 
+test.each([400, 405, 413, 418, 422])("%i to a read, or without a word why, is no API server's, and says so", (status) => {
+  expect(failure("get", status, "<html>sorry</html>")).toMatchObject({
+    code: 5,
+    reason: "unexpected",
+    message: `get pods "d/web": the API server answers ${status}: <html>sorry</html>; is what answers there an API server?`,
+  });
+  expect(failure("list", status, { reason: "Invalid", message: "x" }).code).toBe(5);
+  expect(failure("update", status, "<html>sorry</html>").code).toBe(5);
+});
+
 describe("the time to wait", () => {
   test.each([
     ["2", 2000],
@@ -113,6 +125,11 @@ describe("the time to wait", () => {
     [undefined, undefined],
   ])("in a header %p is %p ms", (header, ms) => {
     expect(failure("get", 429, { message: "x" }, header).retryAfterMs).toBe(ms);
+  });
+
+  test("is our own while the server fills its cache, which takes less than the second that it says", () => {
+    const filling = { reason: "TooManyRequests", message: "storage is (re)initializing", details: { retryAfterSeconds: 1 } };
+    expect(failure("list", 429, filling, "1")).toMatchObject({ reason: "throttled", retryAfterMs: undefined });
   });
 
   test("may stand in the Status", () => {
@@ -135,6 +152,6 @@ test.each([
 
 test("what a proxy answers is shown on one line, without control characters, and cut", () => {
   const { message } = failure("get", 502, `<html>\r\n\u001b[31m${"x".repeat(5000)}`);
-  expect(message).toStartWith('get pods "d/web": the API server answers 502 : <html> [31mxxx');
+  expect(message).toStartWith('get pods "d/web": the API server answers 502: <html> [31mxxx');
   expect(message.length).toBeLessThan(1200);
 });

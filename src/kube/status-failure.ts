@@ -4,7 +4,7 @@ import { isJsonObject } from "../lib/json.ts";
 import type { KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
 import { KubeError } from "./kube-error.ts";
 import { toPlainText } from "./plain-text.ts";
-import type { KubeRequest } from "./request.ts";
+import type { KubeRequest, Verb } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
 import { apiVersionOf, toResourceText } from "./resource-type.ts";
 
@@ -42,7 +42,7 @@ export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, cont
   const options: KubeErrorOptions = {
     status: answer.status,
     isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer) && !isRead(request),
-    retryAfterMs: toRetryAfterMs(answer, status),
+    retryAfterMs: isCacheFilled(answer, status) ? toRetryAfterMs(answer, status) : undefined,
     causes: status?.causes ?? [],
   };
   return describe(request, reason, status ?? toStatus(answer), context, options);
@@ -71,9 +71,15 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
       const causes = new Set(status.causes.map(({ field, message }) => (field === "" ? message : `${field}: ${message}`)));
       return new KubeError(reason, `${action}: not valid: ${causes.size === 0 ? text : toPlainText([...causes].join("; "))}`, options);
     }
+    case "unexpected":
+      return new KubeError(reason, `${toAnswerText(action, status, text, options)}; is what answers there an API server?`, options);
     default:
-      return new KubeError(reason, `${action}: the API server answers ${options.status} ${status.reason}: ${text}`, options);
+      return new KubeError(reason, toAnswerText(action, status, text, options), options);
   }
+}
+
+function toAnswerText(action: string, { reason }: Status, text: string, { status }: KubeErrorOptions): string {
+  return `${action}: the API server answers ${[status, reason].join(" ").trim()}: ${text}`;
 }
 
 /** Roles are one thing that forbids; quotas, pod security and other admission are another, and only their own words say so. */
@@ -86,32 +92,47 @@ function toForbidden(action: string, text: string, { role }: FailureContext, opt
   return new KubeError("forbidden", message, { ...options, denied, details: text });
 }
 
-function reasonOf({ verb }: KubeRequest, code: number, status: Status | undefined): KubeReason {
+function reasonOf(request: KubeRequest, code: number, status: Status | undefined): KubeReason {
+  const { verb } = request;
   switch (code) {
     case 401:
       return "unauthorized";
     case 403:
       return "forbidden";
     case 404:
-      // "404 page not found" and nothing else: no handler for the path.
-      return status === undefined ? "notServed" : "notFound";
+      // "404 page not found" and nothing else: no handler for the path. A list of what is served is never not there.
+      return status === undefined || verb === "list" ? "notServed" : "notFound";
     case 409:
       if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";
       return status !== undefined && / UID in (?:the )?precondition/.test(status.message) ? "otherObject" : "conflict";
     case 410:
       return "expired";
-    case 422:
-      return verb === "patch" && status?.causes.some(({ field }) => field === "metadata.uid") === true ? "otherObject" : "invalid";
     case 429:
       return "throttled";
     default:
-      return code >= 500 ? "serverFault" : "badRequest";
+      if (code >= 500) return "serverFault";
+      // An API server says why, and of a read it has nothing to say of this kind.
+      return isRead(request) || status === undefined ? "unexpected" : reasonOfWrite(verb, code, status);
   }
+}
+
+/** Any other 4xx: an API server has something against what the write holds. */
+function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason {
+  if (code !== 422) return "badRequest";
+  return verb === "patch" && causes.some(({ field }) => field === "metadata.uid") ? "otherObject" : "invalid";
 }
 
 /** 503 with the request to come again is what a server says that is starting, stopping or has no backend: it did nothing. */
 function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
   return status === 503 && retryAfter !== undefined;
+}
+
+/**
+ * Just started, or with a new CRD, an API server turns lists away until its cache is filled, which takes milliseconds: the second that it asks
+ * for would be an ADD's. @see k8s.io/apiserver storage/cacher, type ready
+ */
+function isCacheFilled({ status }: FailedAnswer, answered: Status | undefined): boolean {
+  return status !== 429 || answered?.message !== "storage is (re)initializing";
 }
 
 /** @see RFC 9110 §10.2.3: seconds or a date */

@@ -11,7 +11,7 @@ export const ERROR_CODES = {
   unsupportedField: { code: 2, meaning: "a field of the network config is not supported; the message names key and value" },
   unknownContainer: { code: 3, meaning: "the container is unknown or does not exist" },
   badEnvironment: { code: 4, meaning: "a CNI environment variable is missing or invalid; the message names it" },
-  ioFailure: { code: 5, meaning: "reading the network config or a file failed" },
+  ioFailure: { code: 5, meaning: "reading failed: the network config, a file, or an answer that no API server gives" },
   cannotDecode: { code: 6, meaning: "the network config is no JSON object" },
   invalidConfig: {
     code: 7,

@@ -292,6 +292,19 @@ describe("an API server (needs cluster)", () => {
     datastore.close();
   });
 
+  test("that has just started and has no cache yet lists pools at once", async () => {
+    await server.server.stop();
+    await server.server.start();
+    const datastore = openKubernetes(server);
+    const lists = [
+      { type: "list", kind: "IPPool" },
+      { type: "list", kind: "IPReservation" },
+    ] as const;
+    expect((await datastore.read(lists, { mayLag: true })).map((found) => found.length)).toEqual([1, 0]);
+    expect(datastore.requests.retries).toBe(0);
+    datastore.close();
+  });
+
   test("whose etcd is away is code 11 within the limit of a request, and works again when it is back", async () => {
     const web = await pods.create("web");
     const datastore = openKubernetes(server);

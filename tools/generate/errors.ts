@@ -9,7 +9,7 @@ const ADVICE: Readonly<Record<ErrorName, string>> = {
   unsupportedField: "remove the field, or use a plugin that knows it",
   unknownContainer: "the runtime and the plugin disagree: let the runtime delete the sandbox",
   badEnvironment: "the caller is no CNI runtime, or a broken one: the message names the variable",
-  ioFailure: "look at permissions and free space of the file that the message names",
+  ioFailure: "look at permissions and free space of the file, or at the server, that the message names",
   cannotDecode: "the network config is no JSON: check the file in `/etc/cni/net.d`",
   invalidConfig: "correct the key in the network config: see [network-config.md](network-config.md)",
   badNetns: "the sandbox is gone or was never made: the runtime should delete and make it again",

@@ -42,6 +42,6 @@ function isOlderCrd({ reason, message }: KubeError): boolean {
 }
 
 /** A CRD that somebody deletes takes no new objects. */
-function isTerminatingCrd({ status }: KubeError): boolean {
-  return status === 405;
+function isTerminatingCrd({ reason, status }: KubeError): boolean {
+  return reason === "badRequest" && status === 405;
 }
