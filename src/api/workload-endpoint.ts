@@ -49,6 +49,9 @@ export interface EndpointPort {
 
 export type WorkloadEndpoint = Resource<"WorkloadEndpoint", WorkloadEndpointSpec>;
 
+/** Annotation of an endpoint whose addresses are not of our own management, so that no pool need hold them; its value is `other`. */
+export const ENDPOINT_IPAM = "netplug.io/ipam";
+
 /** Labels that the system sets on endpoints. */
 export const ENDPOINT_LABELS = {
   namespace: "netplug.io/namespace",

@@ -93,8 +93,9 @@ export function planAdds(requests: readonly AddRequest[], facts: Facts, options:
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;
-  const addresses = "delegated" in request ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
-  const { attachment } = request;
+  const isDelegated = "delegated" in request;
+  const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
+  const attachment = { ...request.attachment, isDelegated };
   const stored = know(facts, { type: "get", ref: endpointRef(attachment) });
   // The datastore gives back the kind that was asked for.
   const endpoint = stored === undefined ? undefined : { ...stored, value: stored.value as WorkloadEndpoint };

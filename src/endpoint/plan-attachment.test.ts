@@ -131,4 +131,17 @@ describe("the writes", () => {
     });
     expect(write).not.toHaveProperty("resource.metadata.resourceVersion");
   });
+
+  test("say whether the addresses are of another management, and no longer when they are not", () => {
+    const { endpoint } = planAttachment({ ...REQUEST, isDelegated: true }, [V4], NOTHING);
+    expect(endpoint.metadata.annotations).toEqual({ "netplug.io/ipam": "other" });
+    const metadata = { ...endpoint.metadata, annotations: { ...endpoint.metadata.annotations, note: "kept" } };
+    const past = { endpoint: { value: { ...endpoint, metadata }, revision: "7" as never }, hasProfile: true, now: NOW };
+    const annotationsOf = (change: Partial<AttachmentRequest>): unknown => {
+      const [write] = planAttachment({ ...REQUEST, ...change }, [V6], past).writes;
+      return write !== undefined && "resource" in write ? write.resource.metadata.annotations : undefined;
+    };
+    expect(annotationsOf({ isDelegated: true })).toEqual({ "netplug.io/ipam": "other", note: "kept" });
+    expect(annotationsOf({})).toEqual({ note: "kept" });
+  });
 });

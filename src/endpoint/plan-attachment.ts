@@ -1,6 +1,6 @@
 /** What one attachment becomes once its addresses are known: its record, its link, and the writes that record it. */
 
-import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Stored, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -37,6 +37,8 @@ export interface AttachmentRequest {
   readonly allowIpForwarding: boolean;
   /** Where the Kubernetes API is asked: policy goes by what it tells, and the network has no profile. */
   readonly pod?: PodPart | undefined;
+  /** Whether its addresses are not of our own management. @default false */
+  readonly isDelegated?: boolean;
 }
 
 /** What the datastore holds of it already. */
@@ -66,12 +68,12 @@ const MIN_MTU_IPV6 = 1280;
  * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` of the pod throws
  */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
-  const { node, network, workload, labels, mtu, pod } = request;
+  const { node, network, workload, labels, mtu, pod, isDelegated = false } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
   const podMac = request.mac ?? toOwnMac(workload);
-  const plain = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses });
+  const plain = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses, isDelegated });
   const endpoint = pod === undefined ? plain : pod.completeRecord(plain);
   const writes: Write[] = [];
   if (pod === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });
@@ -92,8 +94,11 @@ function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: Attachm
   }
   const { metadata, spec } = stored.value;
   if (Bun.deepEquals(spec, endpoint.spec) && Bun.deepEquals(metadata.labels, endpoint.metadata.labels)) return [];
-  const { resourceVersion: _, ...kept } = metadata;
-  return [{ op: "update", resource: { ...endpoint, metadata: { ...kept, ...endpoint.metadata } }, revision: stored.revision }];
+  const { resourceVersion: _, annotations: { [ENDPOINT_IPAM]: _past, ...others } = {}, ...kept } = metadata;
+  const annotations = { ...others, ...endpoint.metadata.annotations };
+  const hasAny = Object.keys(annotations).length > 0;
+  const resource = { ...endpoint, metadata: { ...kept, ...endpoint.metadata, ...(hasAny && { annotations }) } };
+  return [{ op: "update", resource, revision: stored.revision }];
 }
 
 function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: readonly Address[]): PodLink {

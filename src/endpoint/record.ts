@@ -2,7 +2,7 @@
 
 import type { Profile } from "../api/profile.ts";
 import { API_VERSION } from "../api/resource.ts";
-import { ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { ENDPOINT_IPAM, ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
@@ -21,6 +21,8 @@ export interface EndpointFacts {
   readonly labels: Readonly<Record<string, string>>;
   readonly podMac: string;
   readonly addresses: readonly Address[];
+  /** Whether they are not of our own management. @default false */
+  readonly isDelegated?: boolean;
 }
 
 /** The namespace of a workload: its pod's, else the one that its labels name, else `default`. */
@@ -29,7 +31,15 @@ export function toNamespace(workload: Workload, labels: Readonly<Record<string, 
 }
 
 /** The record that policy and routing are computed from. */
-export function toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses }: EndpointFacts): WorkloadEndpoint {
+export function toWorkloadEndpoint({
+  node,
+  network,
+  workload,
+  labels,
+  podMac,
+  addresses,
+  isDelegated = false,
+}: EndpointFacts): WorkloadEndpoint {
   const namespace = toNamespace(workload, labels);
   const orchestrator = orchestratorOf(workload);
   return {
@@ -39,6 +49,7 @@ export function toWorkloadEndpoint({ node, network, workload, labels, podMac, ad
       name: toEndpointName(node, workload),
       namespace,
       labels: { ...labels, [ENDPOINT_LABELS.namespace]: namespace, [ENDPOINT_LABELS.orchestrator]: orchestrator },
+      ...(isDelegated && { annotations: { [ENDPOINT_IPAM]: "other" } }),
     },
     spec: {
       orchestrator,

@@ -70,6 +70,21 @@ async function refusal(config: Json): Promise<{ readonly code: number | undefine
 const V4 = /^10\.244\.3\.\d+\/32$/;
 const V6 = /^fd44:3::[\da-f]+\/128$/;
 
+test("addresses that no pool holds are no problem where host-local gave them (needs cluster)", async () => {
+  using netns = new TestNetns();
+  const config = hostLocal({ ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "usePodCidrIPv6" }]] });
+  await createPod(api, { name: "housed", namespace: "default", spec: { nodeName: "node-a" } });
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=housed" };
+  await node.add(netns, { ...call, config });
+  for (const [index, cidr] of ["10.65.0.0/24", "fd65::/112"].entries()) {
+    const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: `pool-${index}` }, spec: { cidr } };
+    await node.ctl(["create", "-f", "-"], JSON.stringify(pool));
+  }
+  expect(await node.ctl(["ipam", "check"])).toContain("found 0 problems\n");
+  await node.ctl(["delete", "ippools", "pool-0", "pool-1"]);
+  await node.del({ ...call, config });
+});
+
 describe("the node's pod CIDR", () => {
   test.each<[string, Json, readonly RegExp[]]>([
     ["top level", { subnet: "usePodCidr" }, [V4]],

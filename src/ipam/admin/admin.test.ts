@@ -24,9 +24,9 @@ async function addWithEndpoint(
   return cidr.split("/")[0] ?? "";
 }
 
-function endpointOf(name: string, ipNetworks: readonly string[]): Resource {
+function endpointOf(name: string, ipNetworks: readonly string[], annotations: Readonly<Record<string, string>> = {}): Resource {
   const spec = { orchestrator: "cni", node: "n1", endpoint: "eth0", containerID: name, ipNetworks };
-  return { apiVersion: API_VERSION, kind: "WorkloadEndpoint", metadata: { name, namespace: "default" }, spec };
+  return { apiVersion: API_VERSION, kind: "WorkloadEndpoint", metadata: { name, namespace: "default", annotations }, spec };
 }
 
 describe("readUtilisation()", () => {
@@ -95,6 +95,29 @@ describe("checkConsistency()", () => {
       ["outside-pool", "10.70.0.1"],
       ["duplicate-address", address],
       ["unallocated-in-use", "10.65.0.200"],
+    ]);
+  });
+
+  test("leaves alone what another management gave: by the record, by pod CIDRs, by the pod's own wish; the rest it finds", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.put("Node", "n1", { podCIDRs: ["10.244.1.0/24", "fd10::/64"] });
+    await world.put("Node", "n2", { podCIDRs: ["10.244.2.0/24"] });
+    const endpoints = [
+      endpointOf("recorded", ["192.0.2.1/32"], { "netplug.io/ipam": "other" }),
+      endpointOf("of-the-node", ["10.244.1.5/32", "fd10::5/128"]),
+      endpointOf("of-another-node", ["10.244.2.5/32"]),
+      endpointOf("wished", ["192.0.2.7/32", "2001:db8::7/128"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.7", "2001:DB8:0::7"]' }),
+      endpointOf("wished-another", ["192.0.2.8/32"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.9"]' }),
+      endpointOf("babbled", ["192.0.2.10/32"], { "cni.netplug.io/ipAddrsNoIpam": "192.0.2.10" }),
+      endpointOf("in-a-pool", ["10.65.0.9/32"], { "netplug.io/ipam": "other" }),
+    ];
+    await world.datastore.commit(endpoints.map((resource) => ({ op: "create", resource })));
+    expect((await problemsIn(world)).toSorted()).toEqual([
+      ["outside-pool", "10.244.2.5"],
+      ["outside-pool", "192.0.2.10"],
+      ["outside-pool", "192.0.2.8"],
+      ["unallocated-in-use", "10.65.0.9"],
     ]);
   });
 

@@ -5,6 +5,7 @@ import { baseOf, containsAddress, tryParsePrefix } from "../../lib/ip/prefix.ts"
 import { quote } from "../../lib/quote.ts";
 import { describeAllocation } from "../owner-text.ts";
 import type { Inventory } from "./inventory.ts";
+import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Problem, problem } from "./problems.ts";
 
 export function* endpointProblems(inventory: Inventory): Generator<Problem> {
@@ -14,7 +15,7 @@ export function* endpointProblems(inventory: Inventory): Generator<Problem> {
 }
 
 /** Addresses in use that nobody allocated: inside a pool another may get them. */
-function* unallocated({ corrupt, pools, inPools, allocations, users }: Inventory): Generator<Problem> {
+function* unallocated({ corrupt, pools, inPools, allocations, users, podCidrs }: Inventory): Generator<Problem> {
   for (const [text, endpoints] of users) {
     const prefix = tryParsePrefix(text);
     if (prefix === undefined || allocations.has(text)) continue;
@@ -23,8 +24,9 @@ function* unallocated({ corrupt, pools, inPools, allocations, users }: Inventory
     if (inPools.has(address)) {
       if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
     } else if (pools.some(({ family }) => family === address.family)) {
-      // With other address management there are endpoints outside of pools, and then usually no pools.
-      yield problem("outside-pool", text, `used by ${describeEndpoints(endpoints)}`);
+      // Without pools there is other address management, whatever else tells of it.
+      const strangers = endpoints.filter((endpoint) => !isManagedElsewhere(endpoint, address, podCidrs));
+      if (strangers.length > 0) yield problem("outside-pool", text, `used by ${describeEndpoints(strangers)}`);
     }
   }
 }

@@ -9,12 +9,14 @@ import { addressAt, baseOf, type Prefix, tryParsePrefix } from "../../lib/ip/pre
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
+import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 
 export interface Inventory extends AllBlocks {
   readonly pools: readonly Prefix[];
   readonly inPools: PrefixSet;
   readonly nodes: ReadonlySet<string>;
+  readonly podCidrs: PodCidrs;
   readonly endpoints: readonly WorkloadEndpoint[];
   /** Allocations by address text. */
   readonly allocations: ReadonlyMap<string, Allocation>;
@@ -42,6 +44,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     pools: known,
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
+    podCidrs: podCidrsOf(nodes.map(({ value }) => value)),
     endpoints: records,
     allocations,
     users: usersOf(records),
