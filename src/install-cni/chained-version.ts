@@ -26,7 +26,11 @@ export async function findCommonVersion(folder: string, plugins: readonly string
 
 /** @returns why the newest version cannot be used with this plugin; undefined when it can */
 async function findObstacle(path: string, { disk, env, processes }: InstallHost): Promise<string | undefined> {
-  if (disk.stat(path) === undefined) return "it is not in the folder of plugins; without it no pod gets a network";
+  if (disk.stat(path) === undefined) {
+    return disk.statLink(path) === undefined
+      ? "it is not in the folder of plugins; without it no pod gets a network"
+      : "it is a symbolic link to what cannot be seen from here; put the file itself there";
+  }
   try {
     const { status, stdout } = await processes.run({
       command: path,

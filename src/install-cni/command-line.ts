@@ -8,9 +8,11 @@ export interface Options {
   readonly isOnce: boolean;
 }
 
-export type CommandLine = { readonly options: Options } | { readonly isHelpWanted: true } | { readonly fault: string };
+export type CommandLine =
+  { readonly options: Options } | { readonly isHelpWanted: true } | { readonly isReadinessAsked: true } | { readonly fault: string };
 
 export const USAGE = `netplug install-cni [--bin-dir D] [--conf-dir D] [--once]
+netplug install-cni --ready
 
 Puts the plugin's executables into D (default /host/opt/cni/bin), its kubeconfig and network config into
 D (default /host/etc/cni/net.d), then stays and keeps the kubeconfig's token fresh.
@@ -18,6 +20,7 @@ D (default /host/etc/cni/net.d), then stays and keeps the kubeconfig's token fre
   --bin-dir D    folder of CNI plugins
   --conf-dir D   folder of network configs
   --once         end when everything is in its place; nobody renews the token then
+  --ready        only say, by the exit status, whether the one that writes STATE_FILE is ready
 
 The environment says the rest: see docs/install.md.`;
 
@@ -28,12 +31,13 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   for (let at = 0; at < args.length; at++) {
     const [name = "", ...values] = (args[at] ?? "").split("=");
     if (name === "--help" || name === "-h") return { isHelpWanted: true };
+    if (name === "--ready" && args.length === 1 && values.length === 0) return { isReadinessAsked: true };
     if (name === "--once" && values.length === 0) isOnce = true;
     else if (name === "--bin-dir" || name === "--conf-dir") {
       const folder = values.length > 0 ? values.join("=") : args[++at];
       if (folder === undefined || folder === "") return { fault: `${name}: got nothing, want a folder` };
       folders.set(name, folder);
-    } else return { fault: `got ${quote(args[at] ?? "")}, want --bin-dir, --conf-dir or --once` };
+    } else return { fault: `got ${quote(args[at] ?? "")}, want --bin-dir, --conf-dir or --once, or --ready alone` };
   }
   return { options: { binDir: folders.get("--bin-dir"), confDir: folders.get("--conf-dir"), isOnce } };
 }

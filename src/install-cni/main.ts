@@ -7,7 +7,9 @@ import { parseCommandLine, USAGE } from "./command-line.ts";
 import type { InstallHost } from "./host.ts";
 import { Installation } from "./install.ts";
 import { readSettings, type Settings } from "./settings.ts";
+import { readTrouble, StateFile } from "./state-file.ts";
 import { stay, toTime } from "./stay.ts";
+import { readPath } from "./variables.ts";
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 
@@ -18,6 +20,7 @@ export async function runInstallCni(args: readonly string[], host: InstallHost):
     host.say(USAGE);
     return EXIT.done;
   }
+  if ("isReadinessAsked" in command) return sayReadiness(host);
   if ("fault" in command) {
     host.say(`netplug install-cni: ${command.fault}; see netplug install-cni --help`);
     return EXIT.usage;
@@ -33,7 +36,20 @@ export async function runInstallCni(args: readonly string[], host: InstallHost):
   }
 }
 
+function sayReadiness({ env, disk, say }: InstallHost): number {
+  try {
+    const trouble = readTrouble(readPath(env, "STATE_FILE"), disk);
+    say(trouble ?? "ready");
+    return trouble === undefined ? EXIT.done : EXIT.failed;
+  } catch (thrown) {
+    say(`netplug install-cni: ${messageOf(thrown)}`);
+    return EXIT.usage;
+  }
+}
+
 async function install(settings: Settings, host: InstallHost, log: Log): Promise<number> {
+  const state = new StateFile(settings.stateFile, host);
+  state.say("not everything is in its place yet");
   using installation = new Installation(settings, host, log);
   try {
     await installation.place();
@@ -42,6 +58,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
     log.warning("asked to end before everything was in its place");
     return settings.isOnce ? EXIT.failed : await stop(installation, settings, log);
   }
+  state.say(undefined);
   const { grant } = installation;
   const expires = grant === undefined ? undefined : toTime(host.clock.now() + grant.lifeMs);
   log.info("the plugin is installed", { event: "ready", version: VERSION, expires });
@@ -50,7 +67,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
       log.warning("nobody renews the token from now on; run this again before it expires, or without --once", { expires });
     return EXIT.done;
   }
-  await stay(installation, host, log);
+  await stay(installation, { ...settings, state }, host, log);
   return await stop(installation, settings, log);
 }
 

@@ -22,11 +22,16 @@ describe("command line", () => {
     expect(parseCommandLine(args)).toEqual({ isHelpWanted: true });
   });
 
+  test("--ready asks whether another one is ready, and says nothing of this one", () => {
+    expect(parseCommandLine(["--ready"])).toEqual({ isReadinessAsked: true });
+  });
+
   test.each<[args: readonly string[], fault: string]>([
     [["--bin-dir"], "--bin-dir: got nothing, want a folder"],
     [["--conf-dir="], "--conf-dir: got nothing, want a folder"],
-    [["--once=true"], 'got "--once=true", want --bin-dir, --conf-dir or --once'],
-    [["now"], 'got "now", want --bin-dir, --conf-dir or --once'],
+    [["--once=true"], 'got "--once=true", want --bin-dir, --conf-dir or --once, or --ready alone'],
+    [["now"], 'got "now", want --bin-dir, --conf-dir or --once, or --ready alone'],
+    [["--once", "--ready"], 'got "--ready", want --bin-dir, --conf-dir or --once, or --ready alone'],
   ])("%j is refused", (args, fault) => expect(parseCommandLine(args)).toEqual({ fault }));
 });
 
@@ -38,6 +43,8 @@ describe("environment", () => {
       hostConfDir: "/etc/cni/net.d",
       isOnce: false,
       removesOnStop: false,
+      stateFile: undefined,
+      tokenRefreshMs: Infinity,
       confName: "10-netplug.conflist",
       oldConfName: undefined,
       template: undefined,
@@ -67,6 +74,11 @@ describe("environment", () => {
       { CNI_CONF_NAME: "05-a.conflist", CNI_OLD_CONF_NAME: "10-b.conf" },
       { confName: "05-a.conflist", oldConfName: "10-b.conf" },
     ],
+    [{ STATE_FILE: "/run/netplug/state" }, { stateFile: "/run/netplug/state" }],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "90" }, { tokenRefreshMs: 90_000 }],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "90s" }, { tokenRefreshMs: 90_000 }],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "5m" }, { tokenRefreshMs: 300_000 }],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "12h" }, { tokenRefreshMs: 43_200_000 }],
     [{ CNI_NET_DIR: "/etc/cni/multus/net.d/" }, { hostConfDir: "/etc/cni/multus/net.d" }],
     [{ CNI_NETWORK_CONFIG: "{}" }, { template: { text: "{}" } }],
     [{ CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: "/t" }, { template: { path: "/t" } }],
@@ -101,6 +113,10 @@ describe("environment", () => {
     [{ SLEEP: "never" }, 'read SLEEP: got "never", want "true" or "false"'],
     [{ CNI_CONF_NAME: "../10.conflist" }, 'read CNI_CONF_NAME: got "../10.conflist", want the name of a file, without a folder'],
     [{ CNI_OLD_CONF_NAME: ".." }, 'read CNI_OLD_CONF_NAME: got "..", want the name of a file, without a folder'],
+    [{ CNI_CONF_NAME: "netplug-kubeconfig" }, "want a name that is not taken by another file of ours"],
+    [{ CNI_OLD_CONF_NAME: "netplug-tls" }, "want a name that is not taken by another file of ours"],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "0s" }, 'read CNI_TOKEN_REFRESH_INTERVAL: got "0s", want a time such as "90s", "5m" or "12h"'],
+    [{ CNI_TOKEN_REFRESH_INTERVAL: "1d" }, 'got "1d"'],
     [{ CNI_NET_DIR: "net.d" }, 'read CNI_NET_DIR: got "net.d", want an absolute path'],
     [{ LOG_FILE_PATH: "/a\nb" }, 'read LOG_FILE_PATH: got "/a\\nb", want an absolute path'],
     [{ CNI_MTU: "67" }, 'read CNI_MTU: got "67", want 68..65535, or 0 to let the plugin find out'],

@@ -7,13 +7,18 @@ import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { LogLevel } from "../lib/log.ts";
 import type { Options } from "./command-line.ts";
-import { type Environment, fault, readFlag, readNumber, readPath, readText, readWord } from "./variables.ts";
+import { KUBECONFIG_NAME } from "./kubeconfig.ts";
+import { TLS_FOLDER } from "./tls-assets.ts";
+import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord } from "./variables.ts";
 
 /** Where manifests mount the host's folders. */
 export const DEFAULT_FOLDERS = { bin: "/host/opt/cni/bin", conf: "/host/etc/cni/net.d" } as const;
 
 /** The account that the plugin acts as, as `manifests/rbac.yaml` names it. */
 export const DEFAULT_ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
+
+/** What lies beside the network config. */
+const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
 const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
 
@@ -35,6 +40,10 @@ export interface Settings {
   readonly hostConfDir: string;
   readonly isOnce: boolean;
   readonly removesOnStop: boolean;
+  /** Says whether the node is ready, for those who ask; undefined: nobody does. */
+  readonly stateFile: string | undefined;
+  /** Milliseconds after which a token is renewed, if its life does not want it earlier. */
+  readonly tokenRefreshMs: number;
   readonly confName: string;
   /** Removed when the new one is in place. */
   readonly oldConfName: string | undefined;
@@ -72,6 +81,8 @@ export function readSettings(options: Options, env: Environment): Settings {
     hostConfDir: withoutSlash(readPath(env, "CNI_NET_DIR") ?? "/etc/cni/net.d"),
     isOnce: options.isOnce || !readFlag(env, "SLEEP", true),
     removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
+    stateFile: readPath(env, "STATE_FILE"),
+    tokenRefreshMs: readDuration(env, "CNI_TOKEN_REFRESH_INTERVAL") ?? Infinity,
     confName,
     oldConfName: oldConfName === confName ? undefined : oldConfName,
     template: templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined,
@@ -136,6 +147,7 @@ function readFileName(env: Environment, name: string): string | undefined {
   const text = readText(env, name);
   if (text === undefined) return undefined;
   if (text.includes("/") || text.startsWith(".")) throw fault(name, text, "the name of a file, without a folder");
+  if (OWN_NAMES.includes(text)) throw fault(name, text, "a name that is not taken by another file of ours");
   return text;
 }
 

@@ -17,17 +17,20 @@ interface Kept extends AsyncDisposable {
   /** When tokens were renewed, in milliseconds from the start. */
   readonly renewals: readonly number[];
   readonly mends: number;
+  /** What those heard who ask whether the node is ready, each once. */
+  readonly troubles: readonly (string | undefined)[];
   fail(what: Failures): void;
 }
 
 interface Failures {
   readonly renewing?: Error;
   readonly mending?: Error;
+  readonly telling?: Error;
   readonly isTokenRefused?: boolean;
 }
 
 /** Stays until it is disposed of. */
-function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random = 0): Kept {
+function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random = 0, tokenRefreshMs = Infinity): Kept {
   const records: LogRecord[] = [];
   const renewals: number[] = [];
   const stop = new AbortController();
@@ -48,11 +51,19 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
     },
   };
   const log = createLog({ clock, level: "INFO", sinks: [{ write: (record) => records.push(record) }] });
-  const ended = stay(installation, { clock, random: () => random, stopped: stop.signal }, log);
+  const troubles: (string | undefined)[] = [];
+  const state = {
+    say: (trouble: string | undefined) => {
+      if (failures.telling !== undefined) throw failures.telling;
+      if (troubles.length === 0 || troubles.at(-1) !== trouble) troubles.push(trouble);
+    },
+  };
+  const ended = stay(installation, { tokenRefreshMs, state }, { clock, random: () => random, stopped: stop.signal }, log);
   return {
     clock,
     log: records,
     renewals,
+    troubles,
     get mends() {
       return mends;
     },
@@ -116,12 +127,24 @@ describe("a token", () => {
     await kept.clock.advance(12 * HOUR);
     expect(kept.log.at(-1)).toMatchObject({
       level: "ERROR",
-      msg: "token has expired and cannot be renewed: pods get no network on this node",
+      msg: "pods get no network on this node",
+      fields: { reason: "token has expired and cannot be renewed: connection refused" },
     });
+    expect(kept.troubles).toEqual([undefined, "token has expired and cannot be renewed: connection refused"]);
     kept.fail({});
     await kept.clock.advance(300_000);
     expect(kept.renewals).toHaveLength(1);
     expect(kept.log.at(-1)).toMatchObject({ level: "INFO", msg: "token renewed" });
+    expect(kept.troubles.at(-1)).toBeUndefined();
+  });
+
+  test("is renewed as often as somebody wants it, but not later than at half of its life", async () => {
+    await using often = keep({ token: "t", lifeMs: DAY }, fakeClock(), 0, HOUR);
+    await often.clock.advance(3 * HOUR);
+    expect(often.renewals).toEqual([HOUR, 2 * HOUR, 3 * HOUR]);
+    await using seldom = keep({ token: "t", lifeMs: DAY }, fakeClock(), 0, 13 * HOUR);
+    await seldom.clock.advance(12 * HOUR);
+    expect(seldom.renewals).toEqual([12 * HOUR]);
   });
 
   test("that the API server does not take any more is replaced within five minutes", async () => {
@@ -141,6 +164,12 @@ describe("a token", () => {
     await kept.clock.advance(2 * HOUR);
     expect(kept.log.length).toBeLessThan(2 * 25 + 10);
     expect(kept.log.filter(({ msg }) => msg.startsWith("the API server"))).toHaveLength(1);
+    const trouble = "token is not accepted any more and cannot be renewed: not permitted";
+    expect(kept.log.at(-1)).toMatchObject({ level: "ERROR", msg: "pods get no network on this node", fields: { reason: trouble } });
+    expect(kept.troubles).toEqual([undefined, trouble]);
+    kept.fail({});
+    await kept.clock.advance(300_000);
+    expect(kept.troubles.at(-1)).toBeUndefined();
   });
 
   test("that there is none of is not renewed", async () => {
@@ -171,6 +200,17 @@ describe("files", () => {
     kept.fail({ mending });
     await kept.clock.advance(10_000);
     expect(kept.log).toHaveLength(2);
+    const trouble = "files cannot be kept in place: EROFS";
+    expect(kept.troubles).toEqual([trouble, undefined, trouble]);
+  });
+
+  test("are kept also when nobody can be told so: that is said once", async () => {
+    await using kept = keep(undefined);
+    kept.fail({ telling: new NetplugError("ioFailure", "ENOSPC"), mending: new NetplugError("ioFailure", "ENOSPC") });
+    await kept.clock.advance(30_000);
+    kept.fail({ telling: new NetplugError("ioFailure", "ENOSPC") });
+    await kept.clock.advance(30_000);
+    expect([kept.mends, kept.log.map(({ fields }) => fields["reason"])]).toEqual([6, ["ENOSPC"]]);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Clock, Random } from "../lib/ports.ts";
 import type { Grant } from "./access.ts";
 import type { InstallHost } from "./host.ts";
 import type { Installation } from "./install.ts";
+import type { StateFile } from "./state-file.ts";
 
 /** How often files are looked at. */
 const LOOK_EVERY_MS = 10_000;
@@ -21,12 +22,21 @@ const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
 const HALF = 0.5;
 const SPREAD = 0.05;
 
+/** How it is kept. */
+export interface Keeping {
+  /** Milliseconds after which a token is renewed, if its life does not want it earlier. */
+  readonly tokenRefreshMs: number;
+  /** Is told at each look why pods may get no network, or that they do. */
+  readonly state: Pick<StateFile, "say">;
+}
+
 type Kept = Pick<Installation, "grant" | "isTokenAccepted" | "mend" | "renewToken">;
+type World = Pick<InstallHost, "clock" | "random" | "stopped">;
 
 /** Returns when the process is asked to end. */
-export async function stay(installation: Kept, host: Pick<InstallHost, "clock" | "random" | "stopped">, log: Log): Promise<void> {
+export async function stay(installation: Kept, { tokenRefreshMs, state }: Keeping, host: World, log: Log): Promise<void> {
   const { clock, random, stopped } = host;
-  const renewal = new Renewal(installation, clock, random, log);
+  const renewal = new Renewal(installation, tokenRefreshMs, host, log);
   const complaints = new Complaints(log);
   let triedAt = clock.monotonic() - TRY_EVERY_MS * random();
   while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
@@ -37,26 +47,42 @@ export async function stay(installation: Kept, host: Pick<InstallHost, "clock" |
     if (renewal.dueInMs() <= 0) await renewal.run(stopped);
     try {
       await installation.mend();
+      state.say(renewal.trouble());
       complaints.forget();
     } catch (thrown) {
-      if (!stopped.aborted) complaints.say("keep files in place", messageOf(thrown));
+      if (stopped.aborted) return;
+      complaints.say("keep files in place", messageOf(thrown));
+      trySay(state, `files cannot be kept in place: ${messageOf(thrown)}`);
     }
+  }
+}
+
+/** Whoever asks hears what was said last; why it could not be said, the log has. */
+function trySay(state: Keeping["state"], trouble: string): void {
+  try {
+    state.say(trouble);
+  } catch {
+    // The same disk, in all likelihood, that made the trouble.
   }
 }
 
 /** When the token is next renewed. */
 class Renewal {
   readonly #installation: Kept;
+  readonly #refreshMs: number;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #log: Log;
   #failures = 0;
+  #reason = "";
+  #isRefused = false;
   /** Both clocks: a machine that slept wakes with an older token, and a clock that was set back must not make it live longer. */
   #due = { wall: Infinity, monotonic: Infinity };
   #end = Infinity;
 
-  constructor(installation: Kept, clock: Clock, random: Random, log: Log) {
+  constructor(installation: Kept, refreshMs: number, { clock, random }: World, log: Log) {
     this.#installation = installation;
+    this.#refreshMs = refreshMs;
     this.#clock = clock;
     this.#random = random;
     this.#log = log;
@@ -67,23 +93,33 @@ class Renewal {
     return Math.max(0, Math.min(this.#due.wall - this.#clock.now(), this.#due.monotonic - this.#clock.monotonic()));
   }
 
+  /** Why pods get no network for want of a token; undefined: the token is good. */
+  trouble(): string | undefined {
+    const isExpired = this.#clock.now() >= this.#end;
+    if (this.#failures === 0 || !(isExpired || this.#isRefused)) return undefined;
+    return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
+  }
   async run(stopped: AbortSignal): Promise<void> {
     try {
       await this.#installation.renewToken();
       this.#failures = 0;
+      this.#isRefused = false;
       this.#plan(this.#installation.grant);
       this.#log.info("token renewed", { expires: toTime(this.#end) });
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
-      const fields = { reason: messageOf(thrown), expires: toTime(this.#end) };
-      if (this.#clock.now() < this.#end) this.#log.warning("token cannot be renewed now, trying again", fields);
-      else this.#log.error("token has expired and cannot be renewed: pods get no network on this node", fields);
+      this.#reason = messageOf(thrown);
+      const fields = { reason: this.#reason, expires: toTime(this.#end) };
+      const trouble = this.trouble();
+      if (trouble === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
+      else this.#log.error("pods get no network on this node", { ...fields, reason: trouble });
     }
   }
 
   /** The token is of no use any more. Further tries after one that failed keep their time. */
   hasten(): void {
+    this.#isRefused = true;
     if (this.#failures > 0) return;
     this.#log.warning("the API server does not take the token any more, asking for another");
     this.#schedule(0);
@@ -92,7 +128,7 @@ class Renewal {
   #plan(grant: Grant | undefined): void {
     if (grant === undefined) return;
     this.#end = this.#clock.now() + grant.lifeMs;
-    this.#schedule(grant.lifeMs * (HALF - SPREAD * this.#random()));
+    this.#schedule(Math.min(this.#refreshMs, grant.lifeMs * (HALF - SPREAD * this.#random())));
   }
 
   #schedule(delayMs: number): void {

@@ -13,7 +13,8 @@ export type TlsAssetName = keyof typeof NAMES;
 /** Content of the files that are there. */
 export type TlsAssets = { readonly [N in TlsAssetName]?: string };
 
-const FOLDER = "netplug-tls";
+/** Of the copies, in the folder of network configs. */
+export const TLS_FOLDER = "netplug-tls";
 const PERMISSIONS = 0o600;
 
 /** @throws NetplugError ioFailure; invalidConfig for a key without its certificate, or the reverse */
@@ -49,12 +50,12 @@ export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<In
 
 /** The folder of the copies. */
 export function tlsFolderIn(confDir: string): string {
-  return `${confDir}/${FOLDER}`;
+  return `${confDir}/${TLS_FOLDER}`;
 }
 
 /** Where the host finds a copy. @returns undefined for what is not there */
 export function toHostPath(hostConfDir: string, asset: TlsAssetName, assets: TlsAssets): string | undefined {
-  return assets[asset] === undefined ? undefined : `${hostConfDir}/${FOLDER}/${NAMES[asset]}`;
+  return assets[asset] === undefined ? undefined : `${hostConfDir}/${TLS_FOLDER}/${NAMES[asset]}`;
 }
 
 function entries(): readonly (readonly [TlsAssetName, string])[] {

@@ -45,6 +45,18 @@ export function readNumber(env: Environment, name: string, max: number): number 
   return number;
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** `90s`, `5m`, `12h`; a bare number is seconds. @returns milliseconds, at least those of a second @throws NetplugError invalidConfig */
+export function readDuration(env: Environment, name: string): number | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  const [, digits = "0", unit = "s"] = /^([0-9]{1,6})([smh]?)$/.exec(text) ?? [];
+  const ms = Number(digits) * (UNIT_MS[unit === "" ? "s" : unit] ?? 0);
+  if (ms === 0) throw fault(name, text, 'a time such as "90s", "5m" or "12h"');
+  return ms;
+}
+
 /** One of the words, in any case. @throws NetplugError invalidConfig */
 export function readWord<W extends string>(env: Environment, name: string, words: readonly W[]): W | undefined {
   const text = readText(env, name);

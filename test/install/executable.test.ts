@@ -52,6 +52,18 @@ async function end(child: ReturnType<typeof start>): Promise<Ended> {
   return { status, stdout, stderr, lines };
 }
 
+/** Runs its arguments where the folder is read-only. */
+const readOnlyScript = (path: string): string => `mount --bind ${path} ${path} && mount -o remount,ro,bind ${path} && exec "$@"`;
+
+/** Waits until a process can be told to end: it has its own way of ending then. */
+async function untilRunning(pid: number): Promise<void> {
+  const catches = (): boolean => {
+    const mask = /^SigCgt:\t([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
+    return (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
+  };
+  while (!catches()) await Bun.sleep(1);
+}
+
 const run = async (...args: Parameters<typeof start>): Promise<Ended> => await end(start(...args));
 const places = (): readonly string[] => ["--bin-dir", bin, "--conf-dir", conf];
 
@@ -119,6 +131,44 @@ describe("without --once", () => {
     expect([readdirSync(conf), readdirSync(bin).sort()]).toEqual([[], ["netplug", "netplug-ipam"]]);
   });
 
+  test("whoever asks whether it is ready is told so once everything is in its place, by the exit status", async () => {
+    const env = { STATE_FILE: join(folder, "state") };
+    const ask = async (): Promise<object> => {
+      const { status, stdout, stderr } = await run(["--ready"], env);
+      return { status, stdout, stderr };
+    };
+    expect(await ask()).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `the installer has not started: there is no "${env.STATE_FILE}"\n`,
+    });
+    const child = start(places(), env);
+    await untilReady(child);
+    expect(await ask()).toEqual({ status: 0, stdout: "", stderr: "ready\n" });
+    expect(statSync(env.STATE_FILE).mode & 0o7777).toBe(0o600);
+    child.kill("SIGKILL");
+    await child.exited;
+    rmSync(join(bin, "netplug"));
+    expect((await run(["--once"], { ...env, CNI_MTU: "big" })).status).toBe(1);
+    expect((await run([...places(), "--once"], env, ["unshare", "--mount", "sh", "-c", readOnlyScript(bin), "sh"])).status).toBe(1);
+    expect(await ask()).toEqual({ status: 1, stdout: "", stderr: "not everything is in its place yet\n" });
+    expect((await run(["--ready"])).status).toBe(2);
+  });
+
+  test("asked to end at any time it ends with 0, leaves no part of a file, and no network config when it was asked to", async () => {
+    const random = seededRandom(testSeed());
+    for (let i = 0; i < 10; i++) {
+      const child = start(places(), { REMOVE_ON_STOP: "true", STATE_FILE: join(folder, "state") });
+      await untilRunning(child.pid);
+      await Bun.sleep(random() * 120);
+      child.kill("SIGTERM");
+      const { status, lines } = await end(child);
+      expect([status, lines.at(-1)?.["event"], readdirSync(conf)]).toEqual([0, "stopped", []]);
+      for (const name of readdirSync(bin)) expect(readFileSync(join(bin, name)).equals(readFileSync(EXECUTABLE))).toBe(true);
+      if (i % 2 === 1) for (const name of readdirSync(bin)) rmSync(join(bin, name));
+    }
+  });
+
   test("SLEEP=false is the same as --once", async () => {
     expect((await run(places(), { SLEEP: "false" })).status).toBe(0);
   });
@@ -133,14 +183,7 @@ describe("without --once", () => {
 });
 
 describe("a target that cannot be written", () => {
-  const readOnly = (path: string): readonly string[] => [
-    "unshare",
-    "--mount",
-    "sh",
-    "-c",
-    `mount --bind ${path} ${path} && mount -o remount,ro,bind ${path} && exec "$@"`,
-    "sh",
-  ];
+  const readOnly = (path: string): readonly string[] => ["unshare", "--mount", "sh", "-c", readOnlyScript(path), "sh"];
 
   test.each([
     ["folder of network configs", () => conf],
@@ -175,6 +218,17 @@ describe("a target that cannot be written", () => {
       expect.stringMatching(/^install ".*\/bin\/netplug": write ".*": ENOSPC \(no space left on device\)$/),
     ]);
     expect(stderr.trimEnd().split("\n").at(-1)).toStartWith("{");
+  });
+
+  test("a disk that is full of something else is said too, and what was there stays", async () => {
+    await run([...places(), "--once"]);
+    const small = `mount -t tmpfs -o size=64k none ${conf} && echo '{}' > ${conf}/10-netplug.conflist && head -c 60k /dev/zero > ${conf}/full; "$@"; status=$?; ls -A ${conf} >&2; cat ${conf}/10-netplug.conflist >&2; exit $status`;
+    const { status, lines, stderr } = await run([...places(), "--once"], {}, ["unshare", "--mount", "sh", "-c", small, "sh"]);
+    expect([status, lines.find(({ level }) => level === "ERROR")?.["msg"]]).toEqual([
+      1,
+      expect.stringMatching(/^install ".*\/10-netplug.conflist": (?:write|create) ".*": ENOSPC \(no space left on device\)$/),
+    ]);
+    expect(stderr.trimEnd().split("\n").slice(-3)).toEqual(["10-netplug.conflist", "full", "{}"]);
   });
 
   test("the default folders are refused where nobody has mounted the host's", async () => {
@@ -226,7 +280,11 @@ test("killed at any time, it is repaired by the next run", async () => {
 
 test.each<[args: readonly string[], status: number, said: string]>([
   [["--help"], 0, "netplug install-cni [--bin-dir D] [--conf-dir D] [--once]"],
-  [["--bin"], 2, 'netplug install-cni: got "--bin", want --bin-dir, --conf-dir or --once; see netplug install-cni --help'],
+  [
+    ["--bin"],
+    2,
+    'netplug install-cni: got "--bin", want --bin-dir, --conf-dir or --once, or --ready alone; see netplug install-cni --help',
+  ],
 ])("%j ends with %p", async (args, status, said) => {
   expect(await run(args)).toMatchObject({ status, stdout: "", stderr: expect.stringContaining(said) as string });
 });

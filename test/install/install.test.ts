@@ -251,6 +251,15 @@ describe("the network config", () => {
     expect(warning?.fields["reason"]).toBe(reason);
   });
 
+  test("with a portmap that is a link to what cannot be seen says 1.0.0, and why", async () => {
+    using node = new InstallNode();
+    symlinkSync("/nowhere/portmap", join(node.binDir, "portmap"));
+    const { log } = await node.run();
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.0.0" });
+    const reason = "it is a symbolic link to what cannot be seen from here; put the file itself there";
+    expect(log.find(({ msg }) => msg.startsWith("chained plugin"))?.fields["reason"]).toBe(reason);
+  });
+
   test("takes the place of one of another name, which goes only then", async () => {
     using node = new InstallNode();
     node.write("net.d/05-old.conflist", "{}");
