@@ -7,7 +7,7 @@ import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock, Random } from "../lib/ports.ts";
-import { CLUSTER_INFORMATION_QUERY } from "./cluster-state.ts";
+import { CLUSTER_INFORMATION_QUERY, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
 export interface InitialiseOptions {
@@ -26,7 +26,7 @@ const TRIES = 10;
  * processes may do it at once.
  *
  * @returns whether anything was created
- * @throws NetplugError as {@link Datastore.commit}
+ * @throws NetplugError tryAgainLater while a migration has frozen what lacks something, and as {@link Datastore.commit}
  */
 export async function initialise(datastore: Datastore, options: InitialiseOptions): Promise<boolean> {
   const tierQueries = BUILT_IN_TIERS.map(({ name }) => ({ type: "get", ref: { kind: "Tier", name } }) as const);
@@ -39,6 +39,7 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
       if (tiers[index] === undefined) writes.push({ op: "create", resource: newResource("Tier", name, spec, options) });
     }
     if (writes.length === 0) return false;
+    if (information !== undefined) requireReady(information, "release");
     const result = await datastore.commit(writes, { readOnConflict: queries });
     if (result.committed) return true;
     [information, ...tiers] = result.current;

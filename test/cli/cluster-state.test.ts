@@ -19,7 +19,10 @@ describe("what must not be written", () => {
   test("nothing while a migration has frozen the datastore, except what unfreezes it", async () => {
     await createPool("blue", "10.65.0.0/16");
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
+    expect(await world.done(["init"])).toContain("already initialised");
+    await world.etcd.ctl(["del", "/netplug/v3/tiers/default"]);
     const writes: [string[], string][] = [
+      [["init"], ""],
       [["create", "-f", "-"], poolYaml("red", "10.66.0.0/16")],
       [["apply", "-f", "-"], poolYaml("blue", "10.65.0.0/16", { disabled: true })],
       [["delete", "ipp", "blue"], ""],

@@ -143,6 +143,17 @@ describe("init", () => {
     await setVersion(spec.version);
   });
 
+  test("leaves alone what a migration has frozen (needs cluster)", async () => {
+    const freeze = (datastoreFrozen: boolean): Promise<string> =>
+      world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { datastoreFrozen } })]);
+    await freeze(true);
+    const before = await world.read("crd");
+    const { status, stdout, stderr } = await world.ctl(["init"]);
+    expect([status, stdout, stderr]).toEqual([1, "", expect.stringContaining("definitions: a migration has frozen the datastore; wait")]);
+    expect(await world.read("crd")).toEqual(before);
+    await freeze(false);
+  });
+
   test("keeps what people have locked or changed (needs cluster)", async () => {
     await world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", '{"spec":{"datastoreReady":false}}']);
     const before = await world.read("clusterinformations");

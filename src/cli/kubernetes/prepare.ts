@@ -28,7 +28,7 @@ const CLUSTER_INFORMATIONS: ResourceType<KubeObject & { readonly spec?: ClusterI
 /**
  * Brings the definitions into the cluster.
  *
- * @throws {CommandFailed} a Kubernetes that is too old for them, or a cluster that is too new for this program
+ * @throws {CommandFailed} a Kubernetes that is too old for them, or a cluster that is too new for this program, or frozen
  */
 export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<void> {
   const { client } = ports;
@@ -37,7 +37,9 @@ export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<voi
     throw new CommandFailed(
       `apply custom resource definitions: the API server is of version ${version}, want v${OLDEST_KUBERNETES} or later`,
     );
-  const fault = whyTooOld(await readInformation(client));
+  const information = await readInformation(client);
+  const fault =
+    information?.datastoreFrozen === true ? "a migration has frozen the datastore; wait until it is done" : whyTooOld(information);
   if (fault !== undefined) throw new CommandFailed(`apply custom resource definitions: ${fault}`, { next: "version" });
   for (const { name, outcome } of await applyDefinitions(ports))
     say(cli, `${toPathName({ kind: "CustomResourceDefinition", name })} ${outcome}`);
