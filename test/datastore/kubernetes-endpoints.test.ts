@@ -277,6 +277,19 @@ describe("an endpoint (needs cluster)", () => {
     expect((await read(refOf("foreign"))).value.spec.ipNetworks).toEqual([]);
   });
 
+  test("has those addresses that can be read, when somebody writes its annotation by hand, and is recorded all the same", async () => {
+    await createPod("web");
+    const wrong = "x,10.65.0.7/32,10.65.0.0/24,,fd00:65::/64";
+    await server.kubectl(["annotate", "pod", "web", "cni.netplug.io/containerID=c1", `cni.netplug.io/podIPs=${wrong}`]);
+    const stored = await read(refOf("web"));
+    expect(stored.value.spec.ipNetworks).toEqual(["10.65.0.7/32"]);
+    await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.8/32"), revision: stored.revision });
+    expect((await annotationsOf("web"))["cni.netplug.io/podIPs"]).toBe("10.65.0.8/32");
+    await server.kubectl(["annotate", "--overwrite", "pod", "web", `cni.netplug.io/podIPs=${wrong}`]);
+    await commit(datastore, { op: "delete", ref: refOf("web"), revision: (await read(refOf("web"))).revision });
+    expect((await annotationsOf("web"))["cni.netplug.io/podIPs"]).toBe("");
+  });
+
   test("is listed with those of one namespace or of all", async () => {
     await createPod("b", { namespace: "shop" });
     await createPod("a", { namespace: "shop", node: "n2" });
@@ -354,6 +367,17 @@ describe("a node (needs cluster)", () => {
     expect(kept.spec).toMatchObject(node.spec);
     expect(kept.metadata.annotations["example.com/x"]).toBe("y");
   });
+
+  test.each(["x", "7", "null", "[]", '{"addresses": 7}', '{"addresses": [null, 7, {"address": 7}]}'])(
+    "is what Kubernetes says when somebody writes %p by hand where we keep what we know",
+    async (text) => {
+      await server.kubectl(["create", "-f", "-"], JSON.stringify(node));
+      await server.kubectl(["annotate", "node", "n1", `netplug.io/node-spec=${text}`]);
+      const stored = await ask(datastore, { type: "get", ref });
+      expect(stored?.value).toMatchObject({ metadata: { labels: { zone: "a" } }, spec: { podCIDRs: node.spec.podCIDRs } });
+      if (stored !== undefined) await commit(datastore, { op: "update", resource: stored.value, revision: stored.revision });
+    },
+  );
 
   test("comes and goes with Kubernetes only", async () => {
     const resource: Resource = { apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" }, spec: {} };

@@ -17,6 +17,8 @@ import type { Pod } from "../../kube/core-types.ts";
 import { type JsonPatchOperation, toPointerStep } from "../../kube/patch.ts";
 import { isName } from "../../lib/characters.ts";
 import { sha1Hex } from "../../lib/hash.ts";
+import { WIDTH } from "../../lib/ip/address.ts";
+import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
 import { toEndpointName } from "./endpoint-name.ts";
@@ -139,12 +141,18 @@ function annotationName(which: OwnAnnotation, ifName: string): string {
   return PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
 }
 
-/** What we wrote counts; without it, what the kubelet reports. A pod that has ended has no addresses. */
+/** What we wrote counts, as far as it is addresses; without it, what the kubelet reports. A pod that has ended has no addresses. */
 function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
   if (status.phase === "Succeeded" || status.phase === "Failed") return [];
-  if (podIPs !== undefined) return podIPs === "" ? [] : podIPs.split(",");
+  if (podIPs !== undefined) return podIPs.split(",").filter(isAddress);
   if (ifName !== FIRST_INTERFACE) return [];
   return (status.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+}
+
+/** Whoever may change pods may write anything there. */
+function isAddress(text: string): boolean {
+  const prefix = tryParsePrefix(text);
+  return prefix !== undefined && prefix.length === WIDTH[prefix.family];
 }
 
 /** @see docs/network-config.md, "Names on the host" */

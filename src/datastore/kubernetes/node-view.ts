@@ -65,8 +65,14 @@ function addressesOf({ status }: Node): readonly NodeAddress[] {
 function parseSpec(text: string | undefined): NodeSpec {
   try {
     const spec: unknown = text === undefined ? undefined : JSON.parse(text);
-    return isJsonObject(spec) ? spec : {};
+    if (!isJsonObject(spec)) return {};
+    const { addresses, ...rest } = spec;
+    return Array.isArray(addresses) ? { ...rest, addresses: addresses.filter(isNodeAddress) } : rest;
   } catch {
     return {};
   }
+}
+
+function isNodeAddress(entry: unknown): entry is NodeAddress {
+  return isJsonObject(entry) && typeof entry["address"] === "string";
 }
