@@ -17,7 +17,8 @@ import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRe
 import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
-import { askKubernetes, isPodAsked } from "./kubernetes.ts";
+import { askKubernetes } from "./kubernetes.ts";
+import { isPodAsked } from "./kubernetes-facts.ts";
 import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";

@@ -10,7 +10,7 @@ import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
-import type { PodFacts } from "./kubernetes.ts";
+import type { PodFacts } from "./kubernetes-facts.ts";
 import type { LinkNames } from "./link/find.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
 import { resolveMtu } from "./node-facts.ts";

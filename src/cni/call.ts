@@ -11,9 +11,11 @@ import type { DelegateCall, DelegatePorts } from "./delegate/mod.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NetworkConfig } from "./network-config.ts";
-import type { PluginName } from "./program.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
+
+/** The plugins that the executable is, by the name that it is called by. */
+export type PluginName = "netplug" | typeof OWN_IPAM;
 
 /** Our own address management. */
 export const OWN_IPAM = "netplug-ipam";

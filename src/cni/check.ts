@@ -16,7 +16,7 @@ import { addressAt, containsPrefix, toHostPrefix, toPrefixText, tryParsePrefix }
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { checkLink } from "./check-link.ts";
 import { delegateCheck } from "./delegate/mod.ts";
-import { isPodAsked } from "./kubernetes.ts";
+import { isPodAsked } from "./kubernetes-facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 
 /** @throws NetplugError attachmentIncomplete with every fault; what the delegate says */

@@ -1,8 +1,7 @@
 /** The door of both CNI roles: VERSION is answered at once, everything else loads the plugin. */
 
+import type { PluginName } from "./call.ts";
 import { toVersionInfo } from "./protocol/versions.ts";
-
-export type PluginName = "netplug" | "netplug-ipam";
 
 /**
  * Plays one CNI verb with the real environment, stdin and stdout of the process.

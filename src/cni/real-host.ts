@@ -17,11 +17,11 @@ import { readProcessStart } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
+import type { PluginName } from "./call.ts";
 import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
 import type { LogConfig } from "./network-config.ts";
 import { runPlugin } from "./plugin.ts";
-import type { PluginName } from "./program.ts";
 
 /** Plays the call and ends the process with its answer. One that cannot be told is a failure: the runtime will call DEL. */
 export async function playWithRealHost(plugin: PluginName): Promise<never> {

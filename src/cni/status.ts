@@ -4,7 +4,7 @@ import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-st
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { type Call, delegateOf, requireIpam } from "./call.ts";
 import { delegateStatus } from "./delegate/mod.ts";
-import { arePodsAsked, isNodeAsked } from "./kubernetes.ts";
+import { arePodsAsked, isNodeAsked } from "./kubernetes-facts.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { resolveMtu } from "./node-facts.ts";
 

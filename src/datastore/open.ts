@@ -1,21 +1,14 @@
 /** Which driver a config asks for. */
 
 import type { KubeClient } from "../kube/client.ts";
-import type { KubePorts } from "../kube/requester.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
 import type { DatastoreConfig } from "./datastore-config.ts";
 import { checkEtcdConfig, normaliseEndpoint } from "./datastore-config.ts";
 import type { EtcdPorts } from "./etcd/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
-import type { HintPorts } from "./kubernetes/block-hints.ts";
+import type { KubernetesPorts } from "./kubernetes/ports.ts";
 import { LaterDatastore } from "./later.ts";
-
-/** What the driver on the Kubernetes API needs of the outside world. */
-export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> {
-  /** One that exists already, with its connections. */
-  readonly kubeClient?: KubeClient | undefined;
-}
 
 /** What drivers need of the outside world. */
 export interface DatastorePorts extends EtcdPorts {

@@ -10,7 +10,7 @@ import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { cniPluginsFolder, distFolder, spawnPlugin } from "../support/cni.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { createNode, podArgs } from "../support/kubernetes.ts";
 import { requestOf } from "./ipam-cluster.ts";
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { distFolder, spawnPlugin } from "../support/cni.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import type { ClusterFacts, ClusterOptions } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 

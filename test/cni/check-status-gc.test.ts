@@ -1,7 +1,8 @@
 /** CHECK, STATUS and GC. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { distFolder, type Json, pluginPath, TestNode } from "../support/cni.ts";
+import { distFolder, pluginPath, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";

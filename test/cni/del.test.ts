@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
 let node: TestNode;

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CNI_VERSIONS, type CniReply, type Json, TestNode } from "../support/cni.ts";
+import { CNI_VERSIONS, type CniReply, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
 

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { TestNode } from "../support/cni.ts";
-import type { CniCall } from "../support/cni.ts";
+import type { CniCall } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
 let node: TestNode;

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test as always } from "bun:test"
 import { readFileSync } from "node:fs";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
-import { type CniReply, hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { type CniReply, hostInterfaceName, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { podArgs } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test as always } fro
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { hostInterfaceName, type Json, TestNode } from "../support/cni.ts";
+import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";

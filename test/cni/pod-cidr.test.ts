@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test as always } from "bun:test"
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { type CniReply, type Json, type TestNode } from "../support/cni.ts";
+import { type CniReply, type TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { TestNetns } from "../support/netns.ts";

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../cluster/eventually.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type CniCall, type Json, TestNode } from "../support/cni.ts";
+import { TestNode } from "../support/cni.ts";
+import type { CniCall, Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 
 const SECRET = "s3CRETs3CRET";

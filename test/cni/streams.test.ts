@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniReply, distFolder, type Json, TestNode } from "../support/cni.ts";
+import { type CniReply, distFolder, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 
 let node: TestNode;

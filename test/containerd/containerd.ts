@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/cni.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { makeImage } from "../support/image.ts";
 import { CriClient } from "./cri-client.ts";
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TestNode } from "../support/cni.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodRequest } from "./cri-client.ts";

@@ -1,7 +1,8 @@
 import { connectTcp } from "../../src/linux/tcp.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { startEtcd } from "../support/etcd.ts";
-import { describeDatastore, type Subject } from "./conformance.ts";
+import { describeDatastore } from "./conformance.ts";
+import type { Subject } from "./conformance/subject.ts";
 import { openEtcd } from "./open-etcd.ts";
 
 const start = (ports: Partial<DatastorePorts>) => async (): Promise<Subject> => {

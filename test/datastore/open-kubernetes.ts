@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { KubernetesConfig } from "../../src/datastore/datastore-config.ts";
-import { type KubernetesPorts, openDatastore } from "../../src/datastore/open.ts";
+import type { KubernetesPorts } from "../../src/datastore/kubernetes/ports.ts";
+import { openDatastore } from "../../src/datastore/open.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { linuxFiles } from "../../src/linux/files.ts";

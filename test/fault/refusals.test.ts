@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
-import type { Json } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { TestNetns } from "../support/netns.ts";
 import { beforeStep } from "./support/at-step.ts";

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { CniCall, CniVerb, Json } from "./cni-call.ts";
 import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
 import type { TestNetns } from "./netns.ts";
 import { EtcdNodeDatastore, isOnEtcd, type NodeDatastore } from "./node-datastore.ts";
@@ -15,10 +16,6 @@ export const cniPluginsFolder: string =
 
 export const CNI_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 export type CniVersion = (typeof CNI_VERSIONS)[number];
-export type CniVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
-
-/** Any JSON object; tests reach into it by path. */
-export type Json = Readonly<Record<string, unknown>>;
 
 export interface CniReply {
   readonly status: number;
@@ -41,20 +38,6 @@ export interface CniJson {
   readonly ip4?: { readonly ip: string; readonly gateway?: string; readonly routes?: readonly Json[] };
   readonly ip6?: { readonly ip: string; readonly gateway?: string; readonly routes?: readonly Json[] };
   readonly dns?: Json;
-}
-
-export interface CniCall {
-  readonly containerID?: string;
-  /** Path for `CNI_NETNS`; absent: the variable is not set. */
-  readonly netns?: string;
-  readonly ifname?: string;
-  readonly args?: string;
-  /** The whole network config; absent: {@link TestNode.config}. A string goes to stdin as it is. */
-  readonly config?: Json | string;
-  /** Added to the environment; undefined removes. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  /** @default "netplug" */
-  readonly plugin?: string;
 }
 
 /** One node with an initialised datastore of its own. */

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
-import type { CniCall, CniVerb, Json } from "./cni.ts";
+import type { CniCall, CniVerb, Json } from "./cni-call.ts";
 import { createNode } from "./kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
 

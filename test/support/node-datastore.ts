@@ -1,6 +1,6 @@
 /** For tests: the datastore of a test's node, etcd or Kubernetes. */
 
-import type { CniCall, CniVerb, Json } from "./cni.ts";
+import type { CniCall, CniVerb, Json } from "./cni-call.ts";
 import { type EtcdServer, type EtcdServerOptions, startEtcd } from "./etcd.ts";
 
 /** Of `npm test`: the part of the suite that runs the same contract on Kubernetes sets it. */

@@ -1,7 +1,8 @@
 /** For tests of pods: a node beside a real API server, with etcd as its datastore or that very server. */
 
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
-import { type Json, TestNode } from "./cni.ts";
+import { TestNode } from "./cni.ts";
+import type { Json } from "./cni-call.ts";
 import { grantReadOnly, type TestPod } from "./kubernetes.ts";
 import { KubernetesNodeDatastore } from "./kubernetes-node.ts";
 import { isOnEtcd } from "./node-datastore.ts";

@@ -3,7 +3,7 @@
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
-import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts, type PodFacts } from "../kubernetes.ts";
+import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts, type PodFacts } from "../kubernetes-facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
 import { POLICY_PODS, readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 

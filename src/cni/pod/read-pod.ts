@@ -14,7 +14,7 @@ import type { ResourceType } from "../../kube/resource-type.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
-import type { PodFacts } from "../kubernetes.ts";
+import type { PodFacts } from "../kubernetes-facts.ts";
 
 /** Pods, with the fields that policy goes by. */
 export const POLICY_PODS: ResourceType<KubernetesPod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };

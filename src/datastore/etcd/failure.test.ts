@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
-import { toRefusal } from "./gateway.ts";
+import { toRefusal } from "./gateway-refusal.ts";
 
 /** What etcd answers, with its gRPC status, what that means, and whether a commit that got it was surely not applied. */
 const REFUSALS = [

@@ -2,7 +2,7 @@
 
 import { EtcdFailure } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
-import { toRefusal } from "./gateway.ts";
+import { toRefusal } from "./gateway-refusal.ts";
 import { decodeKeyValue } from "./gateway-json.ts";
 import type { JsonKeyValue } from "./gateway-json.ts";
 import type { KeyEvent, WatchRange, WatchReply } from "./watch-rpc.ts";

@@ -1,8 +1,9 @@
 /** etcd's JSON gateway: over `fetch`, or over sockets of our own where a process has them. */
 
-import { EtcdFailure, STATUS } from "./failure.ts";
+import { EtcdFailure } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { decodeRead, decodeWrite, encodeRead, encodeWrite } from "./gateway-json.ts";
+import { toRefusal } from "./gateway-refusal.ts";
 import { PlainHttp } from "./plain-http.ts";
 import { Sessions } from "./sessions.ts";
 import type { Target, Transport } from "./transport.ts";
@@ -72,35 +73,5 @@ function decode<T>(decoder: (body: string) => T, body: string): T {
     return decoder(body);
   } catch (cause) {
     throw new EtcdFailure("lost", "the reply is not etcd's JSON", 0, cause);
-  }
-}
-
-/**
- * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Text alone comes from what stands before it:
- * with users and `--client-cert-auth`, etcd refuses there whoever shows a certificate with a common name.
- */
-export function toRefusal(httpStatus: number, body: string): EtcdFailure {
-  const { code, message, error } = parseError(body);
-  const text = typeof message === "string" ? message : error;
-  if (typeof code !== "number" || typeof text !== "string") {
-    const isMissing = httpStatus === 404 || httpStatus === 405 || httpStatus === 415 || body.includes("CommonName");
-    return isMissing
-      ? new EtcdFailure("unsupported", `HTTP status ${httpStatus}, the JSON gateway does not serve us`)
-      : new EtcdFailure("refused", `HTTP status ${httpStatus}`, STATUS.unavailable);
-  }
-  // The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
-  // connection stands, so nothing was asked.
-  if (code === STATUS.unavailable && /handshake failed|bad certificate|preface|^connection closed$/.test(text)) {
-    return new EtcdFailure("unsupported", `the JSON gateway cannot reach its own server: ${text}`);
-  }
-  return new EtcdFailure("refused", text, code);
-}
-
-function parseError(body: string): { readonly code?: unknown; readonly message?: unknown; readonly error?: unknown } {
-  try {
-    const error: unknown = JSON.parse(body);
-    return typeof error === "object" && error !== null ? error : {};
-  } catch {
-    return {};
   }
 }

@@ -2,9 +2,9 @@
 
 import { KubeClient } from "../../kube/client.ts";
 import type { KubernetesConfig } from "../datastore-config.ts";
-import type { KubernetesPorts } from "../open.ts";
 import { BlockHints } from "./block-hints.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
+import type { KubernetesPorts } from "./ports.ts";
 
 /** Permits what a CNI call does. */
 const DEFAULT_ROLE = "netplug-cni";

@@ -6,7 +6,7 @@ import type { Datastore, ResourceRef, Stored } from "../../../src/datastore/data
 import { initialise } from "../../../src/datastore/initialise.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { seededRandom } from "../../../src/lib/random.ts";
-import type { Subject } from "../conformance.ts";
+import type { Subject } from "./subject.ts";
 import { makeEndpoint, makePool, poolRef } from "../resources.ts";
 import { ask, commit } from "../steps.ts";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { makeBlock } from "../blocks.ts";
-import type { Subject } from "../conformance.ts";
+import type { Subject } from "./subject.ts";
 import { makeEndpoint, makePool, makeTier, poolRef } from "../resources.ts";
 import { commit, readBlock } from "../steps.ts";
 import { startWatch, take, toText } from "../watch-events.ts";

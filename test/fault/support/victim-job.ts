@@ -1,6 +1,6 @@
 /** What a victim is told, and what it tells before it dies. */
 
-import type { PluginName } from "../../../src/cni/program.ts";
+import type { PluginName } from "../../../src/cni/call.ts";
 import type { Moment } from "./faults.ts";
 
 /** The variable that holds a {@link VictimJob} as JSON. */
