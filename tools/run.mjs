@@ -81,7 +81,11 @@ if (bun === undefined) {
 
 // an interrupt at the terminal reaches the task too, which may have something to clean up: wait for its end
 process.on("SIGINT", () => {});
-const result = spawnSync(bun, [join(root, "tools", "tasks.ts"), ...process.argv.slice(2)], {
+// and when this process is killed, the task ends too
+const setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
+const tied = setpriv === undefined ? [] : [setpriv, "--pdeathsig", "TERM"];
+const [program, ...args] = [...tied, bun, join(root, "tools", "tasks.ts"), ...process.argv.slice(2)];
+const result = spawnSync(program, args, {
   cwd: root,
   stdio: "inherit",
   env: withoutBunVariables(),

@@ -6,6 +6,8 @@ import { ensureClusterPrograms, goForCluster } from "../prerequisites/cluster-pr
 import { ensureGoProgram, wantedGo } from "../prerequisites/go.ts";
 import { ensureSystemTools, requireRoot } from "../prerequisites/ensure.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "../terminal.ts";
+import { startJanitor } from "./janitor.ts";
+import { clearLeftovers } from "./leftovers.ts";
 import { maySkip } from "./needs.ts";
 import { TEST_PARTS } from "./parts.ts";
 import type { TestPart } from "./parts.ts";
@@ -55,8 +57,10 @@ export async function runTests(args: readonly string[]): Promise<number> {
     totals.passed += passed;
     totals.failed += failed;
   }
+  for (const cleared of await clearLeftovers()) say(dim(`cleared what a killed run left: ${cleared}`));
   const built = prepare(selection.parts, totals);
   {
+    startJanitor();
     using sandbox = new TestSandbox();
     for (const part of selection.parts) {
       if (part.needsBuild && !built) {

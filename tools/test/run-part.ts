@@ -19,7 +19,10 @@ export interface PartResult {
 export function testFilesOf(part: TestPart, filters: readonly string[]): string[] {
   const files =
     part.files ?? part.folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync({ cwd: repositoryRoot })]);
-  return files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter))).sort();
+  return files
+    .filter((file) => part.without?.test(file) !== true)
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
+    .sort();
 }
 
 /** Runs `files` inside `sandbox`, with `variables` in the environment; failures are printed when the part ends. */

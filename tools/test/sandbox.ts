@@ -1,14 +1,13 @@
 /** The place that a run of the suite gets for itself, and the search for what it left there. */
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TaskFailure } from "../terminal.ts";
+import { RUN_MARK, testNamespaces } from "./leftovers.ts";
+import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
-/** Prefix of every network namespace that a test makes; the process that made it follows. */
-const TEST_NETNS = /^npgt-(\d+)-/;
-const MARK = "NETPLUG_TEST_RUN";
 
 /**
  * A network namespace and a temp folder of one run of the suite. Whatever tests do in the namespace that they start in, the
@@ -18,14 +17,12 @@ export class TestSandbox {
   readonly folder: string;
   /** undefined without root: then only the unit tests run. */
   readonly netns: string | undefined;
-  readonly #mark: string;
   readonly #netnsId: number | undefined;
   readonly #namespacesBefore: ReadonlySet<string>;
 
   constructor() {
-    this.#namespacesBefore = new Set(testNamespaces());
-    this.folder = mkdtempSync(join(tmpdir(), "npgt-"));
-    this.#mark = this.folder;
+    this.#namespacesBefore = new Set(testNamespaces().map(({ name }) => name));
+    this.folder = mkdtempSync(join(tmpdir(), `npgt-${process.pid}-`));
     if (process.getuid?.() !== 0 || Bun.which("ip") === null) return;
     this.netns = `npgt-${process.pid}-suite`;
     ip("netns", "add", this.netns);
@@ -39,7 +36,7 @@ export class TestSandbox {
   }
 
   environment(): Record<string, string | undefined> {
-    return { ...process.env, TMPDIR: this.folder, [MARK]: this.#mark };
+    return { ...process.env, TMPDIR: this.folder, [RUN_MARK]: this.folder };
   }
 
   /** Everything that the tests so far should have cleaned up. What it names is removed, so that it is named once. */
@@ -53,31 +50,24 @@ export class TestSandbox {
   }
 
   #leakedProcesses(): string[] {
-    const leaks: string[] = [];
-    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-      if (Number(pid) === process.pid || !this.#isOurs(pid)) continue;
-      leaks.push(`process ${pid} still runs: ${commandOf(pid)}`);
-      try {
-        process.kill(Number(pid), "SIGKILL");
-      } catch {
-        // it ended by itself meanwhile
-      }
-    }
-    return leaks;
+    const pids = allPids().filter((pid) => pid !== process.pid && this.#isOurs(pid));
+    return pids.map((pid) => {
+      const leak = `process ${pid} still runs: ${commandOf(pid)}`;
+      endProcess(pid);
+      return leak;
+    });
   }
 
   /** Started by a test: it has our mark in its environment, or, where that was not handed on, is in our namespace. */
-  #isOurs(pid: string): boolean {
-    if (isZombie(pid)) return false;
-    return hasMark(pid, `${MARK}=${this.#mark}`) || (this.#netnsId !== undefined && netnsIdOf(`/proc/${pid}/ns/net`) === this.#netnsId);
+  #isOurs(pid: number): boolean {
+    if (!isRunning(pid)) return false;
+    return startVariable(pid, RUN_MARK) === this.folder || (this.#netnsId !== undefined && netnsIdOfProcess(pid) === this.#netnsId);
   }
 
   #leakedNamespaces(): string[] {
     return testNamespaces()
-      .filter(
-        (name) => name !== this.netns && !this.#namespacesBefore.has(name) && !existsSync(`/proc/${TEST_NETNS.exec(name)?.[1] ?? "-"}`),
-      )
-      .map((name) => {
+      .filter(({ name, maker }) => name !== this.netns && !this.#namespacesBefore.has(name) && !isRunning(maker))
+      .map(({ name }) => {
         ip("netns", "del", name);
         return `network namespace "${name}" is left`;
       });
@@ -100,43 +90,6 @@ export class TestSandbox {
       rmSync(join(this.folder, name), { recursive: true, force: true });
       return `temp file or folder "${name}" is left`;
     });
-  }
-}
-
-function testNamespaces(): string[] {
-  return existsSync(NETNS_FOLDER) ? readdirSync(NETNS_FOLDER).filter((name) => TEST_NETNS.test(name)) : [];
-}
-
-function hasMark(pid: string, mark: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\u0000").includes(mark);
-  } catch {
-    return false;
-  }
-}
-
-function isZombie(pid: string): boolean {
-  try {
-    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return true;
-  }
-}
-
-/** The inode that names a network namespace; undefined for a process that ended. */
-function netnsIdOf(path: string): number | undefined {
-  try {
-    return statSync(path).ino;
-  } catch {
-    return undefined;
-  }
-}
-
-function commandOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\u0000", " ").trim();
-  } catch {
-    return "(ended)";
   }
 }
 
