@@ -8,7 +8,7 @@ import { isEmpty, moveTo, newBlock, take } from "./block.ts";
 import { blockOfAddress, type Draft, type DraftBlock, withBlock } from "./draft.ts";
 import { know } from "./facts.ts";
 import { describeAllocation } from "./owner-text.ts";
-import { type Pool, whyNotUsed } from "./pools.ts";
+import { type Pool, poolQueryOf, whyNotUsed } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import type { Assigned, Situation } from "./situation.ts";
 
@@ -46,7 +46,7 @@ function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: P
   const found = blockOfAddress(situation.facts, draft, address, node);
   if (found === undefined) {
     const cidr = blockOf(address, pool.blockLength);
-    refuseOverlap(address, cidr, situation);
+    refuseOverlap(address, cidr, pool, situation);
     return { stored: undefined, block: newBlock(cidr, node, situation.moment.now) };
   }
   const { stored, block } = found;
@@ -64,8 +64,8 @@ function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: P
 }
 
 /** Blocks of another size, from before the pool was made anew, may lie where the new one would be. */
-function refuseOverlap(address: Address, cidr: Prefix, { facts }: Situation): void {
-  const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 });
+function refuseOverlap(address: Address, cidr: Prefix, pool: Pool, { facts }: Situation): void {
+  const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other === undefined) return;
   const overlap = `its block "${toPrefixText(cidr)}" would overlap the claimed block "${toPrefixText(other.cidr)}" of node ${quote(other.node)}`;
   throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${overlap}`);

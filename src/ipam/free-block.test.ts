@@ -151,7 +151,10 @@ test("asks for nothing beyond 64 places while these have a gap", async () => {
   await claim(datastore, places);
   const start = (10n * 2n ** 24n + 65n * 2n ** 16n + 16n * 2n ** 8n + 64n * 30n - pool.cidr.base) / 64n;
   expect(await find(datastore, pool, { spread: start })).toEqual({ found: "10.65.16.0/26", reads: 1 });
-  expect(asked).toEqual([{ type: "claimed-blocks", within: parsePrefix("10.65.16.0/20"), limit: 128 }]);
+  expect(asked).toEqual([
+    { type: "claimed-blocks", within: parsePrefix("10.65.16.0/20"), limit: 128 },
+    { type: "get", ref: { kind: "IPPool", name: "p" } },
+  ]);
 });
 
 test("nodes begin in different places, also where much is reserved", async () => {

@@ -12,7 +12,7 @@ import type { Query } from "../datastore/datastore.ts";
 import { addressAt, baseOf, blockOf, lastAddressOf, overlaps, type Prefix, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
 import type { PrefixSet } from "../lib/ip/prefix-set.ts";
 import { type Facts, know } from "./facts.ts";
-import type { Pool } from "./pools.ts";
+import { type Pool, poolQueryOf } from "./pools.ts";
 
 /** Where a search looks, and what it must leave alone. */
 export interface FreeBlockSearch {
@@ -44,7 +44,10 @@ const STARTS = 8;
  */
 export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[] = () => []): Prefix | undefined {
   const nearQuery = nearQueryOf(pool, search);
-  const near = know(search.facts, nearQuery, () => later().map((other) => nearQueryOf(other, search)));
+  const near = know(search.facts, nearQuery, () => [
+    poolQueryOf(pool),
+    ...later().flatMap((other): readonly Query[] => [nearQueryOf(other, search), poolQueryOf(other)]),
+  ]);
   const found = gapNear(pool, search, nearQuery, near);
   const isAll = nearQuery.within.length === pool.cidr.length && near.length < nearQuery.limit;
   return found !== undefined || isAll ? found : findFarBlock(pool, search, later);

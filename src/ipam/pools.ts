@@ -2,7 +2,7 @@
 
 import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../api/ip-pool.ts";
 import type { Resource } from "../api/resource.ts";
-import type { Revision, Stored } from "../datastore/datastore.ts";
+import type { Query, Revision, Stored } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Family } from "../lib/ip/address.ts";
 import { comparePrefixes, equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
@@ -53,6 +53,14 @@ export interface PoolSelection {
   readonly usable: readonly Pool[];
   /** Of the same family. */
   readonly refused: readonly RefusedPool[];
+}
+
+/**
+ * Asks for one pool, before a block is claimed in it: the list may be old. Where the pool was made anew with blocks of another size, a claim of
+ * the old size collides with no other claim and overlaps it. The commit, which expects the pool as listed, fails when this answer is newer.
+ */
+export function poolQueryOf({ name }: Pool): Query {
+  return { type: "get", ref: { kind: "IPPool", name } };
 }
 
 /** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */

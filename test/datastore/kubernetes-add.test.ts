@@ -6,13 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
+import { openKubernetes as openDriver } from "../../src/datastore/kubernetes/open.ts";
+import { typeOf } from "../../src/datastore/kubernetes/resource-types.ts";
+import { KubeClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { add, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
-import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { openKubernetes, realPorts, startWithCrds, wipe } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
 import { ask, commit } from "./steps.ts";
 
@@ -74,8 +77,8 @@ const READS = [
   "get ipamconfigurations/default",
   "get namespaces/default/pods/web",
   "get nodes/n1",
-  "list ippools?resourceVersion=0",
-  "list ipreservations?resourceVersion=0",
+  "list ippools?limit=500&resourceVersion=0",
+  "list ipreservations?limit=500&resourceVersion=0",
 ] as const;
 
 describe("an ADD (needs cluster)", () => {
@@ -88,13 +91,31 @@ describe("an ADD (needs cluster)", () => {
     expect(lists[0]).toMatch(/^list ipamblocks\?labelSelector=holder\.netplug\.io\/n1$/);
     expect(lists[1]).toMatch(/^list ipamblocks\?labelSelector=netplug\.io\/cell in \(010-065-\d{3}-000\)&resourceVersion=0$/);
     expect(asked.filter((request) => !request.startsWith("list ipamblocks"))).toEqual(
-      ["create ipamblocks", ...READS, "patch namespaces/default/pods/web/status"].sort(),
+      ["create ipamblocks", "get ippools/a", ...READS, "patch namespaces/default/pods/web/status"].sort(),
     );
     expect(lastRounds).toBe(4);
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n1" });
     expect(JSON.parse(readFileSync(hintFile("n1"), "utf8"))).toMatchObject({ node: "n1", isComplete: true });
     expect(block?.value.allocations).toMatchObject([{ owner: { containerID: "id-web", pod: "web" } }]);
     expect(await pods.addressesOf("web")).toBe(`${address}/32`);
+  });
+
+  test("claims no block of a pool that was made anew with blocks of another size, though its list is old", async () => {
+    const client = new KubeClient({ kubeconfig: server.kubeconfigFile }, realPorts, { qps: 0 });
+    const list = client.list.bind(client);
+    const old = await list(typeOf("IPPool"));
+    await server.kubectl(["delete", "ippool", "a"]);
+    await putPool("a", "10.65.0.0/16", 28);
+    let lists = 0;
+    client.list = async (type, options) => {
+      const isOld = type.plural === "ippools" && options?.resourceVersion === "0" && ++lists <= 2;
+      return isOld ? (old as never) : await list(type, options);
+    };
+    const datastore = openDriver({}, { ...realPorts, kubeClient: client });
+    await add(datastore, await pods.create("web"));
+    expect(lists).toBe(3);
+    expect((await ask(admin, { type: "all-blocks" })).map(({ value }) => value.cidr.length)).toEqual([28]);
+    datastore.close();
   });
 
   test("of a node that has a block is three rounds, and lists no blocks and no pods", async () => {
