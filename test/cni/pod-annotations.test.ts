@@ -175,6 +175,21 @@ describe("addresses", () => {
     expect([code, msg]).toEqual([102, expect.stringContaining(`default/${attached.pod.name}`)]);
   });
 
+  test("are asked for by each interface: a second one gets code 102, and the first goes on (needs cluster)", async () => {
+    await using attached = await Attached.add(await makePod({ ipAddrs: '["10.65.0.83"]' }));
+    const { netns, call, pod, result } = attached;
+    const second = { ...call, ifname: "net1" };
+    const { json } = await node.call("ADD", second);
+    expect([json?.code, json?.msg]).toEqual([
+      102,
+      expect.stringContaining(`"default/${pod.name}" (container "${call.containerID}", interface "eth0"`),
+    ]);
+    expect([netns.link("net1"), await node.addressesInUse()]).toEqual([undefined, 1]);
+    await node.del(second);
+    expect((await attached.check()).stdout).toBe("");
+    expect(await node.add(netns, call)).toEqual(result);
+  });
+
   test("both or none: when one cannot be given, the other is not kept (needs cluster)", async () => {
     await using _attached = await Attached.add(await makePod({ ipAddrs: '["fd65::81"]' }));
     expect((await refusal(await makePod({ ipAddrs: '["10.65.0.81", "fd65::81"]' }))).code).toBe(102);
