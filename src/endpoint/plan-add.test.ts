@@ -6,7 +6,7 @@ import { transact } from "../ipam/transact.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
-import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "./plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 
 const NODE = "n1";
@@ -128,6 +128,63 @@ describe("planAdds()", () => {
     expect(second).toMatchObject({ isNew: false });
   });
 
+  describe("says whether the attachment is new to the datastore:", () => {
+    const isNew = async (world: IpamWorld, add: AddRequest): Promise<boolean | undefined> => {
+      const [outcome] = await addAll(world, [add]);
+      return outcome === undefined || "error" in outcome ? undefined : outcome.isNew;
+    };
+    const ofDelegate = (containerID: string, pod?: PodIdentity): AddRequest => ({
+      attachment: attachment(containerID, pod),
+      delegated: [parseAddress("10.77.0.2")],
+    });
+    const pod = { namespace: "shop", name: "web-0" };
+
+    test("the first time, and not again", async () => {
+      const world = await createWorld();
+      for (const add of [request("c1"), ofDelegate("c2")]) {
+        expect(await isNew(world, add)).toBe(true);
+        expect(await isNew(world, add)).toBe(false);
+      }
+    });
+
+    test("not when a block has its address, though no record says so", async () => {
+      const world = await createWorld();
+      await world.add("c1", NODE);
+      expect(await isNew(world, request("c1"))).toBe(false);
+    });
+
+    test("when the record is of another container", async () => {
+      const world = await createWorld();
+      await addAll(world, [ofDelegate("old", pod)]);
+      expect(await isNew(world, ofDelegate("new", pod))).toBe(true);
+    });
+
+    test("when the record has kept its container but no addresses, as after a DEL on Kubernetes", async () => {
+      const world = await createWorld();
+      await addAll(world, [ofDelegate("c1", pod)]);
+      const [stored] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+      if (stored[0] === undefined) throw new Error("nothing was recorded");
+      const { value, revision } = stored[0];
+      const resource = { ...value, spec: { ...value.spec, ipNetworks: [] } };
+      await world.datastore.commit([{ op: "update", resource, revision }]);
+      expect(await isNew(world, ofDelegate("c1", pod))).toBe(true);
+    });
+  });
+
+  test("gives pods of one name in two namespaces a record each, in one commit", async () => {
+    const world = await createWorld();
+    await addAll(
+      world,
+      ["shop", "bank"].map((namespace) => request(namespace, {}, { namespace, name: "web-0" })),
+    );
+    expect((await records(world)).map(({ metadata }) => metadata.namespace).toSorted()).toEqual(["bank", "shop"]);
+  });
+
+  test("reads nothing of address management when a delegate gives the addresses", () => {
+    const types = addQueries([{ attachment: attachment("c1") }]).map(({ type }) => type);
+    expect(new Set(types)).toEqual(new Set(["get"]));
+  });
+
   test("records a delegate's addresses without a block", async () => {
     const world = await createWorld();
     const [outcome] = await addAll(world, [{ attachment: attachment("c1"), delegated: [parseAddress("10.77.0.2")] }]);
@@ -155,17 +212,17 @@ describe("planAdds()", () => {
   });
 
   test("does not commit when the datastore was locked after it was read", async () => {
-    const world = await createWorld();
-    const commit = world.datastore.commit.bind(world.datastore);
-    world.datastore.commit = async (writes, options) => {
-      world.datastore.commit = commit;
-      await world.put("ClusterInformation", "default", { datastoreReady: false });
-      return await commit(writes, options);
-    };
     for (const add of [request("c1"), { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] }]) {
+      const world = await createWorld();
+      const commit = world.datastore.commit.bind(world.datastore);
+      world.datastore.commit = async (writes, options) => {
+        world.datastore.commit = commit;
+        await world.put("ClusterInformation", "default", { datastoreReady: false });
+        return await commit(writes, options);
+      };
       expect(await addAll(world, [add]).catch((thrown: unknown) => thrown as NetplugError)).toMatchObject({ code: 11 });
+      expect([await records(world), await world.blocks()]).toEqual([[], []]);
     }
-    expect([await records(world), await world.blocks()]).toEqual([[], []]);
   });
 });
 
@@ -190,5 +247,32 @@ describe("planDel()", () => {
     expect(await del(world, "old", [ref])).toBe(0);
     expect(await records(world)).toMatchObject([{ spec: { containerID: "new", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
     expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
+  });
+
+  test("takes away the record that an allocation names, without being told of it", async () => {
+    const world = await createWorld();
+    const pod = { namespace: "shop", name: "web-0" };
+    const add = request("c1", {}, pod);
+    if (!("ipam" in add)) throw new Error("no addresses of our own");
+    const owner = { ...add.ipam.owner, namespace: "shop", endpoint: endpointRef(add.attachment).name };
+    await addAll(world, [{ ...add, ipam: { ...add.ipam, owner } }]);
+    expect(await records(world)).toHaveLength(1);
+    expect(await del(world, "c1")).toBe(1);
+    expect(await records(world)).toEqual([]);
+  });
+
+  test.each([
+    ["is locked", { datastoreReady: false }, undefined],
+    ["is frozen", { datastoreReady: true, datastoreFrozen: true }, 11],
+  ])("gives back what it may in a datastore that %s", async (_what, spec, code) => {
+    const world = await createWorld();
+    await addAll(world, [request("c1")]);
+    await world.put("ClusterInformation", "default", spec);
+    const failure = await del(world, "c1").then(
+      () => undefined,
+      (thrown: unknown) => (thrown as NetplugError).code,
+    );
+    expect(failure).toBe(code);
+    expect(await world.blocks()).toEqual([expect.stringContaining(code === undefined ? " 0/64" : " 1/64")]);
   });
 });

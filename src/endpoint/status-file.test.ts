@@ -64,6 +64,7 @@ describe("content of a status file", () => {
     ["a whole network", { ipv4Nets: ["10.65.0.0/24"] }],
     ["addresses that are none", { ipv4Nets: [null], ipv6Nets: [{}] }],
     ["addresses that are no list", { ipv4Nets: "10.65.0.7/32" }],
+    ["addresses that are an object", { ipv6Nets: {} }],
   ])("%s counts as absent", (_, change) => {
     expect(mismatch(change)).toStartWith("it");
   });
