@@ -1,6 +1,6 @@
 /** A cgroup of a node's own in every hierarchy that the machine has, so that what runs in it can be found and removed. */
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 interface Hierarchy {
@@ -59,6 +59,34 @@ export function makeCgroups({ roots, leaves }: NodeCgroups): void {
     for (const file of ["cpuset.cpus", "cpuset.mems"]) inherit(root, file);
   }
   for (const leaf of leaves) mkdirSync(leaf, { recursive: true });
+}
+
+/** Where cgroups that tests make are: at the top of every hierarchy, and below this process's own. */
+export function cgroupPlaces(): readonly string[] {
+  const places = hierarchies().flatMap(({ mount, own }) => [mount, join(mount, own)]);
+  return [...new Set(places)].filter((place) => existsSync(place));
+}
+
+/**
+ * One try at a cgroup with all in it, from the inside out: one with another in it cannot go. Its processes are ended, and need a moment.
+ *
+ * @returns whether it is gone
+ */
+export function removeCgroup(folder: string): boolean {
+  if (!existsSync(folder)) return true;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeCgroup(join(folder, entry.name));
+  }
+  for (const pid of readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean)) {
+    // what a killed runtime left: nobody else is in a cgroup of ours
+    if (Number(pid) > 1) process.kill(Number(pid), "SIGKILL");
+  }
+  try {
+    rmdirSync(folder);
+  } catch {
+    // its processes are still ending: the caller tries again
+  }
+  return !existsSync(folder);
 }
 
 /** In cgroup v2 a controller works in a cgroup only when the one above says so. */

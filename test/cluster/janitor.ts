@@ -1,7 +1,7 @@
 /** The process behind `cleaner.ts`: reads steps, one JSON object a line, until its input ends; then takes them, the last first. */
 
-import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
+import { removeCgroup } from "./cgroups.ts";
 import type { CleanupStep } from "./cleaner.ts";
 import { startTimeOf } from "./process-status.ts";
 
@@ -23,26 +23,7 @@ async function endProcess(pid: number, startTime: string): Promise<void> {
 }
 
 async function removeCgroups(folder: string): Promise<void> {
-  await until(`cgroup ${folder} is in use`, () => {
-    if (existsSync(folder)) removeCgroup(folder);
-    return !existsSync(folder);
-  });
-}
-
-/** From the inside out: a cgroup with another in it cannot go. */
-function removeCgroup(folder: string): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeCgroup(join(folder, entry.name));
-  }
-  for (const pid of readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean)) {
-    // what a killed runtime left: nobody else is in a cgroup of ours
-    if (Number(pid) > 1) process.kill(Number(pid), "SIGKILL");
-  }
-  try {
-    rmdirSync(folder);
-  } catch {
-    // its processes are still ending: the caller tries again
-  }
+  await until(`cgroup ${folder} is in use`, () => removeCgroup(folder));
 }
 
 async function until(otherwise: string, isDone: () => boolean): Promise<void> {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
 import { makeImage } from "../support/image.ts";
 import { CriClient } from "./cri-client.ts";
 
@@ -16,6 +17,8 @@ const START_LIMIT_MS = 30_000;
 export class PrivateContainerd implements AsyncDisposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "npgt-ctd-"));
   readonly socket: string = join(this.folder, "c.sock");
+  /** For the cgroups of its pods: the name says whose they are when the test is killed. */
+  readonly cgroup: string = `npgt-${process.pid}-containerd`;
   #cri: CriClient | undefined;
   readonly #server: Bun.Subprocess;
 
@@ -72,6 +75,7 @@ export class PrivateContainerd implements AsyncDisposable {
     this.#cri?.[Symbol.dispose]();
     this.#server.kill("SIGTERM");
     await this.#server.exited;
+    for (const place of cgroupPlaces()) removeCgroup(join(place, this.cgroup));
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -11,6 +11,8 @@ export interface PodRequest {
   readonly namespace: string;
   readonly uid: string;
   readonly logFolder: string;
+  /** Its cgroups' parent, at the top of each hierarchy. */
+  readonly cgroup: string;
   readonly portMappings?: readonly { readonly containerPort: number; readonly hostPort: number }[];
 }
 
@@ -119,6 +121,6 @@ function podConfig(pod: PodRequest): ProtoMessage {
     2: pod.name,
     3: pod.logFolder,
     5: (pod.portMappings ?? []).map(({ containerPort, hostPort }) => ({ 2: containerPort, 3: hostPort })),
-    8: { 2: {} },
+    8: { 1: `/${pod.cgroup}`, 2: {} },
   };
 }

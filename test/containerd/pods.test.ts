@@ -40,7 +40,8 @@ async function runPod(
   portMappings: PodRequest["portMappings"] = [],
   command: readonly string[] = ["/bin/sleep", "3600"],
 ): Promise<RunningPod> {
-  const pod: PodRequest = { name, namespace: "default", uid: crypto.randomUUID(), logFolder: containerd.logFolder, portMappings };
+  const { logFolder, cgroup } = containerd;
+  const pod: PodRequest = { name, namespace: "default", uid: crypto.randomUUID(), logFolder, cgroup, portMappings };
   const sandboxID = await containerd.cri.runPod(pod);
   const containerID = await containerd.cri.runContainer(sandboxID, pod, "main", IMAGE, command);
   return { sandboxID, containerID, address: await containerd.cri.podAddress(sandboxID) };

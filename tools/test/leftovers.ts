@@ -1,11 +1,12 @@
 /**
- * What killed runs of the suite left on the machine. Everything of a run carries the number of its process: network namespaces and temp
- * folders in their name, processes in a variable. What belongs to a process that lives is never touched.
+ * What killed runs of the suite left on the machine. Everything of a run carries the number of its process: network namespaces, cgroups
+ * and temp folders in their name, processes in a variable. What belongs to a process that lives is never touched.
  */
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cgroupPlaces, removeCgroup } from "../../test/cluster/cgroups.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
@@ -17,6 +18,7 @@ export const RUN_MARK = "NETPLUG_TEST_RUN";
 const CLUSTER_JANITOR = /\/test\/cluster\/janitor\.ts$/;
 
 const END_LIMIT_MS = 30_000;
+const MOST_PASSES = 4;
 
 /** Names of the network namespaces that tests have made, with the process that did. */
 export function testNamespaces(): readonly { readonly name: string; readonly maker: number }[] {
@@ -25,6 +27,17 @@ export function testNamespaces(): readonly { readonly name: string; readonly mak
 
 /** Clears what belongs to runs that are over. @returns what it was, a line each */
 export async function clearLeftovers(): Promise<readonly string[]> {
+  const cleared: string[] = [];
+  // a process that is ended leaves what it made itself
+  for (let pass = 0; pass < MOST_PASSES; pass++) {
+    const now = await clearOnce();
+    if (now.length === 0) break;
+    cleared.push(...now);
+  }
+  return cleared;
+}
+
+async function clearOnce(): Promise<readonly string[]> {
   const folders = ownedIn(tmpdir())
     .filter(({ maker }) => !isRunning(maker))
     .map(({ name }) => join(tmpdir(), name));
@@ -36,6 +49,9 @@ export async function clearLeftovers(): Promise<readonly string[]> {
     )),
     ...folders.flatMap((folder) => [...unmountBelow(folder), ...removeFolder(folder)]),
   ];
+  for (const cgroup of deadCgroups()) {
+    if (await removeWhole(cgroup)) cleared.push(`cgroup ${cgroup}`);
+  }
   for (const { name } of namespaces) {
     // a cluster's janitor may have been quicker
     if (ip(["netns", "del", name])) cleared.push(`network namespace "${name}"`);
@@ -99,6 +115,26 @@ function removeFolder(folder: string): readonly string[] {
     return []; // another user's
   }
   return [`folder ${folder}`];
+}
+
+function deadCgroups(): readonly string[] {
+  return cgroupPlaces().flatMap((place) =>
+    ownedIn(place)
+      .filter(({ maker }) => !isRunning(maker))
+      .map(({ name }) => join(place, name)),
+  );
+}
+
+async function removeWhole(cgroup: string): Promise<boolean> {
+  for (let tries = 0; tries < 50; tries++) {
+    try {
+      if (removeCgroup(cgroup)) return true;
+    } catch {
+      // a process of it ended between the look and the deed
+    }
+    await Bun.sleep(20);
+  }
+  return false;
 }
 
 function ip(args: readonly string[]): boolean {
