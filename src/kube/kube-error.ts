@@ -23,9 +23,9 @@ const KINDS = {
   expired: "tryAgainLater",
   /** 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
   invalid: "internal",
-  /** Any other of a write. */
+  /** Other refusals of what a write holds. */
   badRequest: "internal",
-  /** Any other of a read, or without a word why: something else than an API server says it. */
+  /** Anything else, of a read any other 4xx: no API server says it. */
   unexpected: "ioFailure",
   /** 429: it has too much to do. */
   throttled: "tryAgainLater",

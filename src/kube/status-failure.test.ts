@@ -113,6 +113,7 @@ test.each([400, 405, 413, 418, 422])("%i to a read, or without a word why, is no
   });
   expect(failure("list", status, { reason: "Invalid", message: "x" }).code).toBe(5);
   expect(failure("update", status, "<html>sorry</html>").code).toBe(5);
+  expect(failure("update", 418, { message: "x" }).code).toBe(5);
 });
 
 describe("the time to wait", () => {

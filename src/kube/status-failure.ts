@@ -116,9 +116,11 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
   }
 }
 
-/** Any other 4xx: an API server has something against what the write holds. */
+/** What an API server answers when it has something against what a write holds. */
+const REFUSALS_OF_WRITES: ReadonlySet<number> = new Set([400, 405, 406, 413, 415]);
+
 function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason {
-  if (code !== 422) return "badRequest";
+  if (code !== 422) return REFUSALS_OF_WRITES.has(code) ? "badRequest" : "unexpected";
   return verb === "patch" && causes.some(({ field }) => field === "metadata.uid") ? "otherObject" : "invalid";
 }
 

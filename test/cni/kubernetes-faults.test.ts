@@ -153,6 +153,7 @@ describe.each([
         const address = json?.ips?.[0]?.address ?? "";
         const wanted = status === 0 ? { allocated: [victim.containerID], recorded: address } : NOTHING;
         expect(seen).toMatchObject({ number, ...wanted });
+        if (status !== 0) expect([5, 11, 106, 108, 112]).toContain(json?.code ?? 0);
         expect(netns.link("eth0") === undefined).toBe(status !== 0);
         proxy.decide = () => "pass";
         expect((await call("DEL", victim)).stdout).toBe("");

@@ -238,6 +238,19 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
     await through((datastore) => del(datastore, web));
     expect(await held()).toEqual([]);
   });
+
+  test("so is an admission policy that forbids to record addresses, in its own words", async () => {
+    const web = await pods.create("web");
+    once(isStatus, { status: 422, reason: "Invalid", message: 'ValidatingAdmissionPolicy "p" denied request: hands off' });
+    expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({
+      code: 108,
+      message: expect.stringContaining(
+        'patch pods/status "default/web": not valid: ValidatingAdmissionPolicy "p" denied request: hands off',
+      ),
+    });
+    await through((datastore) => del(datastore, web));
+    expect(await held()).toEqual([]);
+  });
 });
 
 describe("a watch (needs cluster)", () => {

@@ -36,6 +36,15 @@ export function toResourceError(thrown: unknown): unknown {
   return toDatastoreError(thrown);
 }
 
+/** Of a pod, which is not ours: an admission policy, or annotations beyond what one object may have. */
+export function toEndpointError(thrown: unknown): unknown {
+  if (thrown instanceof KubeError && thrown.reason === "invalid") {
+    const message = `${thrown.message}; something in the cluster forbids to record addresses in this pod`;
+    return new NetplugError("accessDenied", message, { cause: thrown });
+  }
+  return toDatastoreError(thrown);
+}
+
 /** We ask for strict answers: a field that the CRD does not have would get lost. */
 function isOlderCrd({ reason, message }: KubeError): boolean {
   return reason === "badRequest" && message.includes("unknown field");

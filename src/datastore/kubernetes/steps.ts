@@ -12,7 +12,7 @@ import { toBlockName } from "./block-name.ts";
 import { toBlockObject } from "./block-object.ts";
 import { revisionOf, toNewObject, toReplacement } from "./custom-object.ts";
 import { clearEndpoint, writeEndpoint } from "./endpoint-writes.ts";
-import { toBlockError, toDatastoreError, toResourceError } from "./failure.ts";
+import { toBlockError, toEndpointError, toResourceError } from "./failure.ts";
 import { NODES } from "../../kube/core-types.ts";
 import { toNodePatch } from "./node-view.ts";
 import { type CustomKind, IPAM_BLOCKS, isCustom, typeOf } from "./resource-types.ts";
@@ -112,7 +112,7 @@ function toResourceStep(write: Extract<Write, { readonly op: "create" | "update"
     const isEnd = write.op === "delete";
     const revision = write.op === "create" ? undefined : write.revision;
     const run = isEnd ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
-    const settled: Step["run"] = (client, options) => settle(run(client, options), toDatastoreError);
+    const settled: Step["run"] = (client, options) => settle(run(client, options), toEndpointError);
     return { phase: isEnd ? "end-endpoints" : "record-endpoints", target, ref: undefined, run: settled };
   }
   const run = isCustom(kind) ? toCustomRun(kind, ref, write) : toNodeRun(ref, write);
