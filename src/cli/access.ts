@@ -17,7 +17,7 @@ import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 const KUBECTL_PLUGIN = "kubectl-netplug";
 
 /** A person waits, and has set the variables for proxies; the API server itself says when it is too much. The role permits every command. */
-const BY_HAND = { qps: 0, usesProxyVariables: true, role: "cluster-admin" } as const;
+const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as const;
 
 /**
  * Opens the datastore for one piece of work and lets go of it.

@@ -61,7 +61,7 @@ describe("init", () => {
     const { kubeconfigFile } = world.api.issue("alice");
     const { status, stdout, stderr } = await world.ctl(["init"], { env: { KUBECONFIG: kubeconfigFile } });
     expect([status, stdout]).toEqual([1, ""]);
-    expect(stderr).toStartWith("netplugctl: get clusterinformations.netplug.io is not permitted; role cluster-admin (code 108)\n");
+    expect(stderr).toStartWith("netplugctl: get clusterinformations.netplug.io is not permitted; role netplug-admin (code 108)\n");
     expect(await readDefinitions()).toEqual([]);
   });
 

@@ -1,28 +1,32 @@
-/** The role of docs/netplugctl.md: enough for every command, and each command says what it lacks. */
+/** The role `netplug-admin` of `manifests/rbac.yaml`: enough for every command, no right too many, and each command says what it lacks. */
 
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { allocate } from "../../src/ipam/store.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
+import { systemRandom } from "../../src/lib/random.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { poolYaml } from "../support/cli.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
-import { createNode } from "../support/kubernetes.ts";
+import { createNode, createPod, type PodWish } from "../support/kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
 interface Role {
   readonly kind: string;
+  readonly metadata: { readonly name: string };
   readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
 }
 
-/** The YAML of a kind in the text for users. */
-function documented(kind: string): Role {
-  const text = readFileSync(join(repositoryRoot, "docs/netplugctl.md"), "utf8");
-  const found = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml = ""]) => Bun.YAML.parse(yaml) as Role);
-  const role = found.find((document) => document.kind === kind);
-  if (role === undefined) throw new Error(`read docs/netplugctl.md: there is no ${kind}`);
-  return role;
+const ROLES = Bun.YAML.parse(readFileSync(join(repositoryRoot, "manifests/rbac.yaml"), "utf8")) as readonly Role[];
+const ROLE: Role = ROLES.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "netplug-admin") ?? raise();
+
+function raise(): never {
+  throw new Error("read manifests/rbac.yaml: there is no netplug-admin");
 }
 
 let world: KubeCliWorld;
@@ -31,7 +35,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   world = await createKubeCliWorld();
   env = { KUBECONFIG: world.api.issue("operator").kubeconfigFile };
-  await grant(documented("ClusterRole"));
+  await grant(ROLE);
   await world.api.kubectl(["create", "clusterrolebinding", "netplug-admin", "--clusterrole=netplug-admin", "--user=operator"]);
   await createNode(world.api, "n1", []);
 }, 60_000);
@@ -50,6 +54,25 @@ async function untilDenied(verb: string, resource: string): Promise<void> {
     if (performance.now() > end) throw new Error(`${verb} ${resource} is allowed`);
 }
 
+/** An address that somebody has, for a command that releases it. */
+const HELD = "10.65.0.7";
+
+async function hold(): Promise<void> {
+  const owner = { network: "net", containerID: "c-gone", ifName: "eth0", node: "n1" };
+  const ports = { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+  const addresses = [parseAddress(HELD)];
+  await allocate(ports, { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
+}
+
+const WEB: PodWish = {
+  name: "web",
+  spec: { nodeName: "n1" },
+  annotations: { containerID: "c-web", podIP: "10.65.0.9/32", podIPs: "10.65.0.9/32" },
+};
+
+const GET_ENDPOINT = ["get", "workloadendpoint", "n1-k8s-web-eth0"] as const;
+const RELEASE = ["ipam", "release", `--ip=${HELD}`] as const;
+
 /** One of each command, in an order in which all succeed. */
 const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] = [
   [["init"]],
@@ -67,6 +90,7 @@ const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] 
   [["get", "ipamblocks", "-o", "name"]],
   [["ipam", "show"]],
   [["ipam", "show", "--ip=10.65.0.1"]],
+  [RELEASE],
   [["ipam", "check"]],
   [["ipam", "configure", "--strict-affinity=true"]],
   [["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']],
@@ -74,43 +98,65 @@ const COMMANDS: readonly (readonly [argv: readonly string[], stdin?: string])[] 
   [["create", "-f", "-"], poolYaml("b", "10.66.0.0/24")],
   [["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":true}}']],
   [["delete", "ippool", "b"]],
+  // has an address that nobody allocated, which check would find
+  [GET_ENDPOINT],
 ];
 
-test("every command succeeds with the documented role (needs cluster)", async () => {
+test("every command succeeds with the role (needs cluster)", async () => {
   for (const [argv, stdin = ""] of COMMANDS) {
+    if (argv === RELEASE) await hold();
+    if (argv === GET_ENDPOINT) await createPod(world.api, WEB);
     const { status, stderr } = await world.ctl(argv, { env, stdin });
     expect([argv, status, stderr]).toEqual([argv, 0, ""]);
   }
 });
 
-test.each([
+type Denial = readonly [resource: string, verb: string, argv: readonly string[], denied: string];
+
+/** Every right of the role, and a command that needs it. */
+const DENIALS: readonly Denial[] = [
+  ["customresourcedefinitions", "get", ["init"], "get customresourcedefinitions.apiextensions.k8s.io"],
+  ["customresourcedefinitions", "create", ["init"], "create customresourcedefinitions.apiextensions.k8s.io"],
   ["customresourcedefinitions", "patch", ["init"], "patch customresourcedefinitions.apiextensions.k8s.io"],
-  ["nodes", "patch", ["label", "node", "n1", "rack=r2"], "patch nodes"],
+  ["nodes", "get", ["get", "node", "n1"], "get nodes"],
   ["nodes", "list", ["ipam", "check"], "list nodes"],
+  ["nodes", "patch", ["label", "node", "n1", "rack=r2"], "patch nodes"],
+  ["pods", "get", GET_ENDPOINT, "get pods"],
   ["pods", "list", ["get", "wep", "-A"], "list pods"],
+  ["*", "get", ["get", "tier", "mine"], "get tiers.netplug.io"],
   ["*", "list", ["get", "ippools"], "list ippools.netplug.io"],
   ["*", "create", ["create", "-f", "-"], "create ippools.netplug.io"],
   ["*", "patch", ["ipam", "configure", "--max-blocks-per-host=7"], "patch ipamconfigurations.netplug.io"],
   ["*", "delete", ["delete", "tier", "mine"], "delete tiers.netplug.io"],
-] as const)("without %s %s: %j is code 108 (needs cluster)", async (resource, verb, argv, denied) => {
-  const role = documented("ClusterRole");
-  await world.api.kubectl(
-    ["apply", "-f", "-"],
-    JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "mine" }, spec: {} }),
-  );
-  const rules = role.rules.map((rule) =>
-    rule.resources.includes(resource) ? { ...rule, verbs: rule.verbs.filter((one) => one !== verb) } : rule,
-  );
-  await grant({ ...role, rules });
+  ["ipamblocks", "update", RELEASE, "update ipamblocks.netplug.io"],
+];
+
+always("there is a command for every right of the role: it has none too many", () => {
+  const rights = ROLE.rules.flatMap(({ resources, verbs }) => resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)));
+  expect(DENIALS.map(([resource, verb]) => `${verb} ${resource}`).sort()).toEqual(rights.sort());
+});
+
+test.each(DENIALS)("without %s %s: %j is code 108 (needs cluster)", async (resource, verb, argv, denied) => {
+  if (argv === RELEASE) await hold();
+  // one that is there already would be patched only
+  if (verb === "create" && argv[0] === "init") await world.api.kubectl(["delete", "crd", "profiles.netplug.io"]);
+  if (argv.includes("mine")) {
+    const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "mine" }, spec: {} };
+    await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(tier));
+  }
+  const rules = ROLE.rules
+    .map((rule) => (rule.resources.includes(resource) ? { ...rule, verbs: rule.verbs.filter((one) => one !== verb) } : rule))
+    .filter(({ verbs }) => verbs.length > 0);
+  await grant({ ...ROLE, rules });
   try {
     const [deniedVerb = "", deniedResource = ""] = denied.split(" ");
     await untilDenied(deniedVerb, deniedResource);
     expect(await world.ctl(argv, { env, stdin: poolYaml("late", "10.90.0.0/24") })).toMatchObject({
       status: 1,
       stdout: "",
-      stderr: expect.stringContaining(`netplugctl: ${denied} is not permitted; role cluster-admin (code 108)\n`),
+      stderr: expect.stringContaining(`netplugctl: ${denied} is not permitted; role netplug-admin (code 108)\n`),
     });
   } finally {
-    await grant(role);
+    await grant(ROLE);
   }
 });

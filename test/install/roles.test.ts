@@ -89,17 +89,19 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   api = await startApiServer();
   for (const file of ["rbac.yaml", "rbac.yaml"]) await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", manifest(file)]);
-  await api.kubectl(["create", "serviceaccount", "reader", "-n", "kube-system"]);
-  await api.kubectl([
-    "create",
-    "clusterrolebinding",
-    "reader",
-    "--clusterrole=netplug-cni-readonly",
-    "--serviceaccount=kube-system:reader",
-  ]);
+  for (const [account, role] of [
+    ["reader", "netplug-cni-readonly"],
+    ["administrator", "netplug-admin"],
+  ] as const) {
+    await api.kubectl(["create", "serviceaccount", account, "-n", "kube-system"]);
+    const subject = `--serviceaccount=kube-system:${account}`;
+    await api.kubectl(["create", "clusterrolebinding", account, `--clusterrole=${role}`, subject]);
+  }
   await api.kubectl(["create", "serviceaccount", "nobody", "-n", "kube-system"]);
-  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "nobody"]) tokens.set(account, await createToken(account));
-  await eventually(async () => expect(await tryOut("reader", { verb: "get", resource: podsOf(), ...ANYWHERE })).toBe(true));
+  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "administrator", "nobody"])
+    tokens.set(account, await createToken(account));
+  for (const account of ["reader", "administrator"])
+    await eventually(async () => expect(await tryOut(account, { verb: "get", resource: podsOf(), ...ANYWHERE })).toBe(true));
 });
 afterAll(async () => await api?.[Symbol.asyncDispose]());
 
@@ -198,6 +200,24 @@ test("whoever has no role may do nothing: what is found above comes from the rol
   expect(await permissionsOf("nobody")).toEqual([]);
 });
 
+test("an administrator may do with our objects what netplugctl does, and nothing with another's but read pods and label nodes (needs cluster)", async () => {
+  const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
+  const verbs: readonly Verb[] = ["get", "list", "create", "patch", "delete"];
+  const permitted = (await permissionsOf("administrator")).filter((text) => !text.endsWith("/status.netplug.io"));
+  expect(permitted).toEqual(
+    [
+      ...ours.flatMap((resource) => verbs.map((verb) => toText({ verb, resource, ...ANYWHERE }))),
+      "update ipamblocks.netplug.io",
+      "get nodes",
+      "list nodes",
+      "patch nodes",
+      "get pods",
+      "list pods",
+      ...["get", "create", "patch"].map((verb) => `${verb} customresourcedefinitions.apiextensions.k8s.io`),
+    ].sort(),
+  );
+});
+
 describe("the installer", () => {
   const token: Resource = { base: "api/v1", name: "serviceaccounts/token", isNamespaced: true };
 
@@ -243,13 +263,14 @@ always("both files say the same, but for what the plugin is bound to", () => {
     [["netplug-cni-readonly", "netplug-cni-plugin"]],
   ]);
   const others = (documents: readonly Manifest[]): unknown =>
-    documents.filter(({ kind, metadata }) => kind !== "ClusterRoleBinding" && !(kind === "ClusterRole" && metadata.name === "netplug-cni"));
+    documents.filter(({ kind, metadata }) => kind !== "ClusterRoleBinding" && !["netplug-cni", "netplug-admin"].includes(metadata.name));
   expect(others(etcd)).toEqual(others(full));
   expect(full.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
     "ServiceAccount netplug-cni-plugin",
     "ServiceAccount netplug-node",
     "ClusterRole netplug-cni",
     "ClusterRole netplug-cni-readonly",
+    "ClusterRole netplug-admin",
     "ClusterRoleBinding netplug-cni",
     "Role netplug-cni-installer",
     "RoleBinding netplug-cni-installer",
