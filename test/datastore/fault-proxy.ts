@@ -48,7 +48,7 @@ export async function startFaultProxy(target: ApiServer): Promise<FaultProxy> {
     if (fate === "lose-request") return void request.socket.destroy();
     if (typeof fate === "object") return refuse(response, fate);
     const ending = new AbortController();
-    request.socket.once("close", () => ending.abort());
+    response.once("close", () => ending.abort());
     const answer = await fetch(target.url + url, {
       method,
       headers: { ...toHeaders(request), authorization: `Bearer ${target.token}` },

@@ -11,6 +11,8 @@ import { typeOf } from "../../src/datastore/kubernetes/resource-types.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
+import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { add, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
@@ -116,6 +118,29 @@ describe("an ADD (needs cluster)", () => {
     expect(lists).toBe(3);
     expect((await ask(admin, { type: "all-blocks" })).map(({ value }) => value.cidr.length)).toEqual([28]);
     datastore.close();
+  });
+
+  test("goes around a block whose labels somebody took away, and finds it where an address in it is asked for", async () => {
+    await server.kubectl(["delete", "ippool", "a"]);
+    await putPool("small", "10.66.0.0/28", 29);
+    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    const name = await server.kubectl(["get", "ipamblocks", "-o", "jsonpath={.items[0].metadata.name}"]);
+    await server.kubectl([
+      "label",
+      "ipamblocks",
+      name,
+      "netplug.io/cell-",
+      "netplug.io/spare-",
+      "holder.netplug.io/n1-",
+      "netplug.io/node-",
+    ]);
+    await call("n2", async (datastore) => add(datastore, await pods.create("second", "n2")));
+    const wanted = `10.66.0.${name.includes("-008-") ? 14 : 6}`;
+    const third = await pods.create("third", "n2");
+    expect(await call("n2", (datastore) => add(datastore, third, { addresses: [parseAddress(wanted)] }))).toEqual([wanted]);
+    const blocks = await ask(admin, { type: "all-blocks" });
+    expect(blocks.map(({ value }) => value.allocations.length).toSorted()).toEqual([1, 2]);
+    expect(await ask(admin, { type: "count-blocks", within: parsePrefix("10.66.0.0/28") })).toBe(2);
   });
 
   test("of a node that has a block is three rounds, and lists no blocks and no pods", async () => {

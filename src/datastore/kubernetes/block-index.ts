@@ -5,11 +5,20 @@
 
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
-import { comparePrefixes, containsAddress, containsPrefix, overlaps, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import {
+  comparePrefixes,
+  containsAddress,
+  containsPrefix,
+  overlaps,
+  type Prefix,
+  toHostPrefix,
+  toPrefixText,
+} from "../../lib/ip/prefix.ts";
 import type { EmptyBlock, Query } from "../datastore.ts";
 import type { Batch } from "./batch.ts";
-import { cellAround, cellsOf } from "./block-name.ts";
-import { BLOCK_LABELS, type BlockEntry, toBlockEntry } from "./block-object.ts";
+import { cellAround, cellsOf, toBlockName } from "./block-name.ts";
+import { BLOCK_LABELS, type BlockEntry, refOfObject, toBlockEntry } from "./block-object.ts";
+import type { LostClaims } from "./lost-claims.ts";
 import { IPAM_BLOCKS } from "./resource-types.ts";
 import type { Walks } from "./walks.ts";
 
@@ -25,22 +34,28 @@ const MOST_CELLS = 64;
 /** Cells that one request names for all queries together. */
 const MOST_CELLS_TOGETHER = 256;
 
+/** What the index queries of one round are answered from. */
+export interface IndexSources {
+  readonly batch: Batch;
+  readonly walks: Walks<BlockEntry>;
+  readonly lostClaims: LostClaims;
+  /**
+   * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address: whoever
+   * asks goes on to read that block, and would find it moved again and again.
+   */
+  readonly mayLag: boolean;
+}
+
 /** Answers the index queries of one round. */
 export class IndexReads {
-  readonly #batch: Batch;
-  readonly #walks: Walks<BlockEntry>;
+  readonly #sources: IndexSources;
   /** Of all queries about few cells: one request for all of them. */
   readonly #cells: readonly string[];
   readonly #mayLag: boolean;
 
-  /**
-   * @param mayLag whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an
-   *   address: whoever asks goes on to read that block, and would find it moved again and again
-   */
-  constructor(batch: Batch, queries: readonly Query[], walks: Walks<BlockEntry>, mayLag = false) {
-    this.#batch = batch;
-    this.#walks = walks;
-    this.#mayLag = mayLag && queries.every(({ type }) => type !== "block-of-address");
+  constructor(sources: IndexSources, queries: readonly Query[]) {
+    this.#sources = sources;
+    this.#mayLag = sources.mayLag && queries.every(({ type }) => type !== "block-of-address");
     this.#cells = [...new Set(queries.filter(isIndexQuery).flatMap((query) => cellsFor(query) ?? []))].sort();
   }
 
@@ -68,24 +83,38 @@ export class IndexReads {
   async #page(query: IndexQuery & { readonly type: "claimed-blocks" | "spare-blocks" }, pick: (all: Entries) => Entries): Promise<Entries> {
     const { type, within, from, limit } = query;
     const walk = `${type} ${toPrefixText(within)}`;
-    const found = this.#walks.continue(walk, from?.value) ?? pick(await this.#list(query));
+    const found = this.#sources.walks.continue(walk, from?.value) ?? pick(await this.#list(query));
     const rest = from === undefined ? found : found.filter(({ cidr }) => cidr.base >= from.value);
     const page = rest.slice(0, limit);
     const last = page.at(-1);
-    if (last !== undefined && rest.length > limit) this.#walks.keep(walk, last.cidr.base + 1n, rest);
+    if (last !== undefined && rest.length > limit) this.#sources.walks.keep(walk, last.cidr.base + 1n, rest);
     return page;
   }
 
   /** In address order. */
   async #list(query: IndexQuery): Promise<Entries> {
     const request = { labelSelector: this.#selectorFor(query), isMetadataOnly: true, mayLag: this.#mayLag };
-    const objects = await this.#batch.list(IPAM_BLOCKS, request);
+    const objects = await this.#sources.batch.list(IPAM_BLOCKS, request);
     const entries: BlockEntry[] = [];
     for (const { metadata } of objects) {
       const entry = toBlockEntry(metadata);
       if (entry !== undefined) entries.push(entry);
     }
+    entries.push(...(await this.#unlisted(query, entries)));
     return entries.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+  }
+
+  /** Blocks that no list shows and that we met all the same, where they still are. */
+  async #unlisted(query: IndexQuery, listed: Entries): Promise<Entries> {
+    const { batch, lostClaims } = this.#sources;
+    const met = lostClaims.in("within" in query ? query.within : toHostPrefix(query.address));
+    if (met.length === 0) return [];
+    const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));
+    const missing = met.filter((cidr) => !names.has(toPrefixText(cidr)));
+    const objects = await Promise.all(missing.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
+    return objects.flatMap((object): Entries =>
+      object === undefined ? [] : [{ ...refOfObject(object), isSpare: false, emptySince: undefined }],
+    );
   }
 
   #selectorFor(query: IndexQuery): string {

@@ -7,6 +7,7 @@ import type { RequestOptions, Revision, Write } from "../datastore.ts";
 import { OutcomeUnknown } from "../outcome-unknown.ts";
 import { Batch } from "./batch.ts";
 import type { BlockHints } from "./block-hints.ts";
+import type { LostClaims } from "./lost-claims.ts";
 import { getResource } from "./queries.ts";
 import type { SeenRevisions } from "./seen-revisions.ts";
 import { PHASES, type Step, type StepOutcome, toSteps } from "./steps.ts";
@@ -15,6 +16,7 @@ import { PHASES, type Step, type StepOutcome, toSteps } from "./steps.ts";
 export interface CommitPorts {
   readonly client: KubeClient;
   readonly seen: SeenRevisions;
+  readonly lostClaims: LostClaims;
   readonly hints: BlockHints | undefined;
   /** The node that hints are about. */
   readonly node: string | undefined;
@@ -75,8 +77,9 @@ async function doHold(conditions: readonly Condition[], { client, seen, onRound 
   });
 }
 
-async function runNoted(step: Step, { client, seen }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
+async function runNoted(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
   const outcome = await step.run(client, { ...(options.signal !== undefined && { signal: options.signal }) });
+  if (step.claims !== undefined && outcome === undefined) lostClaims.note(step.claims);
   if (step.ref !== undefined && outcome !== undefined) seen.note(step.ref, outcome === "" ? undefined : outcome);
   return outcome;
 }

@@ -20,6 +20,7 @@ import { IndexReads } from "./block-index.ts";
 import type { BlockEntry } from "./block-object.ts";
 import { carryOut } from "./commit.ts";
 import { toDatastoreError } from "./failure.ts";
+import { LostClaims } from "./lost-claims.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
 import { readNodeBlocks } from "./node-blocks.ts";
 import { answerQuery } from "./queries.ts";
@@ -40,6 +41,7 @@ export class KubernetesDatastore implements Datastore {
   readonly #parts: KubernetesDatastoreParts;
   readonly #seen: SeenRevisions;
   readonly #recent: RecentBlocks;
+  readonly #lostClaims: LostClaims;
   readonly #walks: Walks<BlockEntry>;
   #roundTrips = 0;
   /** UID of the cluster's information; "" where there is none. It is never another one while we run, but it may come. */
@@ -49,6 +51,7 @@ export class KubernetesDatastore implements Datastore {
     this.#parts = parts;
     this.#seen = new SeenRevisions(parts.clock);
     this.#recent = new RecentBlocks(parts.clock);
+    this.#lostClaims = new LostClaims(parts.clock);
     this.#walks = new Walks(parts.clock);
   }
 
@@ -72,6 +75,7 @@ export class KubernetesDatastore implements Datastore {
     const ports = {
       client,
       seen: this.#seen,
+      lostClaims: this.#lostClaims,
       hints: hints?.blocks,
       node: hints?.node,
       readCluster: () => this.#readCluster(new Batch(client, options)),
@@ -117,7 +121,8 @@ export class KubernetesDatastore implements Datastore {
       nodes.set(node, known);
       return known;
     };
-    const sources = { batch, index: new IndexReads(batch, queries, this.#walks, mayLag), nodeBlocks, recent: this.#recent, mayLag };
+    const index = new IndexReads({ batch, walks: this.#walks, lostClaims: this.#lostClaims, mayLag }, queries);
+    const sources = { batch, index, nodeBlocks, recent: this.#recent, mayLag };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // A failure of one does not wait for the others.

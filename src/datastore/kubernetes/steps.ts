@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import type { KubeReason } from "../../kube/kube-error.ts";
 import { KubeError } from "../../kube/kube-error.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
+import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import type { RequestOptions, ResourceRef, Revision, Write } from "../datastore.ts";
 import { toBlockName } from "./block-name.ts";
@@ -38,6 +38,8 @@ export interface Step {
   /** What it changes. */
   readonly target: string;
   readonly ref: ResourceRef | undefined;
+  /** The block that it claims: when that fails, others have it. */
+  readonly claims?: Prefix;
   readonly run: (client: KubeClient, options: RequestOptions) => Promise<StepOutcome>;
 }
 
@@ -85,9 +87,12 @@ function toBlockStep(write: Extract<Write, { readonly op: "create-block" | "upda
   });
   switch (write.op) {
     case "create-block":
-      return step(async (client, options) =>
-        revisionOf(await client.create(IPAM_BLOCKS, toBlockObject(write.block), { ...options, ...STRICT })),
-      );
+      return {
+        ...step(async (client, options) =>
+          revisionOf(await client.create(IPAM_BLOCKS, toBlockObject(write.block), { ...options, ...STRICT })),
+        ),
+        claims: cidr,
+      };
     case "update-block": {
       const from = toPrefixText(write.previous.value.cidr);
       if (from !== toPrefixText(cidr))
