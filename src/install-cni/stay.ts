@@ -109,6 +109,7 @@ class Renewal {
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
+      if (!(await this.#installation.isTokenAccepted())) this.#isRefused = true;
       this.#reason = messageOf(thrown);
       const fields = { reason: this.#reason, expires: toTime(this.#end) };
       const trouble = this.trouble();

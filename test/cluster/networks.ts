@@ -77,11 +77,17 @@ async function prepareEtcd(cluster: ClusterFacts, pools: readonly string[]): Pro
   await initialise(etcdAccess(cluster), pools);
 }
 
-async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
-  const roles = readFileSync(join(dirname(distFolder), "manifests", "rbac.yaml"), "utf8");
+/** Gives an API server our roles, CRDs and pools. */
+export async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
   await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
-  await cluster.api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], roles);
+  await applyRoles(cluster);
   await initialise(kubernetesAccess(cluster), pools);
+}
+
+/** The accounts and roles that we ship. */
+export async function applyRoles({ api }: ClusterFacts): Promise<void> {
+  const roles = readFileSync(join(dirname(distFolder), "manifests", "rbac.yaml"), "utf8");
+  await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], roles);
 }
 
 /** What `netplugctl` needs in its environment for the datastore in the API server's etcd. */

@@ -9,6 +9,8 @@ export interface ImageOptions {
   /** Under which names a pod can ask for it; with another tag than `latest` it is never looked for in a registry. */
   readonly tags: readonly string[];
   readonly entrypoint: readonly string[];
+  /** @default "/bin" */
+  readonly path?: string;
   /** More files, by their paths in the image: what this machine has under the other path, links followed. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -34,7 +36,7 @@ export function makeImage(folder: string, options: ImageOptions): string {
   const config = {
     architecture,
     os: "linux",
-    config: { Env: ["PATH=/bin"], Entrypoint: options.entrypoint },
+    config: { Env: [`PATH=${options.path ?? "/bin"}`], Entrypoint: options.entrypoint },
     rootfs: { type: "layers", diff_ids: [`sha256:${diffID}`] },
   };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
