@@ -3,7 +3,8 @@
 import { dirname, join } from "node:path";
 import { startApiServer } from "../../test/cluster/api-server.ts";
 import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
-import { netplugOnEtcd, ptpNetwork } from "../../test/cluster/networks.ts";
+import type { ClusterOptions } from "../../test/cluster/cluster.ts";
+import { netplugOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
 import { build } from "../build.ts";
 import {
   API_SERVER_PROGRAMS,
@@ -16,7 +17,7 @@ import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../repository.ts";
 import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
 import { CLUSTER_USAGE, parseClusterOrder } from "./order.ts";
-import type { ClusterOrder } from "./order.ts";
+import type { ClusterStart } from "./order.ts";
 
 /** The task. */
 export async function runCluster(args: readonly string[]): Promise<number> {
@@ -50,22 +51,20 @@ async function playWithApiServer(): Promise<number> {
   return 0;
 }
 
-async function playWithCluster({ nodes, network }: Extract<ClusterOrder, { readonly command: "start" }>): Promise<number> {
+async function playWithCluster(order: ClusterStart): Promise<number> {
+  const { nodes, network } = order;
   await ensurePrograms(CLUSTER_PROGRAMS);
   if (network === "netplug") build();
   const started = performance.now();
   say("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, containerd, kubelet …");
-  const pools = ["10.65.0.0/16"];
-  await using cluster = await startCluster({ nodes, network: network === "netplug" ? netplugOnEtcd({ pools }) : ptpNetwork() });
+  await using cluster = await startCluster({ nodes, network: networkOf(order) });
   if (network === "ptp") for (const node of cluster.nodes) cluster.route(cluster.podCidrsOf(node)[0], node);
   say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${network} (${since(started)})`);
   sayHowToUse(cluster.api.kubeconfigFile, [
     "kubectl get nodes -o wide",
     `kubectl create deployment web --image=${BUSYBOX_IMAGE} --replicas=3`,
     "kubectl get pods -o wide",
-    ...(network === "netplug"
-      ? [`ETCD_ENDPOINTS=${cluster.api.etcdEndpoint} ${join(repositoryRoot, "dist", "netplugctl")} ipam show`]
-      : []),
+    ...addressCommands(order, cluster.api.etcdEndpoint),
     ...cluster.nodes.map((node) => `nsenter -t ${node.init.pid ?? ""} -m -u -i -n -p -C sh   ${dim(`# a shell on ${node.name}`)}`),
   ]);
   say(`logs of every program: ${cluster.api.folder}/*.log, ${cluster.api.folder}/node-*/*.log`);
@@ -73,9 +72,25 @@ async function playWithCluster({ nodes, network }: Extract<ClusterOrder, { reado
   return 0;
 }
 
+function networkOf({ network, datastore }: ClusterStart): ClusterOptions["network"] {
+  if (network === "ptp") return ptpNetwork();
+  const pools = ["10.65.0.0/16"];
+  return datastore === "etcdv3" ? netplugOnEtcd({ pools }) : netplugOnKubernetes({ pools });
+}
+
+/** What shows who has which address. */
+function addressCommands({ network, datastore }: ClusterStart, etcdEndpoint: string): readonly string[] {
+  if (network === "ptp") return [];
+  return [
+    datastore === "etcdv3"
+      ? `ETCD_ENDPOINTS=${etcdEndpoint} netplugctl ipam show --show-blocks`
+      : "kubectl netplug ipam show --show-blocks",
+  ];
+}
+
 function sayHowToUse(kubeconfigFile: string, commands: readonly string[]): void {
   say("in another terminal:");
-  say(`  export KUBECONFIG=${kubeconfigFile} PATH=${dirname(clusterProgram("kubectl"))}:$PATH`);
+  say(`  export KUBECONFIG=${kubeconfigFile} PATH=${dirname(clusterProgram("kubectl"))}:${join(repositoryRoot, "dist")}:$PATH`);
   for (const command of commands) say(`  ${command}`);
   say("Ctrl-C ends it and removes everything that it made");
 }

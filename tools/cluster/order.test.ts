@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import { parseClusterOrder } from "./order.ts";
 
-test("without arguments it is one node with netplug", () => {
-  expect(parseClusterOrder([])).toEqual({ command: "start", nodes: 1, network: "netplug" });
-  expect(parseClusterOrder(["--network=ptp", "--nodes=3"])).toEqual({ command: "start", nodes: 3, network: "ptp" });
+test("without arguments it is one node with netplug on the Kubernetes API", () => {
+  const usual = { command: "start", nodes: 1, network: "netplug", datastore: "kubernetes" } as const;
+  expect(parseClusterOrder([])).toEqual(usual);
+  expect(parseClusterOrder(["--network=ptp", "--nodes=3"])).toEqual({ ...usual, nodes: 3, network: "ptp" });
+  expect(parseClusterOrder(["--datastore=etcdv3"])).toEqual({ ...usual, datastore: "etcdv3" });
 });
 
 test("build, api and help stand alone", () => {
@@ -15,5 +17,6 @@ test("build, api and help stand alone", () => {
 test("what makes no sense is named", () => {
   expect(() => parseClusterOrder(["--nodes=0"])).toThrow('--nodes: got "0", want 1..20');
   expect(() => parseClusterOrder(["--network=vxlan"])).toThrow('--network: got "vxlan", want netplug or ptp');
+  expect(() => parseClusterOrder(["--datastore=etcd"])).toThrow('--datastore: got "etcd", want kubernetes or etcdv3');
   expect(() => parseClusterOrder(["--node=1"])).toThrow('got "--node=1"');
 });

@@ -3,14 +3,22 @@
 import { TaskFailure } from "../terminal.ts";
 
 const NETWORKS = ["netplug", "ptp"] as const;
+const DATASTORES = ["kubernetes", "etcdv3"] as const;
 const MOST_NODES = 20;
 
-export type ClusterOrder =
-  | { readonly command: "help" | "build" | "api" }
-  | { readonly command: "start"; readonly nodes: number; readonly network: (typeof NETWORKS)[number] };
+export type ClusterOrder = { readonly command: "help" | "build" | "api" } | ClusterStart;
 
-export const CLUSTER_USAGE = `npm run cluster -- [--nodes=N] [--network=${NETWORKS.join("|")}]
-                          a whole cluster; one node with netplug unless told otherwise
+/** A whole cluster. */
+export interface ClusterStart {
+  readonly command: "start";
+  readonly nodes: number;
+  readonly network: (typeof NETWORKS)[number];
+  /** Of netplug. */
+  readonly datastore: (typeof DATASTORES)[number];
+}
+
+export const CLUSTER_USAGE = `npm run cluster -- [--nodes=N] [--network=${NETWORKS.join("|")}] [--datastore=${DATASTORES.join("|")}]
+                          a whole cluster; one node with netplug on the Kubernetes API unless told otherwise
 npm run cluster -- api    kube-apiserver and etcd only
 npm run cluster -- build  builds everything that a cluster needs, minutes the first time`;
 
@@ -19,11 +27,12 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
   const [first] = args;
   if (first === "--help" || first === "help") return { command: "help" };
   if ((first === "build" || first === "api") && args.length === 1) return { command: first };
-  const order = { command: "start" as const, nodes: 1, network: NETWORKS[0] as (typeof NETWORKS)[number] };
+  let order: ClusterStart = { command: "start", nodes: 1, network: "netplug", datastore: "kubernetes" };
   for (const arg of args) {
     const [name, value = ""] = arg.split("=", 2);
-    if (name === "--nodes") order.nodes = parseNodes(value);
-    else if (name === "--network") order.network = parseNetwork(value);
+    if (name === "--nodes") order = { ...order, nodes: parseNodes(value) };
+    else if (name === "--network") order = { ...order, network: parseWord(name, value, NETWORKS) };
+    else if (name === "--datastore") order = { ...order, datastore: parseWord(name, value, DATASTORES) };
     else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n${CLUSTER_USAGE}`);
   }
   return order;
@@ -34,8 +43,8 @@ function parseNodes(value: string): number {
   throw new TaskFailure(`cluster: --nodes: got "${value}", want 1..${MOST_NODES}`);
 }
 
-function parseNetwork(value: string): (typeof NETWORKS)[number] {
-  const network = NETWORKS.find((name) => name === value);
-  if (network === undefined) throw new TaskFailure(`cluster: --network: got "${value}", want ${NETWORKS.join(" or ")}`);
-  return network;
+function parseWord<Word extends string>(option: string, value: string, words: readonly Word[]): Word {
+  const word = words.find((one) => one === value);
+  if (word === undefined) throw new TaskFailure(`cluster: ${option}: got "${value}", want ${words.join(" or ")}`);
+  return word;
 }
