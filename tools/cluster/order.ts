@@ -27,12 +27,17 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
   const [first] = args;
   if (first === "--help" || first === "help") return { command: "help" };
   if ((first === "build" || first === "api") && args.length === 1) return { command: first };
-  let order: ClusterStart = { command: "start", nodes: 1, network: "netplug", datastore: "kubernetes" };
+  const order: { -readonly [Key in keyof ClusterStart]: ClusterStart[Key] } = {
+    command: "start",
+    nodes: 1,
+    network: "netplug",
+    datastore: "kubernetes",
+  };
   for (const arg of args) {
     const [name, value = ""] = arg.split("=", 2);
-    if (name === "--nodes") order = { ...order, nodes: parseNodes(value) };
-    else if (name === "--network") order = { ...order, network: parseWord(name, value, NETWORKS) };
-    else if (name === "--datastore") order = { ...order, datastore: parseWord(name, value, DATASTORES) };
+    if (name === "--nodes") order.nodes = parseNodes(value);
+    else if (name === "--network") order.network = parseWord(name, value, NETWORKS);
+    else if (name === "--datastore") order.datastore = parseWord(name, value, DATASTORES);
     else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n${CLUSTER_USAGE}`);
   }
   return order;
