@@ -219,6 +219,8 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
       "--profiling=false",
       ...(options.args ?? []),
     ],
+    // a quarter less work for a start, for 100 MB more: tests start some dozens
+    env: { GOGC: "400" },
     logFile: join(folder, "kube-apiserver.log"),
     cleaner,
     isReady: async (signal) => {
