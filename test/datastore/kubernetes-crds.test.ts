@@ -52,6 +52,10 @@ async function changeBlocks(change: readonly object[], isThere: (schema: string)
 }
 
 const SPEC = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+const WITHOUT_ALLOCATIONS = [
+  { op: "remove", path: `${SPEC}/properties/allocations` },
+  { op: "replace", path: `${SPEC}/required`, value: ["cidr"] },
+];
 
 test("without CRDs an ADD is code 112 and names the command, a DEL does what there is to do (needs cluster)", async () => {
   const web = await pods.create("web");
@@ -88,18 +92,35 @@ test("one that is missing among others is code 112 and named, and a DEL that doe
 
 test("one that lacks a field is code 112, and nothing is stored without it (needs cluster)", async () => {
   await setUp();
-  const remove = [
-    { op: "remove", path: `${SPEC}/properties/allocations` },
-    { op: "replace", path: `${SPEC}/required`, value: ["cidr"] },
-  ];
   await server.kubectl(["delete", "ipamblocks", "--all"]);
-  await changeBlocks(remove, (schema) => schema !== "" && !schema.includes("allocations"));
+  await changeBlocks(WITHOUT_ALLOCATIONS, (schema) => schema !== "" && !schema.includes("allocations"));
   const failure = await failureOf(add(datastore, await pods.create("web-3")));
   expect(failure.code).toBe(112);
   expect(failure.message).toContain("of another version");
   expect(failure.message).toEndWith('run "netplugctl init"');
   expect(await server.kubectl(["get", "ipamblocks", "-o", "name"])).toBe("");
   await api.apply(MANIFEST);
+});
+
+test("one that hides what blocks hold is code 112 for ADD and DEL, and nothing is lost (needs cluster)", async () => {
+  await setUp();
+  const web = await pods.create("web-5");
+  await add(datastore, web);
+  const read = async (): Promise<unknown> =>
+    (
+      JSON.parse(await server.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly { readonly spec: unknown }[] }
+    ).items.map(({ spec }) => spec);
+  const before = await read();
+  await changeBlocks(WITHOUT_ALLOCATIONS, (schema) => schema !== "" && !schema.includes("allocations"));
+  while (JSON.stringify(await read()).includes("allocations"));
+  for (const attempt of [add(datastore, await pods.create("web-6")), del(datastore, web)]) {
+    const failure = await failureOf(attempt);
+    expect(failure.code).toBe(112);
+    expect(failure.message).toEndWith('it comes without its allocations; the CRD of blocks is of another version: run "netplugctl init"');
+  }
+  await api.apply(MANIFEST);
+  while (JSON.stringify(await read()) !== JSON.stringify(before));
+  expect(await del(datastore, web)).toHaveLength(1);
 });
 
 test("one that wants what we do not write is code 112 (needs cluster)", async () => {

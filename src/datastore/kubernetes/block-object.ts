@@ -13,7 +13,7 @@
  * A node whose name is no label is written as its hash, and the owner's full name in the annotation `netplug.io/node`.
  */
 
-import { CorruptBlock, decodeBlock, encodeBlock } from "../../api/ipam-block-codec.ts";
+import { decodeBlock, encodeBlock } from "../../api/ipam-block-codec.ts";
 import { nextOrdinalsOf, type SpareBlock, toNextOrdinals } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import type { ObjectMeta } from "../../kube/kube-object.ts";
@@ -23,6 +23,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { parseBlockName, toBlockName, toCell } from "./block-name.ts";
 import { revisionOf } from "./custom-object.ts";
+import { REMEDY } from "./failure.ts";
 import { fits, toNodeText } from "./node-text.ts";
 import type { BlockObject } from "./resource-types.ts";
 
@@ -64,14 +65,15 @@ export function toBlockObject(block: Block, revision?: Revision): BlockObject & 
 /**
  * Reads what {@link toBlockObject} made.
  *
- * @throws {CorruptBlock} a record that cannot be read; NetplugError ioFailure for an object that is no block at all
+ * @throws {CorruptBlock} a record that cannot be read; NetplugError ioFailure for an object that is no block at all, notInitialised for one
+ *   of which the CRD hides what we need
  */
 export function toStoredBlock(object: BlockObject): Stored<Block> {
   const { ref, allocations } = readSpec(object);
   return { value: decodeBlock(allocations, ref), revision: revisionOf(object) };
 }
 
-/** Where the block of an object is. @throws NetplugError ioFailure for an object that is no block */
+/** Where the block of an object is. @throws NetplugError as {@link toStoredBlock} */
 export function refOfObject(object: BlockObject): BlockRef {
   return readSpec(object).ref;
 }
@@ -118,8 +120,14 @@ function readSpec({ metadata, spec }: BlockObject): { readonly ref: BlockRef; re
   const cidr = typeof text === "string" ? tryParsePrefix(text) : undefined;
   if (cidr === undefined || typeof node !== "string" || toBlockName(cidr) !== name) throw notOurs(name);
   const ref = { cidr, node };
-  if (typeof allocations !== "string") throw new CorruptBlock(ref, "it has no allocations");
+  if (typeof allocations !== "string") throw withoutAllocations(name);
   return { ref, allocations };
+}
+
+/** Nobody can leave them out where the CRD knows them; where it does not, the API server keeps to itself what is stored. */
+function withoutAllocations(name: string): NetplugError {
+  const message = `read ipamblock ${quote(name)}: it comes without its allocations; the CRD of blocks is of another version: ${REMEDY}`;
+  return new NetplugError("notInitialised", message);
 }
 
 function notOurs(name: string): NetplugError {

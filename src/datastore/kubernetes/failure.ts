@@ -5,7 +5,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { OutcomeUnknown } from "../outcome-unknown.ts";
 
 /** Applies the CRDs of this version. */
-const REMEDY = 'run "netplugctl init"';
+export const REMEDY = 'run "netplugctl init"';
 
 /** @returns what to throw for something that a request threw */
 export function toDatastoreError(thrown: unknown): unknown {
