@@ -34,7 +34,16 @@ describe("agree with the regular expressions that they stand for", () => {
     );
   });
 
-  test("utf8Length() agrees with the encoder", () => {
+  test("utf8Length() agrees with the encoder on every character, lone halves too", () => {
+    const encoder = new TextEncoder();
+    const codes = Array.from({ length: 0x11000 }, (_, code) => (code < 0x10000 ? code : 0x10000 + (code - 0x10000) * 0x100));
+    for (const text of codes.map((code) => String.fromCodePoint(code))) {
+      const want = encoder.encode(text).length;
+      if (utf8Length(text) !== want || utf8Length(`${text}a`) !== want + 1) throw new Error(`character ${JSON.stringify(text)}`);
+    }
+  });
+
+  test("utf8Length() agrees with the encoder on any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (text) => expect(utf8Length(text)).toBe(new TextEncoder().encode(text).length)),
       { seed },

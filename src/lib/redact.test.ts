@@ -64,6 +64,11 @@ test("names of secrets are known, and names of the files that hold them are none
   }
 });
 
+test("a text is cut from the first character too many on", () => {
+  expect(redactText("a".repeat(2000))).toBe("a".repeat(2000));
+  expect(redactText("a".repeat(2001))).toBe(`${"a".repeat(2000)}… (2001 characters)`);
+});
+
 test("a long text is cut, also in the middle of a secret", () => {
   const text = redactText(`${"x".repeat(1990)}password=${SECRET.repeat(1000)}`);
   expect(text.length).toBeLessThan(2100);

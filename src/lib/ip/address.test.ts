@@ -5,6 +5,7 @@ import { testSeed } from "../../../test/support/seed.ts";
 import {
   AddressError,
   compareAddresses,
+  equalAddresses,
   fromAddressBytes,
   isLinkLocal,
   parseAddress,
@@ -126,3 +127,11 @@ test("isLinkLocal() agrees with ipaddr.js at the borders", () => {
     expect([text, isLinkLocal(parseAddress(text))]).toEqual([text, ipaddr.parse(text).range() === "linkLocal"]);
   }
 });
+
+test.each([
+  ["10.0.0.1", "10.0.0.1", true],
+  ["10.0.0.1", "10.0.0.2", false],
+  ["0.0.0.1", "::1", false],
+  ["fd00::1", "fd00:0::1", true],
+  ["fd00::1", "fd00::2", false],
+])("%s and %s are equal: %p", (a, b, isEqual) => expect(equalAddresses(parseAddress(a), parseAddress(b))).toBe(isEqual));

@@ -7,6 +7,7 @@ import {
   addressAt,
   blockOf,
   comparePrefixes,
+  equalPrefixes,
   containsAddress,
   containsPrefix,
   lastAddressOf,
@@ -136,3 +137,10 @@ test("comparePrefixes() sorts by family, base, then the wider first", () => {
   const sorted = ["::/0", "10.0.0.0/26", "10.0.0.0/8", "9.0.0.0/8"].map(parsePrefix).sort(comparePrefixes);
   expect(sorted.map(toPrefixText)).toEqual(["9.0.0.0/8", "10.0.0.0/8", "10.0.0.0/26", "::/0"]);
 });
+
+test.each([
+  ["10.0.0.0/8", "10.0.0.0/8", true],
+  ["10.0.0.0/8", "10.0.0.0/9", false],
+  ["10.0.0.0/9", "10.128.0.0/9", false],
+  ["0.0.0.0/0", "::/0", false],
+])("%s and %s are equal: %p", (a, b, isEqual) => expect(equalPrefixes(parsePrefix(a), parsePrefix(b))).toBe(isEqual));
