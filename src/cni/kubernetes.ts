@@ -11,11 +11,14 @@ import type { NetworkConfig } from "./network-config.ts";
 /** Roles of `manifests/`, for messages. */
 const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
 
+/** Whoever keeps the plugin's token fresh. */
+const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
+
 /** What gives a call its one client. */
 export function kubeOpenerOf(config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
   let opening: Promise<KubeClient> | undefined;
   const { qps, burst } = config;
-  const options = { qps, burst, protocol: "http2", role: ROLES[datastore] } as const;
+  const options = { qps, burst, protocol: "http2", role: ROLES[datastore], renewal: RENEWAL } as const;
   return () => (opening ??= host.openKube(resolveKubeSettings(config, host.env), options));
 }
 

@@ -26,6 +26,8 @@ export interface KubePorts extends AccessPorts {
 export interface KubeOptions extends RateOptions, TransportOptions {
   /** ClusterRole that permits what this client does, for the message when it does not. */
   readonly role?: string | undefined;
+  /** What to do when the API server does not take our credentials, for the message. */
+  readonly renewal?: string | undefined;
 }
 
 /** An answer whose body is still to come. */
@@ -42,14 +44,14 @@ export class Requester {
   /** Requests sent so far, and how many of them were further tries. */
   readonly counts = { requests: 0, retries: 0 };
   readonly #ports: KubePorts;
-  readonly #role: string | undefined;
+  readonly #hints: Pick<FailureContext, "role" | "renewal">;
   readonly #credentials: Credentials;
   readonly #transport: Transport;
   readonly #rate: RateLimit;
 
   constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
     this.#ports = ports;
-    this.#role = options.role;
+    this.#hints = { role: options.role, renewal: options.renewal };
     this.#credentials = new Credentials(settings, ports);
     this.#transport = new Transport(options);
     this.#rate = new RateLimit(options, ports.clock);
@@ -75,7 +77,7 @@ export class Requester {
 
   /** For failures that come inside of an answer. */
   contextOf({ identity }: Login): FailureContext {
-    return { identity: identity.label, role: this.#role };
+    return { identity: identity.label, ...this.#hints };
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import type { Verb } from "./request.ts";
 import { toAnswerFailure } from "./status-failure.ts";
 
 const POOLS = { group: "netplug.io", version: "v3", plural: "ippools", kind: "IPPool", isNamespaced: false };
-const CONTEXT = { identity: 'token of user "u" in kubeconfig "/k"', role: "netplug-cni" };
+const CONTEXT = { identity: 'token of user "u" in kubeconfig "/k"', role: "netplug-cni", renewal: "renew it" };
 
 function failure(verb: Verb, status: number, body: object | string, retryAfter?: string, type = PODS): KubeError {
   const target = { ...(type === PODS && { namespace: "d" }), name: "web" };
@@ -43,11 +43,11 @@ describe("a refusal", () => {
     });
   });
 
-  test("of the credentials says which they are", () => {
+  test("of the credentials says which they are, and what to do where the caller knows", () => {
     expect(failure("get", 401, { reason: "Unauthorized", message: "Unauthorized" })).toMatchObject({
       code: 108,
       reason: "unauthorized",
-      message: 'get pods "d/web": the API server does not accept the token of user "u" in kubeconfig "/k"',
+      message: 'get pods "d/web": the API server does not accept the token of user "u" in kubeconfig "/k"; renew it',
     });
   });
 });

@@ -33,6 +33,8 @@ export interface FailureContext {
   readonly identity: string;
   /** The role that permits what this client does. */
   readonly role: string | undefined;
+  /** What to do about credentials that are not accepted. */
+  readonly renewal?: string | undefined;
 }
 
 /** The failure that an answer means. */
@@ -58,8 +60,13 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
   const action = toActionText(request);
   const text = toPlainText(status.message);
   switch (reason) {
-    case "unauthorized":
-      return new KubeError(reason, `${action}: the API server does not accept the ${context.identity}`, { ...options, details: text });
+    case "unauthorized": {
+      const remedy = context.renewal === undefined ? "" : `; ${context.renewal}`;
+      return new KubeError(reason, `${action}: the API server does not accept the ${context.identity}${remedy}`, {
+        ...options,
+        details: text,
+      });
+    }
     case "forbidden":
       return toForbidden(action, text, context, options);
     case "notServed": {

@@ -121,7 +121,8 @@ describe("rights", () => {
     const token = "a-token-that-nobody-may-see";
     const path = writeKubeconfig(join(node.folder, "wrong-token.kubeconfig"), api, { token });
     const { code, msg } = await refusal((await makePod()).args, podConfig({ kubernetes: { kubeconfig: path } }));
-    expect([code, msg]).toEqual([108, expect.stringContaining("does not accept")]);
+    const told = `the API server does not accept the token of user "user" in kubeconfig "${path}"; renew it`;
+    expect([code, msg]).toEqual([108, expect.stringContaining(told)]);
     expect(JSON.stringify(node.logLines())).not.toContain(token);
   });
 });
