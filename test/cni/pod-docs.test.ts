@@ -61,5 +61,15 @@ test("the admission policy of the example keeps addresses to namespaces with the
   });
   await createPod(world.api, { name: "plain", annotations: { ipv4pools: '["blue"]' } });
   await createPod(world.api, { name: "bare" });
+  const annotate = async (text: string): Promise<string> =>
+    await world.api.kubectl(["annotate", "--overwrite", "pod", "bare", `cni.netplug.io/${text}`]).catch(String);
+  const forged = ["podIPs=10.65.0.9/32", "podIPs.net1=10.65.0.9/32", "containerID=x", 'floatingIPs=["192.0.2.1"]'];
+  for (const text of forged) expect(await annotate(text)).toContain("addresses of pods are chosen by netplug");
+  // what netplug writes stands in the way of no other change
+  const recorded = JSON.stringify({ metadata: { annotations: { "cni.netplug.io/podIPs": "10.65.0.8/32" } } });
+  await world.api.kubectl(["patch", "pod", "bare", "--subresource=status", "-p", recorded]);
+  await world.api.kubectl(["label", "pod", "bare", "a=b"]);
+  expect(await annotate("podIPs=10.65.0.9/32")).toContain("addresses of pods are chosen by netplug");
+  expect(await annotate('ipv4pools=["blue"]')).toContain("annotated");
   await createPod(world.api, { name: "chooser", namespace: "trusted", annotations: { ipAddrs: '["10.65.0.9"]' } });
 });
