@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test as always } fro
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { type CniJson, hostInterfaceName, TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
@@ -238,6 +238,45 @@ describe("rights", () => {
     expect([reply.json?.code, reply.json?.msg]).toEqual([108, "update ipamblocks.netplug.io is not permitted; role netplug-cni"]);
     expect([netns.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 1]);
     await node.del(call);
+  });
+
+  test("without get on ipamblocks the ADD after the first is code 108: it knows its blocks by name (needs cluster)", async () => {
+    using first = new TestNetns();
+    using second = new TestNetns();
+    const config = await withoutRight("ipamblocks", "get");
+    const withAll = node.config({ ipam_lock_file: config["ipam_lock_file"] });
+    const call = { containerID: node.newContainerID(), netns: first.path, args: (await makePod()).args, config: withAll };
+    await node.add(first, call);
+    const next = { containerID: node.newContainerID(), netns: second.path, args: (await makePod()).args, config };
+    const reply = await node.call("ADD", next);
+    expect([reply.json?.code, reply.json?.msg]).toEqual([108, "get ipamblocks.netplug.io is not permitted; role netplug-cni"]);
+    expect([second.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 1]);
+    await node.del(call);
+  });
+
+  test("without delete on ipamblocks a GC is code 108 once a block has been empty for long; with it the block goes (needs cluster)", async () => {
+    const pod = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+    await node.add(netns, call);
+    await node.del(call);
+    type Block = { readonly metadata: object; readonly spec: { readonly allocations: string } };
+    const blocks = async (): Promise<readonly Block[]> =>
+      (JSON.parse(await datastore.api.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly Block[] }).items;
+    for (const { spec, ...rest } of await blocks()) {
+      const allocations = JSON.stringify({ ...(JSON.parse(spec.allocations) as Json), emptySince: Math.floor(Date.now() / 1000) - 301 });
+      await datastore.api.kubectl(["replace", "-f", "-"], JSON.stringify({ ...rest, spec: { ...spec, allocations } }));
+    }
+    const collect = async (config: Json): Promise<CniJson | undefined> =>
+      (await node.call("GC", { config: { ...config, "cni.dev/valid-attachments": [] } })).json;
+    const refused = await collect(await withoutRight("ipamblocks", "delete"));
+    expect([refused?.code, refused?.msg]).toEqual([
+      108,
+      expect.stringContaining("delete ipamblocks.netplug.io is not permitted; role netplug-cni"),
+    ]);
+    expect((await blocks()).length).toBeGreaterThan(0);
+    expect(await collect(node.config())).toBeUndefined();
+    expect(await blocks()).toEqual([]);
   });
 
   test("to list pods, or to watch anything, are not needed and not given (needs cluster)", async () => {

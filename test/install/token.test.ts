@@ -1,7 +1,7 @@
 /** The plugin's access on a real API server: what is written is accepted by the project's own client, as the plugin's account. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test as always } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { Installation } from "../../src/install-cni/install.ts";
@@ -12,6 +12,7 @@ import type { Clock } from "../../src/lib/ports.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../cluster/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
+import { createCertificateFolder } from "../support/certificates.ts";
 import { distFolder } from "../support/cni.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
 
@@ -199,6 +200,29 @@ test("a token whose account was made anew is known to be of no use, and replaced
   await api.server.stop();
   expect(await installation.isTokenAccepted()).toBe(true);
   await api.server.start();
+});
+
+test("a certificate authority that the pod is shown later is in the file a minute after, with the same token (needs cluster)", async () => {
+  const own = join(node.folder, "own-account");
+  cpSync(account, own, { recursive: true });
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const host = node.host({ env: inPod(), host: { serviceAccountFolder: own, clock } });
+  using installation = new Installation(
+    readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env),
+    host,
+    silentLog,
+  );
+  await installation.place();
+  const before = readConfig();
+  const next = createCertificateFolder(node.folder).createAuthority("next");
+  const both = readFileSync(join(own, "ca.crt"), "utf8") + readFileSync(next.certFile, "utf8");
+  writeFileSync(join(own, "ca.crt"), both);
+  aheadMs = 61_000;
+  await installation.mend();
+  const { clusters, users } = readConfig();
+  expect([clusters[0]?.cluster["certificate-authority-data"], users]).toEqual([Buffer.from(both).toString("base64"), before.users]);
+  expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
 });
 
 /** A host that never waits between its tries, but thinks it did: what is tried again for a minute is over at once. */
