@@ -14,7 +14,7 @@ describe("what a list says of a block's next addresses", () => {
         isAll: true,
       },
     ],
-  ])("%j is taken", (given) => expect<unknown>(toNextOrdinals(given)).toEqual(given));
+  ])("%j is taken", (given) => expect(toNextOrdinals(given) as unknown).toEqual(given));
 
   test.each([
     [undefined],

@@ -1,7 +1,7 @@
 /** The kernel's part of a CHECK. */
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { ANNOTATION_PREFIX } from "../endpoint/annotations/sources.ts";
+import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
 import type { Address } from "../lib/ip/address.ts";

@@ -165,7 +165,7 @@ describe("planAdds()", () => {
       const [stored] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
       if (stored[0] === undefined) throw new Error("nothing was recorded");
       const { value, revision } = stored[0];
-      const resource = { ...value, spec: { ...value.spec, ipNetworks: [] } };
+      const resource = { ...value, spec: { ...(value as WorkloadEndpoint).spec, ipNetworks: [] } };
       await world.datastore.commit([{ op: "update", resource, revision }]);
       expect(await isNew(world, ofDelegate("c1", pod))).toBe(true);
     });

@@ -1,12 +1,12 @@
 /** The record of a pod's attachment: what the pod and its annotations add to what every attachment has. */
 
+import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import type { EndpointNAT, WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
 import type { PodRequest } from "./annotations/read-pod-request.ts";
-import { ANNOTATION_PREFIX } from "./annotations/sources.ts";
 import type { PodFields } from "./kubernetes-pod.ts";
 
 /** What of a pod's wishes its record holds. */

@@ -3,7 +3,7 @@
 import { type KubernetesPod, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
-import { ANNOTATION_PREFIX } from "../../endpoint/annotations/sources.ts";
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { requireSamePod } from "../../endpoint/kubernetes-pod.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { toPodEndpoint } from "../../endpoint/pod-endpoint.ts";

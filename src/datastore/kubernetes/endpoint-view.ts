@@ -11,6 +11,7 @@
  */
 
 import { type KubernetesPod, toPodFields } from "../../api/kubernetes-pod.ts";
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
 import type { Pod } from "../../kube/core-types.ts";
@@ -23,8 +24,6 @@ import type { Revision, Stored } from "../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
 import { toEndpointName } from "./endpoint-name.ts";
 import { toEndpointNATs, toSourcePrefixes } from "./pod-wishes.ts";
-
-const PREFIX = "cni.netplug.io/";
 
 /** The interface whose annotations bear no name. */
 const FIRST_INTERFACE = "eth0";
@@ -138,7 +137,7 @@ export function fromRevision(revision: Revision): EndpointState {
 }
 
 function annotationName(which: OwnAnnotation, ifName: string): string {
-  return PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
+  return ANNOTATION_PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
 }
 
 /** What we wrote counts, as far as it is addresses; without it, what the kubelet reports. A pod that has ended has no addresses. */

@@ -3,6 +3,7 @@
  * ADD for what is malformed; what somebody writes afterwards counts as far as it can be read, a list as a whole or not at all.
  */
 
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import type { EndpointNAT } from "../../api/workload-endpoint.ts";
 import { toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
@@ -11,8 +12,8 @@ import { parseJson } from "../../lib/json.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
-const FLOATING = "cni.netplug.io/floatingIPs";
-const SOURCES = "cni.netplug.io/allowedSourcePrefixes";
+const FLOATING = `${ANNOTATION_PREFIX}floatingIPs`;
+const SOURCES = `${ANNOTATION_PREFIX}allowedSourcePrefixes`;
 
 /** Each floating address leads to the endpoint's address of its family; one without such an address leads nowhere. */
 export function toEndpointNATs(annotations: Annotations, networks: readonly string[]): readonly EndpointNAT[] {

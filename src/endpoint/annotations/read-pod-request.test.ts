@@ -6,7 +6,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { type AnnotationConfig, type PodRequest, readPodRequest } from "./read-pod-request.ts";
-import { ANNOTATION_PREFIX } from "./sources.ts";
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 
 const seed = testSeed();
 

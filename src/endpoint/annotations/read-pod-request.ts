@@ -3,20 +3,13 @@
  * first, then the config, then the pools' own selectors.
  */
 
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import { quote } from "../../lib/quote.ts";
-import {
-  type AnnotatedPod,
-  ANNOTATION_PREFIX,
-  type AnnotationSource,
-  onNamespace,
-  onPod,
-  type RequestAnnotation,
-  toSourceText,
-} from "./sources.ts";
+import { type AnnotatedPod, type AnnotationSource, onNamespace, onPod, type RequestAnnotation, toSourceText } from "./sources.ts";
 import {
   FAMILIES,
   readFamilies,

@@ -1,10 +1,8 @@
 /** Where the value of an annotation comes from, and how messages name it. */
 
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-
-/** Begins the name of every annotation of ours. */
-export const ANNOTATION_PREFIX = "cni.netplug.io/";
 
 /** Annotations that users set; those that the system writes on a pod's status are not among them. */
 export type RequestAnnotation =

@@ -2,8 +2,8 @@
 
 import type { NodeSpec } from "../../api/node.ts";
 import type { Resource } from "../../api/resource.ts";
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { ANNOTATION_PREFIX } from "../../endpoint/annotations/sources.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
