@@ -3,10 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import fc from "fast-check";
 import type { Kind } from "../../src/api/resource.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { testSeed } from "../support/seed.ts";
-import { type Api, connect, itsVerdict, MANIFEST, objectOf, ourVerdict, type Writable } from "./api.ts";
+import { type Api, connect, itsVerdict, objectOf, ourVerdict, startWithCrds, type Writable } from "./api.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const seed = testSeed();
@@ -15,10 +14,8 @@ let api: Api;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startApiServer();
+  server = await startWithCrds();
   api = connect(server);
-  await api.apply(MANIFEST);
-  await api.untilServed(MANIFEST);
 }, 60_000);
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 

@@ -8,7 +8,7 @@ import { ValidationError } from "../../src/api/schema/problem.ts";
 import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
 
 /** What `npm run generate` wrote, as users apply it. */
 export const MANIFEST = readFileSync(join(repositoryRoot, "manifests/crds.yaml"), "utf8");
@@ -66,6 +66,15 @@ export function connect(server: ApiServer): Api {
     },
     ask: (object) => request("POST", `${collection(KINDS[object.kind].plural)}?dryRun=All&fieldValidation=Strict`, object),
   };
+}
+
+/** An API server with the CRDs of this version. */
+export async function startWithCrds(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const server = await startApiServer(options);
+  const api = connect(server);
+  await api.apply(MANIFEST);
+  await api.untilServed(MANIFEST);
+  return server;
 }
 
 /** Where the objects of a kind are. */

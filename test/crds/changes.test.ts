@@ -5,9 +5,8 @@ import { decodeBlock, encodeBlock } from "../../src/api/ipam-block-codec.ts";
 import { KINDS } from "../../src/api/registry.ts";
 import type { Kind } from "../../src/api/resource.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { type Answer, type Api, collection, connect, MANIFEST, objectOf } from "./api.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { type Answer, type Api, collection, connect, objectOf, startWithCrds } from "./api.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let server: ApiServer;
@@ -15,10 +14,8 @@ let api: Api;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startApiServer();
+  server = await startWithCrds();
   api = connect(server);
-  await api.apply(MANIFEST);
-  await api.untilServed(MANIFEST);
 }, 60_000);
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 

@@ -14,10 +14,11 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { startWithCrds } from "../crds/api.ts";
 import { add, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
-import { openKubernetes, realPorts, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { openKubernetes, realPorts, wipe } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
 import { ask, commit } from "./steps.ts";
 

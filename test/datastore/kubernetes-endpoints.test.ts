@@ -5,8 +5,9 @@ import type { Resource } from "../../src/api/resource.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { Datastore, ResourceRef, Stored } from "../../src/datastore/datastore.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { startWithCrds } from "../crds/api.ts";
 import { makeBlock } from "./blocks.ts";
-import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { openKubernetes, wipe } from "./open-kubernetes.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 

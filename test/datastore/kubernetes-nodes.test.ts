@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test as always } from "bun:tes
 import type { Resource } from "../../src/api/resource.ts";
 import type { Datastore, ResourceRef } from "../../src/datastore/datastore.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { startWithCrds } from "../crds/api.ts";
+import { openKubernetes, wipe } from "./open-kubernetes.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 

@@ -1,7 +1,8 @@
 import { test } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
+import { startWithCrds } from "../crds/api.ts";
 import { describeDatastore } from "./conformance.ts";
-import { openKubernetes, startWithCrds, wipe } from "./open-kubernetes.ts";
+import { openKubernetes, wipe } from "./open-kubernetes.ts";
 
 /** With the note of what "n1" has, reads go other ways, to the same answers. */
 const CASES = ["on Kubernetes", "on Kubernetes, where n1 notes its blocks"] as const;

@@ -10,8 +10,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { takeLock } from "../../src/linux/flock.ts";
 import { linuxProcesses } from "../../src/linux/processes.ts";
-import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
-import { connect, MANIFEST } from "../crds/api.ts";
+import type { ApiServer } from "../cluster/api-server.ts";
 
 const COLLECTIONS = [
   ...["ippools", "ipreservations", "ipamconfigurations", "clusterinformations", "profiles", "tiers", "ipamblocks"].map(
@@ -28,15 +27,6 @@ export const realPorts: KubernetesPorts = {
   env: {},
   takeLock: (path, waitMs) => takeLock(path, { waitMs, clock: systemClock }),
 };
-
-/** An API server with the CRDs of this version. */
-export async function startWithCrds(options: ApiServerOptions = {}): Promise<ApiServer> {
-  const server = await startApiServer(options);
-  const api = connect(server);
-  await api.apply(MANIFEST);
-  await api.untilServed(MANIFEST);
-  return server;
-}
 
 /** As the administrator, without a limit of requests, unless the config says otherwise. */
 export function openKubernetes(server: ApiServer, config: KubernetesConfig = {}, ports: Partial<KubernetesPorts> = {}): Datastore {
