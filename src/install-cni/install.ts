@@ -122,9 +122,13 @@ export class Installation implements Disposable {
   }
 
   #warnOfNames(): void {
-    const { confName, skippedBinaries } = this.#settings;
+    const { confName, skippedBinaries, unusedVariables } = this.#settings;
     if (!/\.(?:conflist|conf|json)$/.test(confName))
       this.#log.warning("no runtime reads a network config of this name", { name: confName });
+    if (unusedVariables.length > 0) {
+      const want = "certificates in TLS_ASSETS_DIR, a password in CNI_NETWORK_CONFIG";
+      this.#log.warning("variables have no effect on the network config", { names: unusedVariables, want });
+    }
     const unknown = findUnknownNames(skippedBinaries);
     if (unknown.length > 0) this.#log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
   }

@@ -62,6 +62,7 @@ describe("environment", () => {
       kube: undefined,
       skipsTlsVerify: false,
       account: "netplug-cni-plugin",
+      unusedVariables: [],
     });
   });
 
@@ -90,6 +91,7 @@ describe("environment", () => {
     [{ ETCD_ENDPOINTS: "https://a, b:2380/" }, { etcdEndpoints: ["https://a:2379", "http://b:2380"] }],
     [{ DATASTORE_TYPE: "kubernetes", ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, { datastoreType: "kubernetes" }],
     [{ NETPLUG_CNI_SERVICE_ACCOUNT: "other" }, { account: "other" }],
+    [{ ETCD_KEY_FILE: "/k", NETPLUG_ETCD_PASSWORD: "p" }, { unusedVariables: ["ETCD_KEY_FILE", "NETPLUG_ETCD_PASSWORD"] }],
   ])("%j", (env, expected) => expect(settingsOf(env)).toMatchObject(expected));
 
   test.each<[env: Readonly<Record<string, string>>, kube: object | undefined]>([

@@ -20,6 +20,9 @@ export const DEFAULT_ACCOUNT = { namespace: "kube-system", name: "netplug-cni-pl
 /** What lies beside the network config. */
 const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
+/** How other roles get into etcd: here certificates come from {@link Settings.tlsAssetsDir}, and passwords belong into a template. */
+const OF_OTHER_ROLES = ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_USERNAME", "ETCD_PASSWORD"] as const;
+
 const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
 
 export interface LogSettings {
@@ -66,6 +69,8 @@ export interface Settings {
   readonly skipsTlsVerify: boolean;
   /** Name of the plugin's service account. */
   readonly account: string;
+  /** Names of variables that say something to other roles and nothing to this one. */
+  readonly unusedVariables: readonly string[];
 }
 
 /** @throws NetplugError invalidConfig naming variable, found and wanted */
@@ -104,6 +109,7 @@ export function readSettings(options: Options, env: Environment): Settings {
     kube: toKubeSettings(env, service),
     skipsTlsVerify: readFlag(env, "SKIP_TLS_VERIFY", false),
     account: readText(env, "NETPLUG_CNI_SERVICE_ACCOUNT") ?? DEFAULT_ACCOUNT.name,
+    unusedVariables: OF_OTHER_ROLES.flatMap((name) => [name, `NETPLUG_${name}`]).filter((name) => readText(env, name) !== undefined),
   };
 }
 

@@ -291,8 +291,8 @@ test("a host folder that is read-only or full is told by kubectl logs; one that 
 test("the API server's own log: no account was refused anything, and each asked for all that its role lets it (needs cluster)", async () => {
   expect(audit.askedBy("netplug-node")).toEqual(["create serviceaccounts/token"]);
   const permitted = await rightsOf(cluster, "clusterrole/netplug-cni");
-  // a pool by its name only when an ADD took long; garbage when it is five minutes old
-  const seldom = new Set(["get ippools", "delete ipamblocks"]);
+  // what has been garbage for five minutes
+  const seldom = new Set(["delete ipamblocks"]);
   // who it is, this test asks; which version, the installer, to see whether the token is good
   const ofEverybody = ["create selfsubjectreviews", "get /version"];
   const asked = audit.askedBy("netplug-cni-plugin");

@@ -212,6 +212,7 @@ describe("rights", () => {
     ["get", "clusterinformations", "clusterinformations.netplug.io"],
     ["get", "ipamconfigurations", "ipamconfigurations.netplug.io"],
     ["list", "ippools", "ippools.netplug.io"],
+    ["get", "ippools", "ippools.netplug.io"],
     ["list", "ipreservations", "ipreservations.netplug.io"],
     ["list", "ipamblocks", "ipamblocks.netplug.io"],
     ["create", "ipamblocks", "ipamblocks.netplug.io"],

@@ -278,6 +278,13 @@ describe("the network config", () => {
     expect(messages).toContain("old network config removed");
   });
 
+  test("does not say what other roles read from the environment: that is warned about, without the values", async () => {
+    using node = new InstallNode();
+    const { log } = await node.run({ env: { ETCD_USERNAME: "root", ETCD_PASSWORD: "s3cret" } });
+    expect(log.find(({ msg }) => msg.startsWith("variables have"))?.fields["names"]).toEqual(["ETCD_USERNAME", "ETCD_PASSWORD"]);
+    expect(JSON.stringify([log, node.content()])).not.toContain("s3cret");
+  });
+
   test("of a name that no runtime reads is warned about", async () => {
     using node = new InstallNode();
     const { log } = await node.run({ env: { CNI_CONF_NAME: "10-netplug.conf.off" } });
