@@ -4,7 +4,7 @@ import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/supp
 import type { FakeClock } from "../../test/support/fake-clock.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { seededRandom } from "../lib/random.ts";
-import type { EventReport } from "./events.ts";
+import type { EventReport, KubeEventObject } from "./events.ts";
 import { EventRecorder } from "./events.ts";
 
 const report: EventReport = {
@@ -78,10 +78,32 @@ describe("an event", () => {
     expect(trouble).toEqual([]);
   });
 
-  test("with a note that is too long is cut", async () => {
+  test.each(["x", "é", "界", "🙂"])(
+    "with a note or instance of too many %p is cut to what the API server takes, in bytes",
+    async (character) => {
+      await using server = echo();
+      const client = clientOf(server, { qps: 0 });
+      const instance = character.repeat(253);
+      const recorder = new EventRecorder({ client, clock: fakeClock(), random: seededRandom(1), controller: "x", instance });
+      await recorder.record({ ...report, note: character.repeat(5000) });
+      const event = JSON.parse(server.seen[0]?.body ?? "") as KubeEventObject;
+      for (const [text, most] of [
+        [event.note, 1024],
+        [event.reportingInstance, 128],
+      ] as const) {
+        expect(text).toMatch(new RegExp(`^${character}+…$`, "u"));
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most);
+        expect(Buffer.byteLength(text)).toBeGreaterThan(most - 4);
+      }
+    },
+  );
+
+  test("about an object with a long name has a name that the API server takes", async () => {
     await using server = echo();
-    await createRecorder(server, fakeClock()).recorder.record({ ...report, note: "x".repeat(5000) });
-    expect((JSON.parse(server.seen[0]?.body ?? "") as EventReport).note.length).toBeLessThanOrEqual(1024);
+    const name = `${"a".repeat(198)}-.${"b".repeat(50)}`;
+    await createRecorder(server, fakeClock(1)).recorder.record({ ...report, regarding: { ...report.regarding, name } });
+    const { metadata } = JSON.parse(server.seen[0]?.body ?? "") as KubeEventObject;
+    expect(metadata.name).toMatch(/^a{198}\.[0-9a-f]+$/);
   });
 
   test("that cannot be written is said, and throws nothing", async () => {

@@ -71,8 +71,11 @@ const PER_OBJECT = { qps: 1 / 300, burst: 25 };
 /** Series and limits that are remembered; beyond, the oldest are forgotten. */
 const MAX_REMEMBERED = 1000;
 
-/** @see validation of events/v1: 1 KiB */
-const MAX_NOTE_LENGTH = 1000;
+/** Bytes. @see k8s.io/kubernetes pkg/apis/core/validation, events.go */
+const LIMITS = { note: 1024, instance: 128 } as const;
+
+/** Of the subject's name in that of the event, which has 253 characters. */
+const NAME_LENGTH = 200;
 
 interface Series {
   readonly namespace: string;
@@ -112,7 +115,8 @@ export class EventRecorder {
     const { client, clock, random, controller, instance } = this.#options;
     const now = clock.now();
     const namespace = regarding.namespace ?? "default";
-    const name = `${regarding.name.slice(0, 200)}.${now.toString(16)}${randomInteger(random, 2 ** 32)
+    const subject = regarding.name.slice(0, NAME_LENGTH).replace(/[.-]+$/, "");
+    const name = `${subject}.${now.toString(16)}${randomInteger(random, 2 ** 32)
       .toString(16)
       .padStart(8, "0")}`;
     const written = client.create(EVENTS, {
@@ -121,10 +125,10 @@ export class EventRecorder {
       type,
       reason,
       action,
-      note: note.length > MAX_NOTE_LENGTH ? `${note.slice(0, MAX_NOTE_LENGTH)}…` : note,
+      note: cut(note, LIMITS.note),
       regarding,
       reportingController: controller,
-      reportingInstance: instance,
+      reportingInstance: cut(instance, LIMITS.instance),
     });
     // The same event while we wait is counted.
     remember(this.#series, key, { namespace, name, written, count: 1, lastAt: now });
@@ -161,6 +165,13 @@ export class EventRecorder {
     limit.giveBack();
     return false;
   }
+}
+
+/** At most so many bytes, of whole characters. */
+function cut(text: string, most: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= most) return text;
+  return `${new TextDecoder().decode(bytes.subarray(0, most - 3), { stream: true })}…`;
 }
 
 function remember<V>(map: Map<string, V>, key: string, value: V): void {
