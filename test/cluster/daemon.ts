@@ -104,6 +104,8 @@ export class Daemon {
   }
 
   resume(): void {
+    // what started it in another place stops with it
+    this.#running?.kill("SIGCONT");
     this.#signal("SIGCONT");
   }
 

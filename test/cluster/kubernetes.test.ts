@@ -1,8 +1,7 @@
-/** netplug on the Kubernetes API under what only a whole cluster does: annotations, garbage, and an API server that goes and comes. */
+/** netplug on the Kubernetes API under what only a whole cluster does: annotations and garbage. Faults are in `faults.test.ts`. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
-import { readLedger } from "../../src/lib/ledger.ts";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
@@ -10,8 +9,7 @@ import type { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
-import { listPods, pingFrom, runPods } from "./pods.ts";
-import { createReplicas } from "./workload.ts";
+import { pingFrom, runPods } from "./pods.ts";
 
 const test = always.skipIf(!canStartCluster());
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
@@ -130,88 +128,5 @@ describe("garbage", () => {
     expect(other?.address).not.toBe(kept.address);
     await removePods("default", "kept", "other");
     await untilAddressesAgree(cluster, 0);
-  });
-});
-
-/** How many calls of the plugin have failed on the node so far. */
-function failedCalls(): number {
-  const entries = readLedger(readFileSync(node.path("/var/log/netplug/cni/cni.log"), "utf8").split("\n"));
-  return entries.filter(({ code }) => code !== 0).length;
-}
-
-describe("faults behind pods that come and go", () => {
-  /** Does something to the cluster as soon as the first addresses are given, and again as soon as the first are given back. */
-  async function upAndDown(app: string, disturb: () => Promise<void>): Promise<void> {
-    await createReplicas(cluster, "Deployment", app, 12);
-    await eventually(async () => expect((await addressesInBlocks(cluster)).length).toBeGreaterThan(1));
-    await disturb();
-    await eventually(() => cluster.kubectl(["rollout", "status", `deployment/${app}`, "--timeout=90s"]));
-    await untilAddressesAgree(cluster, 12);
-    await cluster.kubectl(["scale", `deployment/${app}`, "--replicas=0"]);
-    await eventually(async () => expect((await addressesInBlocks(cluster)).length).toBeLessThan(12));
-    await disturb();
-    await untilAddressesAgree(cluster, 0);
-    await cluster.kubectl(["delete", `deployment/${app}`, "--wait", "--timeout=60s"]);
-    expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");
-  }
-
-  test("the API server killed and started again leaks nothing", async () => {
-    const before = failedCalls();
-    await upAndDown("away", async () => {
-      await cluster.api.server.stop();
-      // so long that calls of the plugin meet a server that is not there
-      await Bun.sleep(2_000);
-      await cluster.api.server.start();
-    });
-    expect(failedCalls()).toBeGreaterThan(before);
-  });
-
-  test("an API server that answers nothing for a while leaks nothing", async () => {
-    const before = failedCalls();
-    await upAndDown("slow", async () => {
-      cluster.api.server.pause();
-      // longer than a request may take
-      await Bun.sleep(7_000);
-      cluster.api.server.resume();
-    });
-    expect(failedCalls()).toBeGreaterThan(before);
-  });
-
-  test("the etcd behind the API server killed and started again leaks nothing", async () => {
-    await upAndDown("behind", async () => {
-      await cluster.api.etcd.stop();
-      await Bun.sleep(1_000);
-      await cluster.api.etcd.start();
-    });
-  });
-
-  test("pods deleted by force while they start, and made anew under the same names, leak nothing", async () => {
-    await createReplicas(cluster, "StatefulSet", "again", 4);
-    for (let round = 0; round < 6; round++) {
-      await eventually(async () => expect(await cluster.kubectl(["get", "pods", "-l", "app=again", "-o", "name"])).not.toBe(""));
-      await cluster.kubectl(["delete", "pods", "-l", "app=again", "--force", "--grace-period=0", "--wait=false"]);
-      // each round meets the plugin at another step
-      await Bun.sleep(150 * round);
-    }
-    await cluster.kubectl(["rollout", "status", "statefulset/again", "--timeout=90s"]);
-    await untilAddressesAgree(cluster, 4);
-    const pods = await listPods(cluster, ["-l", "app=again"]);
-    const stamps = await cluster.kubectl([
-      "get",
-      "pods",
-      "-l",
-      "app=again",
-      "-o",
-      "jsonpath={.items[*].metadata.annotations.cni\\.netplug\\.io/podIP}",
-    ]);
-    expect(
-      stamps
-        .split(" ")
-        .map((stamp) => stamp.replace(/\/32$/, ""))
-        .sort(),
-    ).toEqual(pods.map(({ address }) => address).sort());
-    await cluster.kubectl(["delete", "statefulset/again", "--cascade=foreground", "--wait", "--timeout=60s"]);
-    await untilAddressesAgree(cluster, 0);
-    expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");
   });
 });

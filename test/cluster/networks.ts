@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { distFolder, spawnPlugin } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import type { ApiServer } from "./api-server.ts";
 import type { ClusterFacts, ClusterOptions } from "./cluster.ts";
 import type { ClusterNode } from "./node.ts";
 
@@ -54,18 +55,36 @@ export function netplugOnKubernetes({ pools }: Pick<NetplugOptions, "pools">): N
   return async (node, cluster) => {
     prepared ??= prepareKubernetes(cluster, pools);
     await prepared;
-    const { api, url } = cluster;
-    const token = await api.kubectl(["--namespace", "kube-system", "create", "token", "netplug-node"]);
-    const environment = {
-      DATASTORE_TYPE: "kubernetes",
-      K8S_API_ENDPOINT: url,
-      K8S_API_TOKEN: token.trim(),
-      K8S_CA_FILE: api.caFile,
-      KUBERNETES_NODE_NAME: node.name,
-    };
-    const installer = [join(distFolder, "netplug"), "install-cni", "--once", "--bin-dir=/opt/cni/bin", "--conf-dir=/etc/cni/net.d"];
-    node.must(["env", ...Object.entries(environment).map(([name, value]) => `${name}=${value}`), ...installer]);
+    await install(node, cluster);
   };
+}
+
+/** Where a node's plugin, and its installer, find the API server. */
+export type Door = Pick<ApiServer, "url" | "caFile">;
+
+/** Runs the installer that we ship, once. @param door where the plugin is to find the API server; absent: where everybody does */
+export async function install(node: ClusterNode, cluster: ClusterFacts, door?: Door): Promise<void> {
+  node.must([...(await installCommand(node, cluster, door)), "--once"]);
+}
+
+/** The installer that we ship, which stays. @param settings more of its environment */
+export async function installCommand(
+  node: ClusterNode,
+  { api, url }: ClusterFacts,
+  door: Door = { url, caFile: api.caFile },
+  settings: Readonly<Record<string, string>> = {},
+): Promise<readonly string[]> {
+  const token = await api.kubectl(["--namespace", "kube-system", "create", "token", "netplug-node"]);
+  const environment = {
+    DATASTORE_TYPE: "kubernetes",
+    K8S_API_ENDPOINT: door.url,
+    K8S_API_TOKEN: token.trim(),
+    K8S_CA_FILE: door.caFile,
+    KUBERNETES_NODE_NAME: node.name,
+    ...settings,
+  };
+  const installer = [join(distFolder, "netplug"), "install-cni", "--bin-dir=/opt/cni/bin", "--conf-dir=/etc/cni/net.d"];
+  return ["env", ...Object.entries(environment).map(([name, value]) => `${name}=${value}`), ...installer];
 }
 
 /** Links the built executable into the node's plugin folder. */
@@ -100,7 +119,8 @@ export function kubernetesAccess({ api }: ClusterFacts): Readonly<Record<string,
   return { PATH: process.env["PATH"] ?? "", DATASTORE_TYPE: "kubernetes", KUBECONFIG: api.kubeconfigFile };
 }
 
-async function initialise(env: Readonly<Record<string, string>>, pools: readonly string[]): Promise<void> {
+/** Makes the datastore, with pools `pool-0`, … in this order. */
+export async function initialise(env: Readonly<Record<string, string>>, pools: readonly string[]): Promise<void> {
   await netplugctl(env, ["init"]);
   for (const [index, cidr] of pools.entries()) {
     const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: `pool-${index}` }, spec: { cidr } };

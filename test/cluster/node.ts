@@ -47,7 +47,8 @@ export class ClusterNode {
       cleaner,
       isReady: () => existsSync(join(folder, "ready")),
     });
-    this.containerd = this.#daemon("containerd", [clusterProgram("containerd")], () => this.#runtimeAnswers());
+    const config = `--config=${join(folder, "containerd.toml")}`;
+    this.containerd = this.daemon("containerd", [clusterProgram("containerd"), config], () => this.#runtimeAnswers());
   }
 
   get kubelet(): Daemon {
@@ -85,7 +86,7 @@ export class ClusterNode {
     writeFileSync(config, JSON.stringify(kubeletConfig()));
     const addresses = this.wire.addresses.join(",");
     const flags = [`--config=${config}`, `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${this.name}`, `--node-ip=${addresses}`];
-    this.#kubelet = this.#daemon("kubelet", [clusterProgram("kubelet"), ...flags], () => this.#kubeletIsHealthy());
+    this.#kubelet = this.daemon("kubelet", [clusterProgram("kubelet"), ...flags], () => this.#kubeletIsHealthy());
     await this.#kubelet.start();
   }
 
@@ -127,13 +128,13 @@ export class ClusterNode {
     return stdout;
   }
 
-  #daemon(name: string, command: readonly string[], isReady: () => boolean | Promise<boolean>): Daemon {
-    const config = name === "containerd" ? [`--config=${join(this.#folder, "containerd.toml")}`] : [];
+  /** A long-running program on the node, not started yet. */
+  daemon(name: string, command: readonly string[], isReady: () => boolean | Promise<boolean>): Daemon {
     return new Daemon({
       name: `${name} of ${this.name}`,
       // found when it starts: the node's first process is not there yet
       place: () => this.#enter(),
-      command: [...command, ...config],
+      command,
       logFile: join(this.#folder, `${name}.log`),
       cleaner: this.#cleaner,
       isReady,

@@ -1,0 +1,257 @@
+/** netplug on the Kubernetes API of a whole cluster while something fails: in the end all pods have come or gone, and nothing has leaked. */
+
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { readFileSync } from "node:fs";
+import { readLedger } from "../../src/lib/ledger.ts";
+import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
+import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import type { Fault } from "./fault-plan.ts";
+import { startFaultProxy } from "./fault-proxy.ts";
+import type { FaultProxy } from "./fault-proxy.ts";
+import { applyRoles, initialise, install, installCommand, kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
+import type { ClusterNode } from "./node.ts";
+import { watchPods } from "./pod-versions.ts";
+import { Turnover } from "./turnover.ts";
+import { createReplicas } from "./workload.ts";
+
+const test = always.skipIf(!canStartCluster());
+const POOLS = ["10.65.0.0/16"];
+const REPLICAS = 8;
+
+let cluster: Cluster;
+let node: ClusterNode;
+let turnover: Turnover;
+beforeAll(async () => {
+  if (!canStartCluster()) return;
+  cluster = await startCluster({ network: netplugOnKubernetes({ pools: POOLS }) });
+  const [first] = cluster.nodes;
+  if (first === undefined) throw new Error("want a node");
+  node = first;
+  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
+  turnover = await Turnover.begin(cluster, node, REPLICAS);
+}, 180_000);
+afterAll(async () => await cluster?.stop());
+
+/** Notes how calls of the plugin fail on the node from now on: `ADD 108`, each once. */
+function noteFailures(): () => readonly string[] {
+  const read = (): readonly string[] =>
+    readLedger(readFileSync(node.path("/var/log/netplug/cni/cni.log"), "utf8").split("\n")).map(({ verb, code }) => `${verb} ${code}`);
+  const before = read().length;
+  return () => [...new Set(read().slice(before))].filter((call) => !call.endsWith(" 0")).sort();
+}
+
+/** Waits until the events of a pod, as kubectl shows them, say so. */
+async function untilTold(pod: string, text: string): Promise<void> {
+  await eventually(async () => expect(await cluster.kubectl(["events", `--for=pod/${pod}`, "--types=Warning"])).toContain(text));
+}
+
+/** Pods that no scheduler has to find a node for. */
+async function createPods(...names: readonly string[]): Promise<void> {
+  const items = names.map((name) => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: { nodeName: node.name, terminationGracePeriodSeconds: 1, containers: [{ name: "main", image: BUSYBOX_IMAGE }] },
+  }));
+  await cluster.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+}
+
+async function deletePods(...names: readonly string[]): Promise<void> {
+  await cluster.kubectl(["delete", "pod", ...names, "--wait", "--timeout=60s"]);
+}
+
+describe("pods go and others come while", () => {
+  test("the API server is killed and started again", async () => {
+    const failures = noteFailures();
+    await turnover.swap(async () => {
+      await cluster.api.server.stop();
+      // so long that calls of the plugin meet a server that is not there
+      await Bun.sleep(2_000);
+      await cluster.api.server.start();
+    });
+    expect(failures()).not.toEqual([]);
+  });
+
+  test("the API server answers nothing for a while", async () => {
+    const failures = noteFailures();
+    await turnover.swap(async () => {
+      cluster.api.server.pause();
+      // longer than a request may take
+      await Bun.sleep(7_000);
+      cluster.api.server.resume();
+    });
+    expect(failures()).not.toEqual([]);
+  });
+
+  test("the etcd behind the API server is killed and started again", async () => {
+    await turnover.swap(async () => {
+      await cluster.api.etcd.stop();
+      await Bun.sleep(1_000);
+      await cluster.api.etcd.start();
+    });
+  });
+});
+
+describe("an API server that answers the plugin", () => {
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    if (!canStartCluster()) return;
+    proxy = await startFaultProxy(node, cluster);
+    await install(node, cluster, proxy);
+  });
+  afterAll(async () => {
+    if (!canStartCluster()) return;
+    await install(node, cluster);
+    await proxy?.stop();
+  });
+
+  const refusals: readonly Fault[] = [
+    { status: 409, reason: "Conflict" },
+    { status: 410, reason: "Expired" },
+    { status: 422, reason: "Invalid" },
+    { status: 429, reason: "TooManyRequests", retryAfter: "1" },
+    { status: 500, reason: "InternalError" },
+    { status: 503, reason: "ServiceUnavailable", retryAfter: "1" },
+  ];
+  const losses: readonly Fault[] = [
+    "lose-reply",
+    "lose-request",
+    { status: 500, reason: "InternalError", isDone: true },
+    { status: 504, reason: "Timeout", isDone: true },
+  ];
+  // the last of them later than the plugin waits
+  const delays: readonly Fault[] = [1_000, 500, 1_500, 6_000].map((delayMs) => ({ delayMs }));
+
+  test.each([
+    ["that it does not do it, in every way", refusals, 1],
+    ["nothing: connections break before a request is carried out, or after it", losses, 2],
+    ["late, and sometimes too late", delays, 1],
+  ] as const)("%s", async (_how, faults, times) => {
+    await proxy.follow({ faults, every: 3, times });
+    await turnover.turn();
+    await turnover.settle();
+    const all = faults.length * times;
+    expect(await proxy.met()).toEqual({ reads: all, writes: all });
+  });
+});
+
+describe("the plugin's token", () => {
+  test("that is of no use any more is told by the pod's events, and the installer's next one helps", async () => {
+    const command = await installCommand(node, cluster, undefined, { CNI_TOKEN_REFRESH_INTERVAL: "3s" });
+    const installer = node.daemon("installer", command, () => installer.log().includes('"event":"ready"'));
+    await installer.start();
+    installer.pause();
+    await cluster.kubectl(["--namespace", "kube-system", "delete", "serviceaccount", "netplug-cni-plugin"]);
+    await applyRoles(cluster);
+    // it remembers for some seconds whom it let in
+    await eventually(async () => expect(await isTokenAccepted()).toBe(false));
+
+    const failures = noteFailures();
+    await turnover.swap(async () => {
+      await createPods("without-token");
+      const user = 'the token of user "netplug-cni-plugin" in kubeconfig "/etc/cni/net.d/netplug-kubeconfig"';
+      await untilTold("without-token", `does not accept ${user}; renew it: see whether "netplug install-cni" runs on this node`);
+      expect(failures()).toEqual(["ADD 108", "DEL 108"]);
+      installer.resume();
+      await cluster.untilReady(["without-token"]);
+      await deletePods("without-token");
+    });
+    expect(installer.log()).toContain('"msg":"token renewed"');
+    await installer.stop();
+  });
+
+  /** Of the one that is in the kubeconfig of the plugin. */
+  async function isTokenAccepted(): Promise<boolean> {
+    const { users } = JSON.parse(readFileSync(node.path("/etc/cni/net.d/netplug-kubeconfig"), "utf8")) as {
+      readonly users: readonly { readonly user: { readonly token: string } }[];
+    };
+    const headers = { authorization: `Bearer ${users[0]?.user.token}` };
+    const { url, caFile } = cluster.api;
+    return (await fetch(`${url}/version`, { headers, tls: { ca: readFileSync(caFile, "utf8") } })).status !== 401;
+  }
+});
+
+describe("pods of a StatefulSet", () => {
+  test("deleted while they start, and made anew under the same names, never carry what was another's", async () => {
+    using watch = await watchPods(cluster, "app=again");
+    await createReplicas(cluster, "StatefulSet", "again", 4);
+    for (let round = 0; round < 8; round++) {
+      await eventually(async () => expect(await cluster.kubectl(["get", "pods", "-l", "app=again", "-o", "name"])).not.toBe(""));
+      const how = round % 3 === 2 ? ["--grace-period=1"] : ["--force", "--grace-period=0"];
+      await cluster.kubectl(["delete", "pods", "-l", "app=again", ...how, "--wait=false"]);
+      // each round meets the plugin at another step
+      await Bun.sleep(100 * round);
+    }
+    await cluster.kubectl(["rollout", "status", "statefulset/again", "--timeout=90s"]);
+    await untilAddressesAgree(cluster, REPLICAS + 4);
+    await cluster.kubectl(["delete", "statefulset/again", "--cascade=foreground", "--wait", "--timeout=60s"]);
+    await untilAddressesAgree(cluster, REPLICAS);
+
+    const stamped = watch.seen.filter(({ containerID }) => containerID !== undefined);
+    const versionsOf = Map.groupBy(stamped, ({ containerID }) => containerID);
+    // more sandboxes than pods at the end: some were met on their way
+    expect(versionsOf.size).toBeGreaterThan(4);
+    for (const versions of versionsOf.values()) expect(new Set(versions.map(({ uid }) => uid)).size).toBe(1);
+    const reported = stamped.filter(({ podIPs, statusIPs }) => podIPs !== "" && statusIPs.length > 0);
+    expect(reported.map(({ podIPs }) => podIPs)).toEqual(reported.map(({ statusIPs }) => `${statusIPs.join()}/32`));
+    expect(new Set(reported.map(({ name }) => name)).size).toBe(4);
+  });
+});
+
+describe("the Node object", () => {
+  test("is deleted while the kubelet runs: pods come and go without it, and as before when it is registered again", async () => {
+    await cluster.kubectl(["delete", "node", node.name]);
+    await createPods("bare-1", "bare-2", "bare-3");
+    await cluster.untilReady(["bare-1", "bare-2", "bare-3"]);
+    await deletePods("bare-1");
+    // without a node, `ipam check` finds its blocks orphaned
+    await eventually(async () => expect(await addressesInBlocks(cluster)).toEqual(await addressesOfPods(cluster)));
+    expect(await addressesInBlocks(cluster)).toHaveLength(REPLICAS + 2);
+    expect(await cluster.kubectl(["get", "nodes", "-o", "name"])).toBe("");
+
+    // a kubelet registers when it starts
+    await node.kubelet.stop();
+    await node.kubelet.start();
+    await cluster.kubectl(["wait", "--for=create", `node/${node.name}`, "--timeout=30s"]);
+    await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"]);
+    await turnover.swap(() => deletePods("bare-2", "bare-3"));
+  });
+});
+
+describe("CRDs", () => {
+  test("of an older version stop what needs them and lose nothing; the command that the pod's events name helps", async () => {
+    const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    const older = [
+      { op: "remove", path: `${spec}/properties/allocations` },
+      { op: "replace", path: `${spec}/required`, value: ["cidr"] },
+    ];
+    await cluster.kubectl(["patch", "crd", "ipamblocks.netplug.io", "--type=json", "-p", JSON.stringify(older)]);
+    await eventually(async () => expect(await cluster.kubectl(["get", "ipamblocks", "-o", "json"])).not.toContain('"allocations"'));
+
+    const failures = noteFailures();
+    await turnover.swap(async () => {
+      await createPods("older");
+      await untilTold("older", 'the CRD of blocks is of another version: run "netplugctl init"');
+      expect(failures()).toEqual(["ADD 112", "DEL 112"]);
+      await netplugctl(kubernetesAccess(cluster), ["init"]);
+      await cluster.untilReady(["older"]);
+      await deletePods("older");
+    });
+  });
+
+  test("that are missing are told by the pod's events with the command that brings them; then pods start", async () => {
+    await turnover.end();
+    const crds = (await cluster.kubectl(["get", "crd", "-o", "name"])).split("\n").filter((name) => name.endsWith(".netplug.io"));
+    await cluster.kubectl(["delete", ...crds, "--wait"]);
+    await createPods("early");
+    await untilTold("early", 'it was never initialised; run "netplugctl init"');
+    await initialise(kubernetesAccess(cluster), POOLS);
+    await cluster.untilReady(["early"]);
+    await untilAddressesAgree(cluster, 1);
+    await deletePods("early");
+    await untilAddressesAgree(cluster, 0);
+    expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");
+  });
+});

@@ -1,0 +1,35 @@
+/** Calls of the plugin that run at this moment, as the kernel shows them. */
+
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import type { ClusterNode } from "./node.ts";
+
+/** Resolves while at least two calls run on the node, once ADDs and DELs have both been seen. @throws Error after 30 s */
+export async function untilCallsRun(node: ClusterNode): Promise<void> {
+  const seen = new Set<string>();
+  for (const end = performance.now() + 30_000; performance.now() < end; await Bun.sleep(1)) {
+    const running = runningVerbs(node).filter((verb) => verb === "ADD" || verb === "DEL");
+    for (const verb of running) seen.add(verb);
+    if (seen.size === 2 && running.length >= 2) return;
+  }
+  throw new Error(`wait for calls of the plugin on ${node.name}: saw ${[...seen].join(", ") || "none"} within 30 s`);
+}
+
+function runningVerbs(node: ClusterNode): readonly string[] {
+  const home = tryTo(() => readlinkSync(`/proc/${node.init.pid}/ns/pid`));
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    // whatever has ended meanwhile does not run
+    if (tryTo(() => readFileSync(`/proc/${pid}/comm`, "utf8").trim()) !== "netplug") return [];
+    if (tryTo(() => readlinkSync(`/proc/${pid}/ns/pid`)) !== home) return [];
+    const verb = /(?:^|\0)CNI_COMMAND=(\w+)/.exec(tryTo(() => readFileSync(`/proc/${pid}/environ`, "utf8")) ?? "")?.[1];
+    return verb === undefined ? [] : [verb];
+  });
+}
+
+function tryTo<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
