@@ -1,0 +1,108 @@
+/** Pods that come and go on several nodes at once: no address is given twice, none is shown that is free, none is left. */
+
+import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { initialise } from "../../src/datastore/initialise.ts";
+import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import type { Family } from "../../src/lib/ip/address.ts";
+import { toAddressText } from "../../src/lib/ip/address.ts";
+import { addressAt } from "../../src/lib/ip/prefix.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { startWithCrds } from "../crds/api.ts";
+import { add, type Container, del } from "./attachments.ts";
+import { openKubernetes } from "./open-kubernetes.ts";
+import { type Pods, podsOf } from "./pods.ts";
+import { ask, commit } from "./steps.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+/** One is no label as it is, for it is too long. */
+const NODES = ["n1", "n2.example.com", `n3-${"x".repeat(100)}`] as const;
+const ROUNDS = 3;
+
+let server: ApiServer;
+let admin: Datastore;
+let pods: Pods;
+let folder: string;
+
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  server = await startWithCrds();
+  admin = openKubernetes(server);
+  pods = podsOf(server);
+  folder = mkdtempSync(join(tmpdir(), "npgt-turnover-"));
+  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
+  // with hardly more blocks than nodes: they are lent, taken over and deleted
+  const small = { "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } };
+  for (const [name, spec] of Object.entries(small)) {
+    await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } });
+  }
+}, 60_000);
+afterAll(async () => {
+  admin?.close();
+  await server?.stop();
+  if (folder !== undefined) rmSync(folder, { recursive: true });
+});
+
+/** A process of the plugin on a node. */
+async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>): Promise<T> {
+  const datastore = openKubernetes(server, { hints: { file: join(folder, `${node}.json`), node } });
+  try {
+    return await work(datastore);
+  } finally {
+    datastore.close();
+  }
+}
+
+/** Whose an address is in the blocks: the containers. */
+async function ownersOf(address: string): Promise<readonly string[]> {
+  const blocks = await ask(admin, { type: "all-blocks" });
+  const all = blocks.flatMap(({ value: { cidr, allocations } }) =>
+    allocations.map(({ ordinal, owner }) => ({ address: toAddressText(addressAt(cidr, ordinal)), owner: owner.containerID })),
+  );
+  return all.filter((one) => one.address === address).map(({ owner }) => owner);
+}
+
+/** GC of a node, ten minutes later. */
+async function collect(node: string): Promise<void> {
+  const clock = { ...systemClock, now: () => systemClock.now() + 600_000 };
+  const ports = { clock, random: systemRandom, deadline: startDeadline(systemClock, 20_000) };
+  await call(node, (datastore) => deleteEmptyBlocks({ ...ports, datastore }, node));
+}
+
+/** One after the other, containers of pods that end in each of the ways in which pods end. */
+async function work(number: number): Promise<void> {
+  const node = NODES[number % NODES.length] ?? "n1";
+  const name = `pod-${number}-${"y".repeat(number % 2 === 0 ? 240 : 1)}`;
+  const families: readonly Family[] = number % 3 === 0 ? [4, 6] : [4];
+  for (let round = 0; round < ROUNDS; round++) {
+    const made = await pods.create(name, node);
+    const container: Container = { ...made, id: `${number}-${round}`, ...(number % 2 === 0 && { lockFile: join(folder, `${node}.lock`) }) };
+    const again = number % 4 === 0 ? 2 : 1;
+    const given = await Promise.all(
+      Array.from({ length: again }, () => call(node, (datastore) => add(datastore, container, { families }))),
+    );
+    const [addresses = []] = given;
+    expect(given.at(-1)).toEqual(addresses);
+    expect(await pods.addressesOf(name)).toBe(addresses.map((address) => `${address}/${address.includes(":") ? 128 : 32}`).join(","));
+    for (const address of addresses) expect({ address, owners: await ownersOf(address) }).toEqual({ address, owners: [container.id] });
+    if (round > 0) await pods.delete(name);
+    if (round > 1) await pods.create(name, node);
+    await call(node, (datastore) => del(datastore, container));
+    for (const address of addresses) expect(await ownersOf(address)).not.toContain(container.id);
+    if (round !== 1) await pods.delete(name);
+    await collect(node);
+  }
+}
+
+test("twelve pods at a time on three nodes that share few blocks (needs cluster)", async () => {
+  await Promise.all(Array.from({ length: 12 }, (_, number) => work(number)));
+  const blocks = await ask(admin, { type: "all-blocks" });
+  expect(blocks.flatMap(({ value }) => value.allocations)).toEqual([]);
+});
