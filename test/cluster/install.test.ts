@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLedger } from "../../src/lib/ledger.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import { repositoryRoot } from "../../tools/repository.ts";
 import { spawnPlugin } from "../support/cni.ts";
 import { AuditLog, rightsOf } from "./audit-log.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
@@ -15,12 +16,12 @@ import {
   applyInstaller,
   deleteInstaller,
   INSTALLER_PODS,
+  importInstallerImage,
   makeExecutables,
-  makeInstallerImage,
   runInstallerOnce,
   untilInstalled,
 } from "./installer.ts";
-import { applyRoles, prepareKubernetes } from "./networks.ts";
+import { applyRoles, etcdAccess, initialise, prepareKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { runPods } from "./pods.ts";
 import { createReplicas } from "./workload.ts";
@@ -36,6 +37,7 @@ const TEMPLATE = `{
       "log_level": "__LOG_LEVEL__",
       "log_file_path": "__LOG_FILE_PATH__",
       "datastore_type": "__DATASTORE_TYPE__",
+      "etcd_endpoints": "__ETCD_ENDPOINTS__",
       "nodename": "__KUBERNETES_NODE_NAME__",
       "mtu": __CNI_MTU__,
       "ipam": { "type": "netplug-ipam" },
@@ -45,12 +47,14 @@ const TEMPLATE = `{
   ]
 }`;
 /** What becomes of it, by the hand of a person. */
-const FILLED_IN = TEMPLATE.replace("__LOG_LEVEL__", "INFO")
-  .replace("__LOG_FILE_PATH__", "/var/log/netplug/cni/cni.log")
-  .replace("__DATASTORE_TYPE__", "kubernetes")
-  .replace("__KUBERNETES_NODE_NAME__", "node-1")
-  .replace("__CNI_MTU__", "1400")
-  .replace("__KUBECONFIG_FILEPATH__", "/etc/cni/net.d/netplug-kubeconfig");
+const filledIn = (): string =>
+  TEMPLATE.replace("__LOG_LEVEL__", "INFO")
+    .replace("__LOG_FILE_PATH__", "/var/log/netplug/cni/cni.log")
+    .replace("__DATASTORE_TYPE__", "etcdv3")
+    .replace("__ETCD_ENDPOINTS__", cluster.etcdEndpoint)
+    .replace("__KUBERNETES_NODE_NAME__", "node-1")
+    .replace("__CNI_MTU__", "1400")
+    .replace("__KUBECONFIG_FILEPATH__", "/etc/cni/net.d/netplug-kubeconfig");
 
 const IMAGES = ["localhost/netplug:1", "localhost/netplug:2"] as const;
 
@@ -76,8 +80,7 @@ beforeAll(async () => {
         copyFileSync(clusterProgram(name), one.path(`/opt/cni/bin/${name}`));
       }
       for (const [index, executable] of executables.entries()) {
-        const archive = makeInstallerImage(join(folder, `image-${index}`), IMAGES[index] ?? "", executable);
-        one.importImage(archive);
+        importInstallerImage(one, join(folder, "image"), IMAGES[index] ?? "", executable);
       }
       await prepareKubernetes(facts, ["10.65.0.0/16"]);
     },
@@ -241,17 +244,24 @@ test("a new image replaces the executable in one step while pods start: none fai
   await cluster.kubectl(["delete", "deployment/busy", "--cascade=foreground", "--timeout=60s"]);
 });
 
-test("without the installer the node goes on; with REMOVE_ON_STOP its end takes the network config, and the node is NotReady (needs cluster)", async () => {
+test("without the installer the node goes on (needs cluster)", async () => {
   await deleteInstaller(cluster);
   expect([existsSync(files().conflist), existsSync(files().kubeconfig)]).toEqual([true, true]);
   await runPods(cluster, [{ name: "alone" }]);
+  await cluster.kubectl(["delete", "pods", "--all", "--timeout=60s"]);
+});
 
-  // a config of the user's own, from the ConfigMap
-  await applyInstaller(cluster, IMAGES[1], settings({ REMOVE_ON_STOP: "true", CNI_MTU: "1400", CNI_NETWORK_CONFIG: TEMPLATE }));
+test("a config of the user's own, with etcd and the roles for it; its clean stop takes it away, and the node is NotReady (needs cluster)", async () => {
+  await initialise(etcdAccess(cluster), ["10.66.0.0/16"]);
+  await cluster.kubectl(["apply", "--server-side", "--force-conflicts", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
+  await cluster.kubectl(["delete", "clusterrolebinding", "netplug-cni"]);
+  const etcd = { DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: cluster.etcdEndpoint };
+  await applyInstaller(cluster, IMAGES[1], settings({ ...etcd, CNI_MTU: "1400", CNI_NETWORK_CONFIG: TEMPLATE, REMOVE_ON_STOP: "true" }));
   await untilInstalled(cluster);
-  expect(JSON.parse(readFileSync(files().conflist, "utf8"))).toEqual(JSON.parse(FILLED_IN));
-  await runPods(cluster, [{ name: "small" }]);
-  expect(await cluster.kubectl(["exec", "small", "--", "cat", "/sys/class/net/eth0/mtu"])).toBe("1400\n");
+  expect(JSON.parse(readFileSync(files().conflist, "utf8"))).toEqual(JSON.parse(filledIn()));
+  const [pod] = await runPods(cluster, [{ name: "own" }]);
+  expect(pod?.address).toStartWith("10.66.");
+  expect(await cluster.kubectl(["exec", "own", "--", "cat", "/sys/class/net/eth0/mtu"])).toBe("1400\n");
 
   await cluster.kubectl(["delete", "pods", "--all", "--timeout=60s"]);
   await deleteInstaller(cluster);

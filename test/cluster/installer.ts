@@ -1,10 +1,11 @@
 /** The installer as a cluster's administrator has it: an image of the built executable, and the manifest that we ship. */
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { distFolder } from "../support/cni.ts";
 import { makeImage } from "../support/image.ts";
 import type { Cluster } from "./cluster.ts";
+import type { ClusterNode } from "./node.ts";
 
 const MANIFEST = join(dirname(distFolder), "manifests", "install-cni.yaml");
 /** What stands in the manifest, for people to put theirs in its place. */
@@ -26,8 +27,8 @@ export function makeExecutables(folder: string): readonly [string, string] {
   return paths;
 }
 
-/** What docs/install.md says to build, of what this machine has. @param folder does not exist yet @returns the path of the archive */
-export function makeInstallerImage(folder: string, tag: string, executable: string): string {
+/** Gives a node what docs/install.md says to build, of what this machine has. @param folder for files that go again; does not exist */
+export function importInstallerImage(node: ClusterNode, folder: string, tag: string, executable: string): void {
   mkdirSync(folder);
   // of the one that ldd knows for an executable
   const { stdout } = Bun.spawnSync(["ldd", join(distFolder, "netplug")], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
@@ -35,15 +36,19 @@ export function makeInstallerImage(folder: string, tag: string, executable: stri
   const files = Object.fromEntries(
     [...libraries, "/usr/bin/netplug"].map((path) => [path, path.startsWith("/usr/bin") ? executable : path]),
   );
-  return makeImage(folder, { tags: [tag], entrypoint: ["/usr/bin/netplug"], path: "/usr/bin:/bin", files });
+  node.importImage(makeImage(folder, { tags: [tag], entrypoint: ["/usr/bin/netplug"], path: "/usr/bin:/bin", files }));
+  // some hundred megabytes
+  rmSync(folder, { recursive: true });
 }
 
-/** Applies the manifest and waits for nothing. @param settings of the ConfigMap, besides those that are there */
+/** Applies the manifest and waits for nothing. @param settings of the ConfigMap, besides the datastore's type */
 export async function applyInstaller(cluster: Cluster, image: string, settings: Readonly<Record<string, string>>): Promise<void> {
-  const lines = Object.entries(settings).map(([name, value]) => `  ${name}: ${JSON.stringify(value)}\n`);
+  const lines = Object.entries({ DATASTORE_TYPE: "kubernetes", ...settings }).map(
+    ([name, value]) => `  ${name}: ${JSON.stringify(value)}\n`,
+  );
   const manifest = readFileSync(MANIFEST, "utf8")
     .replace(IMAGE_IN_MANIFEST, image)
-    .replace(SETTINGS_IN_MANIFEST, () => SETTINGS_IN_MANIFEST + lines.join(""));
+    .replace(SETTINGS_IN_MANIFEST, () => lines.join(""));
   await cluster.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], manifest);
 }
 
