@@ -37,6 +37,7 @@ function parseSelection(args: readonly string[]): Selection {
     );
   }
   const all = TEST_PARTS.filter((part) => testFilesOf(part, filters).length > 0);
+  if (all.length === 0) throw new TaskFailure(`no test file's path contains ${filters.map((filter) => `"${filter}"`).join(" or ")}`);
   return {
     parts: names.length === 0 ? all : all.filter(({ name }) => names.includes(name)),
     filters,
@@ -61,14 +62,16 @@ export async function runTests(args: readonly string[]): Promise<number> {
   const built = prepare(selection.parts, totals);
   {
     startJanitor();
-    using sandbox = new TestSandbox();
+    using sandboxes = new DisposableStack();
+    const lanes = Math.max(...selection.parts.map((part) => part.lanes ?? 1), 1);
+    const all = Array.from({ length: lanes }, (_, index) => sandboxes.use(new TestSandbox(index === 0 ? "suite" : `lane${index}`)));
     for (const part of selection.parts) {
       if (part.needsBuild && !built) {
         say(`${red("not run")} ${part.name}: the build failed`);
         totals.failed++;
         continue;
       }
-      await runAndCount(part, selection.filters, sandbox, totals);
+      await runAndCount(part, selection.filters, all.slice(0, part.lanes ?? 1), totals);
     }
   }
   console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
@@ -88,14 +91,14 @@ function prepare(parts: readonly TestPart[], totals: Totals): boolean {
   }
 }
 
-async function runAndCount(part: TestPart, filters: readonly string[], sandbox: TestSandbox, totals: Totals): Promise<void> {
+async function runAndCount(part: TestPart, filters: readonly string[], sandboxes: readonly TestSandbox[], totals: Totals): Promise<void> {
   const started = performance.now();
   const files = testFilesOf(part, filters);
   say(`${bold(part.name)} ${dim(`${files.length} file(s)`)}`);
   const variables = await prepareGoPrograms(part, totals);
   if (variables === undefined) return;
-  const { cases, troubles } = await runPart(part, files, sandbox, variables);
-  const leaks = sandbox.collectLeaks();
+  const { cases, troubles } = await runPart(part, files, sandboxes, variables);
+  const leaks = sandboxes.flatMap((sandbox) => sandbox.collectLeaks());
   const strict = process.env["CI"] === "true";
   const skipped = cases.filter(({ outcome }) => outcome === "skipped");
   const forbidden = strict ? skipped.filter(({ name }) => !maySkip(name)) : [];

@@ -28,6 +28,12 @@ export interface TestPart {
   readonly isAboutCluster?: boolean;
   /** How many files run at once, each in a process of its own: for tests that mostly wait. @default 1, all in one process */
   readonly workers?: number;
+  /**
+   * How many files run at once, each in a process and a sandbox of its own: for tests that look at all interfaces of their namespace.
+   *
+   * @default 1
+   */
+  readonly lanes?: number;
   /** Of one test, unless the test says otherwise. */
   readonly testTimeoutMs: number;
   /** Of the whole part; a part that hangs is ended then. */
@@ -100,6 +106,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: NODE,
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
+    lanes: 2,
     testTimeoutMs: 60_000,
     timeoutMs: 20 * MINUTE,
   },
@@ -124,6 +131,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
+    lanes: 2,
     testTimeoutMs: 60_000,
     timeoutMs: 15 * MINUTE,
   },
@@ -145,6 +153,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: [...DATASTORE, "zsh", "fish"],
     needsBuild: true,
     clusterPrograms: API_SERVER_PROGRAMS,
+    workers: 3,
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,
   },
@@ -186,6 +195,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     tools: ["openssl", "etcdctl"],
     needsBuild: false,
     clusterPrograms: API_SERVER_PROGRAMS,
+    workers: 2,
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,
   },

@@ -1,6 +1,6 @@
-/** Runs the test files of one part in one process and counts what came of them. */
+/** Runs the test files of one part and counts what came of them. */
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { dim, say } from "../terminal.ts";
@@ -25,13 +25,43 @@ export function testFilesOf(part: TestPart, filters: readonly string[]): string[
     .sort();
 }
 
-/** Runs `files` inside `sandbox`, with `variables` in the environment; failures are printed when the part ends. */
+/**
+ * Runs `files`, with `variables` in the environment; failures are printed when they are known. With one sandbox all run in one process; with
+ * several each runs in a process of its own, in a sandbox that no other is in meanwhile.
+ */
 export async function runPart(
   part: TestPart,
   files: readonly string[],
-  sandbox: TestSandbox,
+  sandboxes: readonly TestSandbox[],
   variables: Readonly<Record<string, string>>,
 ): Promise<PartResult> {
+  const end = performance.now() + part.timeoutMs;
+  const queue = sandboxes.length === 1 ? [files] : longestFirst(files).map((file) => [file]);
+  const results: PartResult[] = [];
+  const runLane = async (sandbox: TestSandbox): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift())
+      results.push(await runFiles({ part, files: next, sandbox, variables, end }));
+  };
+  await Promise.all(sandboxes.map(runLane));
+  return { cases: results.flatMap(({ cases }) => cases), troubles: results.flatMap(({ troubles }) => troubles) };
+}
+
+/** So that no lane begins a long one when the others are done. */
+function longestFirst(files: readonly string[]): readonly string[] {
+  const sizes = new Map(files.map((file) => [file, statSync(join(repositoryRoot, file)).size]));
+  return files.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
+}
+
+interface FilesOrder {
+  readonly part: TestPart;
+  readonly files: readonly string[];
+  readonly sandbox: TestSandbox;
+  readonly variables: Readonly<Record<string, string>>;
+  /** In milliseconds of `performance.now()`. */
+  readonly end: number;
+}
+
+async function runFiles({ part, files, sandbox, variables, end }: FilesOrder): Promise<PartResult> {
   const report = join(sandbox.folder, `report-${part.name}.xml`);
   const command = [
     process.execPath,
@@ -51,22 +81,25 @@ export async function runPart(
     stderr: "pipe",
   });
   let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    child.kill("SIGKILL");
-  }, part.timeoutMs);
+  const timer = setTimeout(
+    () => {
+      timedOut = true;
+      child.kill("SIGKILL");
+    },
+    Math.max(0, end - performance.now()),
+  );
   const [, errors, status] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
   clearTimeout(timer);
 
   const cases = existsSync(report) ? parseJunit(readFileSync(report, "utf8")) : [];
   rmSync(report, { force: true });
-  const failed = cases.filter(({ outcome }) => outcome === "failed");
   if (status !== 0) printFailures(errors);
+  const what = files.length === 1 ? (files[0] ?? "") : `part "${part.name}"`;
   const troubles: string[] = [];
-  if (timedOut) troubles.push(`part "${part.name}" did not end within ${part.timeoutMs / 1000} s`);
-  else if (status !== 0 && failed.length === 0)
-    troubles.push(`part "${part.name}" ended with status ${status} although no test failed: see above`);
-  else if (cases.length === 0) troubles.push(`part "${part.name}" ran no test`);
+  if (timedOut) troubles.push(`${what} did not end within the ${part.timeoutMs / 1000} s of its part`);
+  else if (status !== 0 && !cases.some(({ outcome }) => outcome === "failed"))
+    troubles.push(`${what} ended with status ${status} although no test failed: see above`);
+  else if (cases.length === 0) troubles.push(`${what} ran no test`);
   return { cases, troubles };
 }
 

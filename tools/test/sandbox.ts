@@ -20,11 +20,12 @@ export class TestSandbox {
   readonly #netnsId: number | undefined;
   readonly #namespacesBefore: ReadonlySet<string>;
 
-  constructor() {
+  /** @param name tells it from others of this process */
+  constructor(name = "suite") {
     this.#namespacesBefore = new Set(testNamespaces().map(({ name }) => name));
     this.folder = mkdtempSync(join(tmpdir(), `npgt-${process.pid}-`));
     if (process.getuid?.() !== 0 || Bun.which("ip") === null) return;
-    this.netns = `npgt-${process.pid}-suite`;
+    this.netns = `npgt-${process.pid}-${name}`;
     ip("netns", "add", this.netns);
     ip("-n", this.netns, "link", "set", "lo", "up");
     this.#netnsId = netnsIdOf(`${NETNS_FOLDER}/${this.netns}`);
