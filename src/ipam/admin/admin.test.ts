@@ -86,6 +86,48 @@ describe("checkConsistency()", () => {
     ]);
   });
 
+  test("does not take the endpoint of another namespace, or another address of the same, for the owner", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const [elsewhere, changed] = [
+      await addWithEndpoint(world, "c1", { record: false }),
+      await addWithEndpoint(world, "c2", { record: false }),
+    ];
+    const { metadata, ...other } = endpointOf("n1-cni-c1-eth0", [`${elsewhere}/32`]);
+    const records = [{ ...other, metadata: { ...metadata, namespace: "shop" } }, endpointOf("n1-cni-c2-eth0", ["10.65.0.99/32"])];
+    await world.datastore.commit(records.map((resource) => ({ op: "create", resource })));
+    const leaks = (await checkConsistency(world.datastore)).problems.filter((problem) => problem.class === "leaked-address");
+    expect(leaks).toEqual([
+      { class: "leaked-address", object: elsewhere, detail: expect.stringContaining("which does not exist") },
+      { class: "leaked-address", object: changed, detail: expect.stringContaining("which has other addresses") },
+    ]);
+  });
+
+  test("finds the block of a node that is gone with all endpoints, and no other", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await addWithEndpoint(world, "lost", { record: false });
+    // as long as there are no nodes at all, nobody keeps them
+    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(["leaked-address"]);
+    await world.put("Node", "n2", {});
+    expect(await checkConsistency(world.datastore)).toMatchObject({
+      problems: [
+        { class: "orphaned-block", detail: 'belongs to node "n1", which does not exist, with 1 address' },
+        { class: "leaked-address" },
+      ],
+    });
+    await addWithEndpoint(world, "alive");
+    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(["leaked-address"]);
+  });
+
+  test("does not miss a node whose block only another main plugin has used", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.put("Node", "n2", {});
+    await world.add("c1", "n1");
+    expect(await problemsIn(world)).toEqual([]);
+  });
+
   test("finds an endpoint's address that nobody allocated, and one that two endpoints have", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");

@@ -53,7 +53,7 @@ function* orphans({ missing, unclaimed, blocks, inPools, nodes, endpoints }: Inv
     const hasEndpoint = allocations.some(({ owner }) => names.has(owner.endpoint ?? ""));
     const lostOnes = allocations.filter(({ owner }) => owner.endpoint !== undefined);
     if (nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
-      const lost = `which does not exist, with ${lostOnes.length} addresses`;
+      const lost = `which does not exist, with ${lostOnes.length} ${lostOnes.length === 1 ? "address" : "addresses"}`;
       yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, ${lost}`);
     }
   }
