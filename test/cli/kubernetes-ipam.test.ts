@@ -128,7 +128,7 @@ describe("ipam check compares blocks with pods:", () => {
     await createNode(world.api, "n3", []);
     await give("web-1", "n3", "10.65.0.71");
     await world.api.kubectl(["delete", "node", "n3"]);
-    expect(await problems()).toContainEqual('orphaned-block 10.65.0.64/26: belongs to node "n3", which does not exist, with 1 addresses');
+    expect(await problems()).toContainEqual('orphaned-block 10.65.0.64/26: belongs to node "n3", which does not exist, with 1 address');
     await world.api.kubectl(["delete", "ippool", "pods"]);
     expect(await problems()).toContainEqual('orphaned-block 10.65.0.0/26: belongs to node "n1", and lies in no pool');
   });
