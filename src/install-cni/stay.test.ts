@@ -172,11 +172,14 @@ describe("a token", () => {
     expect(kept.troubles.at(-1)).toBeUndefined();
   });
 
-  test("that is refused and cannot be renewed makes the node not ready with the first try that fails (an account was deleted)", async () => {
+  test("that is refused and cannot be renewed makes the node not ready with the first try that fails, until it is accepted again", async () => {
     await using kept = keep({ token: "t", lifeMs: DAY }, fakeClock(), 0, 30_000);
     kept.fail({ isTokenRefused: true, renewing: new NetplugError("notInitialised", "no account") });
     await kept.clock.advance(30_000);
     expect(kept.troubles).toEqual([undefined, "token is not accepted any more and cannot be renewed: no account"]);
+    kept.fail({ renewing: REFUSAL });
+    await kept.clock.advance(300_000);
+    expect([kept.troubles.at(-1), kept.renewals]).toEqual([undefined, []]);
   });
 
   test("that there is none of is not renewed", async () => {

@@ -99,6 +99,7 @@ class Renewal {
     if (this.#failures === 0 || !(isExpired || this.#isRefused)) return undefined;
     return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
   }
+
   async run(stopped: AbortSignal): Promise<void> {
     try {
       await this.#installation.renewToken();
@@ -109,7 +110,8 @@ class Renewal {
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
-      if (!(await this.#installation.isTokenAccepted())) this.#isRefused = true;
+      // Asked again each time: an API server whose own store is away refuses everybody for a while.
+      this.#isRefused = !(await this.#installation.isTokenAccepted());
       this.#reason = messageOf(thrown);
       const fields = { reason: this.#reason, expires: toTime(this.#end) };
       const trouble = this.trouble();
