@@ -159,7 +159,7 @@ test("kubectl finds it as its plugin, passes words and flags, and its exit statu
   const missing = kubectl("netplug", "--context=first", "get", "tier", "nope");
   expect([missing.exitCode, missing.stderr.toString()]).toEqual([
     1,
-    'kubectl-netplug: find tier "nope": there is none\nnext: kubectl-netplug get tiers\n',
+    'kubectl-netplug: find tier "nope": there is none\nnext: kubectl-netplug --context first get tiers\n',
   ]);
   expect(kubectl("netplug", "get", "bogus").exitCode).toBe(2);
   const begun = kubectl("netplug", "version");
