@@ -29,7 +29,7 @@ const KINDS = {
   unexpected: "ioFailure",
   /** 429: it has too much to do. */
   throttled: "tryAgainLater",
-  /** 5xx. */
+  /** 5xx, 408. */
   serverFault: "tryAgainLater",
   /** Nothing was sent: no connection. */
   unreachable: "tryAgainLater",

@@ -146,6 +146,8 @@ test.each([
   ["create", 503, undefined, true],
   ["create", 503, "1", false],
   ["create", 429, undefined, false],
+  ["get", 408, undefined, false],
+  ["create", 408, undefined, true],
   ["patch", 422, undefined, false],
 ] as const)("after %s that is answered %i (Retry-After: %p) the outcome is unknown: %p", (verb, status, header, unknown) => {
   expect(failure(verb, status, { message: "x" }, header).isOutcomeUnknown).toBe(unknown);

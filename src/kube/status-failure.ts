@@ -117,7 +117,8 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
     case 429:
       return "throttled";
     default:
-      if (code >= 500) return "serverFault";
+      // 408 comes from what stands before a server, and means that the request may be made again.
+      if (code >= 500 || code === 408) return "serverFault";
       // An API server says why, and of a read it has nothing to say of this kind.
       return isRead(request) || status === undefined ? "unexpected" : reasonOfWrite(verb, code, status);
   }

@@ -124,6 +124,14 @@ describe("following", () => {
     expect(await firstEvents(server, 3)).toEqual(["trouble unauthorized", "reset", "in-sync"]);
   });
 
+  test("waits for an API server behind something that speaks for it meanwhile", async () => {
+    await using server = serving(
+      [() => list("5")],
+      [() => new Response("<html>sorry</html>", { status: 421 }), () => stream([event("ADDED", "a", "6")], true)],
+    );
+    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "trouble unexpected", "put a 6"]);
+  });
+
   test("ends with what no waiting mends", async () => {
     await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
     expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });

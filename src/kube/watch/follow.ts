@@ -4,6 +4,7 @@ import type { Backoff } from "../../lib/backoff.ts";
 import { delayAfter } from "../../lib/backoff.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { KubeClient, Selection } from "../client.ts";
+import type { KubeReason } from "../kube-error.ts";
 import { KubeError, isKubeError } from "../kube-error.ts";
 import type { KubeObject } from "../kube-object.ts";
 import type { ResourceType } from "../resource-type.ts";
@@ -104,9 +105,12 @@ function isShort({ clock }: FollowPorts, startedAt: number): boolean {
   return clock.monotonic() - startedAt < BETWEEN_CONNECTIONS.maxMs;
 }
 
+/** Also credentials that somebody may renew, and words of something that stands before the API server while that restarts. */
+const CURABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
+
 /** @throws what no waiting mends */
 function curable(thrown: unknown): KubeError {
-  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || thrown.reason === "unauthorized")) return thrown;
+  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || CURABLE.has(thrown.reason))) return thrown;
   throw thrown;
 }
 
