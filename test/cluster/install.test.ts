@@ -195,7 +195,7 @@ function failedCalls(): readonly number[] {
 }
 
 test("a node without a network config is NotReady and says why; the DaemonSet brings all of it at once, and it is Ready (needs cluster)", async () => {
-  expect(await nodeCondition()).toContain("cni plugin not initialized");
+  await eventually(async () => expect(await nodeCondition()).toContain("cni plugin not initialized"));
   const seen = await watch(lookAtFiles, async () => {
     await applyInstaller(cluster, IMAGES[0], settings());
     await untilInstalled(cluster);
@@ -225,7 +225,8 @@ test("the kubeconfig's token is another one every time, good for the plugin's ac
     expect(await warnings("kube-system")).toMatch(/token is not accepted any more .* there is no such account; apply manifests\/rbac.yaml/),
   );
   await applyRoles(cluster);
-  await eventually(() => whoIs(tokenOnNode()));
+  // by then the installer asks no more often than every 20 s
+  await eventually(() => whoIs(tokenOnNode()), 60_000);
   await runPods(cluster, [{ name: "second" }]);
 });
 
