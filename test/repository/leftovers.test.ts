@@ -75,10 +75,9 @@ test("processes, mounts, folders and namespaces of a run that was killed go, tho
   expect(remains(killed).toSorted()).toEqual(all(killed));
   killed.child.kill("SIGKILL");
   await killed.child.exited;
-  expect((await clearLeftovers()).filter((line) => line.includes(killed.folder))).toEqual([
-    `mount ${killed.mount}`,
-    `folder ${killed.folder}`,
-  ]);
+  // a run that begins or ends beside us at this moment does the same work
+  for (const end = performance.now() + 10_000; remains(killed).length > 0 && performance.now() < end; await Bun.sleep(20))
+    await clearLeftovers();
   expect(remains(killed)).toEqual([]);
   expect(remains(living).toSorted()).toEqual(all(living));
 });

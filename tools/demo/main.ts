@@ -24,6 +24,8 @@ export async function runDemo(args: readonly string[]): Promise<number> {
   if (status !== 0) return status;
 
   const started = performance.now();
+  // It takes seconds, and has much to remove: an interrupt ends the program that runs just then, or waits for the end.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   await using world = new DemoWorld();
   await startCluster(world);
   const addresses = PODS.map((pod) => addPod(world, pod));
