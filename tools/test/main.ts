@@ -12,6 +12,7 @@ import { maySkip } from "./needs.ts";
 import { TEST_PARTS } from "./parts.ts";
 import type { TestPart } from "./parts.ts";
 import { runPart, testFilesOf } from "./run-part.ts";
+import { describeSkips } from "./skips.ts";
 import { TestSandbox } from "./sandbox.ts";
 
 interface Totals {
@@ -108,8 +109,8 @@ async function runAndCount(part: TestPart, filters: readonly string[], sandboxes
 
   for (const trouble of troubles) say(`  ${red("failed")} ${trouble}`);
   for (const leak of leaks) say(`  ${red("left behind")} ${leak}`);
-  for (const { file, name } of forbidden) say(`  ${red("skipped, but could run here")} ${file}: ${name}`);
-  for (const { file, name } of skipped.filter((one) => !forbidden.includes(one))) say(`  ${dim(`skipped ${file}: ${name}`)}`);
+  for (const line of describeSkips(forbidden)) say(`  ${red("skipped, which CI=true forbids here:")} ${line}`);
+  for (const line of describeSkips(skipped.filter((one) => !forbidden.includes(one)))) say(`  ${dim(`skipped: ${line}`)}`);
   say(
     `  ${failed === 0 ? green("ok") : red("failed")} ${passed} passed, ${failed} failed, ${skipped.length - forbidden.length} skipped ${dim(since(started))}`,
   );
