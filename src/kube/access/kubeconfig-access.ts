@@ -13,6 +13,9 @@ import { normaliseApiRoot, normaliseServer } from "./server-url.ts";
 /** Extension of a cluster's entry that is meant for its users' exec plugins. */
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
+/** Names of contexts that an error offers. */
+const MOST_NAMED = 5;
+
 const EXEC_VERSIONS: readonly string[] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
 /**
@@ -49,10 +52,17 @@ export function toKubeconfigAccess(config: Kubeconfig, { context: wanted, apiRoo
 }
 
 function find(config: Kubeconfig, kind: "context" | "cluster" | "user", name: string, namedBy?: Entry): KubeconfigEntry {
-  const entry = { context: config.contexts, cluster: config.clusters, user: config.users }[kind].get(name);
+  const all = { context: config.contexts, cluster: config.clusters, user: config.users }[kind];
+  const entry = all.get(name);
   if (entry !== undefined) return entry;
-  const by = namedBy === undefined ? "" : `, which ${namedBy.label} names`;
+  const by = namedBy === undefined ? toChoice([...all.keys()]) : `, which ${namedBy.label} names`;
   throw new NetplugError("invalidConfig", `read ${config.label}: it has no ${kind} ${quote(name)}${by}`);
+}
+
+/** For a person who named it; a cloud's kubeconfig can have dozens. */
+function toChoice(names: readonly string[]): string {
+  if (names.length === 0) return "";
+  return `, want ${names.slice(0, MOST_NAMED).map(quote).join(" or ")}${names.length > MOST_NAMED ? ", or another of it" : ""}`;
 }
 
 function toServer(cluster: Entry | undefined, context: Entry, apiRoot: string | undefined, usesTls: boolean): string {

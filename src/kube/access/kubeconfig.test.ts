@@ -89,7 +89,19 @@ describe("a kubeconfig", () => {
     ["no YAML", { "/etc/k/config": "a: [secret" }, undefined, 'read kubeconfig "/etc/k/config": it is no YAML'],
     ["a list", { "/etc/k/config": "- a" }, undefined, 'read kubeconfig "/etc/k/config": want a document with clusters, users and contexts'],
     ["empty", { "/etc/k/config": "" }, undefined, 'read kubeconfig "/etc/k/config": it has no current-context; set it, or name a context'],
-    ["without the context", { "/etc/k/config": YAML }, "three", 'read kubeconfig "/etc/k/config": it has no context "three"'],
+    [
+      "without the context",
+      { "/etc/k/config": YAML },
+      "three",
+      'read kubeconfig "/etc/k/config": it has no context "three", want "one" or "two" or "no-cluster" or "no-user" or "anonymous"',
+    ],
+    ["without any context", { "/etc/k/config": "clusters: []" }, "three", 'read kubeconfig "/etc/k/config": it has no context "three"'],
+    [
+      "of many contexts without the one",
+      { "/etc/k/config": JSON.stringify({ contexts: [..."abcdef"].map((name) => ({ name, context: {} })) }) },
+      "three",
+      'read kubeconfig "/etc/k/config": it has no context "three", want "a" or "b" or "c" or "d" or "e", or another of it',
+    ],
     [
       "without the cluster",
       { "/etc/k/config": YAML },
