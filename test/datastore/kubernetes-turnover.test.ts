@@ -9,13 +9,17 @@ import { initialise } from "../../src/datastore/initialise.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
+import type { NetplugError } from "../../src/lib/errors.ts";
 import type { Family } from "../../src/lib/ip/address.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt } from "../../src/lib/ip/prefix.ts";
-import { systemRandom } from "../../src/lib/random.ts";
+import type { Random } from "../../src/lib/ports.ts";
+import { seededRandom, systemRandom } from "../../src/lib/random.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { startWithCrds } from "../crds/api.ts";
+import { testSeed } from "../support/seed.ts";
 import { add, type Container, del } from "./attachments.ts";
+import { type Fate, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
 import { ask, commit } from "./steps.ts";
@@ -28,6 +32,7 @@ const ROUNDS = 3;
 
 let server: ApiServer;
 let admin: Datastore;
+let proxy: FaultProxy;
 let pods: Pods;
 let folder: string;
 
@@ -35,6 +40,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startWithCrds();
   admin = openKubernetes(server);
+  proxy = await startFaultProxy(server);
   pods = podsOf(server);
   folder = mkdtempSync(join(tmpdir(), "npgt-turnover-"));
   await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
@@ -46,13 +52,15 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   admin?.close();
+  await proxy?.[Symbol.asyncDispose]();
   await server?.stop();
   if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 
-/** A process of the plugin on a node. */
+/** A process of the plugin on a node; the proxy decides what becomes of its requests. */
 async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>): Promise<T> {
-  const datastore = openKubernetes(server, { hints: { file: join(folder, `${node}.json`), node } });
+  const hints = { file: join(folder, `${node}.json`), node };
+  const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url, hints });
   try {
     return await work(datastore);
   } finally {
@@ -67,6 +75,18 @@ async function ownersOf(address: string): Promise<readonly string[]> {
     allocations.map(({ ordinal, owner }) => ({ address: toAddressText(addressAt(cidr, ordinal)), owner: owner.containerID })),
   );
   return all.filter((one) => one.address === address).map(({ owner }) => owner);
+}
+
+/** An ADD that succeeded: the pod shows what it was given, which is its own alone. */
+async function expectOwn({ pod, id }: Container, addresses: readonly string[]): Promise<void> {
+  expect(await pods.addressesOf(pod)).toBe(addresses.map((address) => `${address}/${address.includes(":") ? 128 : 32}`).join(","));
+  for (const address of addresses) expect({ address, owners: await ownersOf(address) }).toEqual({ address, owners: [id] });
+}
+
+/** A DEL that succeeded: no address is the container's. */
+async function expectNothing({ id }: Container): Promise<void> {
+  const blocks = await ask(admin, { type: "all-blocks" });
+  expect(blocks.flatMap(({ value }) => value.allocations).filter(({ owner }) => owner.containerID === id)).toEqual([]);
 }
 
 /** GC of a node, ten minutes later. */
@@ -90,12 +110,11 @@ async function work(number: number): Promise<void> {
     );
     const [addresses = []] = given;
     expect(given.at(-1)).toEqual(addresses);
-    expect(await pods.addressesOf(name)).toBe(addresses.map((address) => `${address}/${address.includes(":") ? 128 : 32}`).join(","));
-    for (const address of addresses) expect({ address, owners: await ownersOf(address) }).toEqual({ address, owners: [container.id] });
+    await expectOwn(container, addresses);
     if (round > 0) await pods.delete(name);
     if (round > 1) await pods.create(name, node);
     await call(node, (datastore) => del(datastore, container));
-    for (const address of addresses) expect(await ownersOf(address)).not.toContain(container.id);
+    await expectNothing(container);
     if (round !== 1) await pods.delete(name);
     await collect(node);
   }
@@ -103,6 +122,50 @@ async function work(number: number): Promise<void> {
 
 test("twelve pods at a time on three nodes that share few blocks (needs cluster)", async () => {
   await Promise.all(Array.from({ length: 12 }, (_, number) => work(number)));
+  const blocks = await ask(admin, { type: "all-blocks" });
+  expect(blocks.flatMap(({ value }) => value.allocations)).toEqual([]);
+});
+
+const FATES: readonly Fate[] = [
+  "lose-reply",
+  "lose-request",
+  { status: 403, reason: "Forbidden" },
+  { status: 409, reason: "Conflict" },
+  { status: 410, reason: "Expired" },
+  { status: 422, reason: "Invalid" },
+  { status: 429, reason: "TooManyRequests", retryAfter: "0" },
+  { status: 500, reason: "InternalError" },
+  { status: 503, reason: "ServiceUnavailable", retryAfter: "0" },
+];
+
+/** As a runtime does it: an ADD a few times, a DEL until it succeeds. */
+async function workThroughFaults(number: number, random: Random): Promise<void> {
+  const node = NODES[number % NODES.length] ?? "n1";
+  for (let round = 0; round < 2 * ROUNDS; round++) {
+    const made = await pods.create(`unlucky-${number}-${round}`, node);
+    const container: Container = { ...made, id: `u${number}-${round}`, lockFile: join(folder, `${node}.lock`) };
+    let addresses: readonly string[] | undefined;
+    for (let tries = 0; tries < 3 && addresses === undefined; tries++) {
+      addresses = await call(node, (datastore) => add(datastore, container, { families: [4, 6] })).catch(expectKnown);
+    }
+    if (addresses !== undefined) await expectOwn(container, addresses);
+    const isGone = random() < 0.3;
+    if (isGone) await pods.delete(container.pod);
+    while ((await call(node, (datastore) => del(datastore, container)).catch(expectKnown)) === undefined);
+    await expectNothing(container);
+    if (!isGone) expect((await pods.addressesOf(container.pod)) ?? "").toBe("");
+  }
+}
+
+function expectKnown(thrown: NetplugError): undefined {
+  expect([5, 11, 106, 108, 112]).toContain(thrown.code);
+}
+
+test("the same while one request in eight meets a fault: what a DEL leaves is nothing (needs cluster)", async () => {
+  const random = seededRandom(testSeed());
+  proxy.decide = () => (random() < 1 / 8 ? (FATES[Math.floor(random() * FATES.length)] ?? "pass") : "pass");
+  await Promise.all(Array.from({ length: 9 }, (_, number) => workThroughFaults(number, random)));
+  proxy.decide = () => "pass";
   const blocks = await ask(admin, { type: "all-blocks" });
   expect(blocks.flatMap(({ value }) => value.allocations)).toEqual([]);
 });
