@@ -99,7 +99,7 @@ describe("a request", () => {
     expect(performance.now() - start).toBeLessThan(1_000);
   });
 
-  test.each([500, 502, 503, 504])("that reads is made again after %i", async (status) => {
+  test.each([408, 409, 500, 502, 503, 504])("that reads is made again after %i", async (status) => {
     await using server = answering(
       () => statusAnswer(status, "InternalError", "etcdserver: leader changed"),
       () => Response.json(NODE),

@@ -15,7 +15,7 @@ const KINDS = {
   notServed: "notInitialised",
   /** 409 of a create. */
   alreadyExists: "tryAgainLater",
-  /** 409: another revision than the request expects, or a field that another manager owns. */
+  /** 409: another revision than the request expects, or a field that another manager owns; of a read, nothing that lasts. */
   conflict: "tryAgainLater",
   /** 409 or 422: another UID than the request expects; the object was deleted, and made again under its name. */
   otherObject: "tryAgainLater",

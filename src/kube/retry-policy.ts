@@ -4,7 +4,7 @@ import type { Backoff } from "../lib/backoff.ts";
 import { delayAfter } from "../lib/backoff.ts";
 import type { Random } from "../lib/ports.ts";
 import type { KubeError } from "./kube-error.ts";
-import type { KubeRequest } from "./request.ts";
+import { isRead, type KubeRequest } from "./request.ts";
 
 /** A server that restarts is back within seconds; one that says how long to wait is believed. */
 const BETWEEN_TRIES: Backoff = { firstMs: 50, maxMs: 1_000 };
@@ -32,8 +32,12 @@ export function retryDelayMs(
   return delayMs < leftMs ? delayMs : undefined;
 }
 
-function mayRepeat(failure: KubeError, { isRepeatable }: KubeRequest, attempt: number): boolean {
+function mayRepeat(failure: KubeError, request: KubeRequest, attempt: number): boolean {
+  const { isRepeatable } = request;
   switch (failure.reason) {
+    case "conflict":
+      return isRead(request);
+
     case "throttled":
       return true;
     case "unreachable":
