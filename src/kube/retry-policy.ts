@@ -33,18 +33,16 @@ export function retryDelayMs(
 }
 
 function mayRepeat(failure: KubeError, request: KubeRequest, attempt: number): boolean {
-  const { isRepeatable } = request;
   switch (failure.reason) {
     case "conflict":
       return isRead(request);
-
     case "throttled":
       return true;
     case "unreachable":
       return attempt < TRIES_WHEN_UNREACHABLE;
     case "serverFault":
     case "lost":
-      return isRepeatable || !failure.isOutcomeUnknown;
+      return request.isRepeatable || !failure.isOutcomeUnknown;
     default:
       return false;
   }
