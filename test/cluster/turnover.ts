@@ -73,7 +73,7 @@ export class Turnover {
         return;
       } catch (thrown) {
         if (performance.now() > end) throw new Error(await this.#complaints(), { cause: thrown });
-        await this.#nudge().catch(() => undefined);
+        await wakeKubelet(this.#cluster).catch(() => undefined);
       }
     }
   }
@@ -82,12 +82,12 @@ export class Turnover {
     return (await this.#cluster.kubectl(["get", "pods", "-l", `app=${app}`, "-o", "name"])).split("\n").filter((name) => name !== "");
   }
 
-  /** After a failure the kubelet waits 10 s before it tries again; a pod that changes it tries at once. */
-  async #nudge(): Promise<void> {
-    await this.#cluster.kubectl(["annotate", "pods", "--all", "--overwrite", `looked=${performance.now()}`]);
-  }
-
   async #complaints(): Promise<string> {
     return await this.#cluster.kubectl(["events", "--types=Warning"]).catch(String);
   }
+}
+
+/** After a failure the kubelet waits 10 s before it looks at a pod again; a pod that changes it looks at at once. */
+export async function wakeKubelet(cluster: Cluster): Promise<void> {
+  await cluster.kubectl(["annotate", "pods", "--all", "--overwrite", `looked=${performance.now()}`]);
 }
