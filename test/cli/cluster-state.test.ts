@@ -44,6 +44,20 @@ describe("what must not be written", () => {
     await createPool("blue", "10.65.0.0/16");
   });
 
+  test("a lock is shown with what ends it", async () => {
+    await world.done(["init"]);
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    const { status, stdout, stderr } = await world.ctl(["version"]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining("Datastore Ready:  false\n")]);
+    const [, unlock = ""] = /^the datastore is locked; .*\nnext: netplugctl (.*)\n$/.exec(stderr) ?? [];
+    const words = Bun.spawnSync(["sh", "-c", `printf '%s\\n' ${unlock}`])
+      .stdout.toString()
+      .trimEnd()
+      .split("\n");
+    await world.done(words);
+    expect(await world.ctl(["version"])).toMatchObject({ stdout: expect.stringContaining("Datastore Ready:  true\n"), stderr: "" });
+  });
+
   test("built-in tiers, the cluster's identity and blocks stay as they are", async () => {
     await world.done(["init"]);
     const refused = async (...argv: string[]): Promise<readonly [status: number, headline: string]> => {

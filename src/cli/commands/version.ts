@@ -10,6 +10,8 @@ import { type Cli, note, say } from "../io.ts";
 import { toJsonText, toYamlText } from "../output/data.ts";
 import { whyTooOld } from "../resources/target.ts";
 
+const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
+
 export interface VersionFlags {
   /** Only the program's own, without asking the datastore. */
   readonly client?: boolean;
@@ -23,41 +25,38 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   const kubernetes = flags.client === true ? undefined : await readKubernetes(cli);
   if (isText && kubernetes !== undefined) say(cli, `Kubernetes:       ${kubernetes}`);
   const information = flags.client === true ? undefined : await readInformation(cli);
-  if (!isText) {
-    const cluster =
-      information === undefined
-        ? {}
-        : {
-            clusterVersion: information.version,
-            clusterGUID: information.guid,
-            clusterType: information.type,
-            datastoreReady: information.datastoreReady === true,
-          };
-    cli.io.stdout.write(
-      (flags.output === "json" ? toJsonText : toYamlText)({
-        clientVersion: VERSION,
-        ...(kubernetes === undefined ? {} : { kubernetesVersion: kubernetes }),
-        ...cluster,
-      }),
-    );
-    return EXIT.done;
-  }
-  if (flags.client === true) return EXIT.done;
+  if (!isText) cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)(toReport(kubernetes, information)));
+  else if (flags.client !== true) sayCluster(cli, information);
+  return EXIT.done;
+}
+
+function toReport(kubernetes: string | undefined, information: ClusterInformationSpec | undefined): object {
+  return {
+    clientVersion: VERSION,
+    ...(kubernetes !== undefined && { kubernetesVersion: kubernetes }),
+    ...(information !== undefined && {
+      clusterVersion: information.version,
+      clusterGUID: information.guid,
+      clusterType: information.type,
+      datastoreReady: information.datastoreReady === true,
+    }),
+  };
+}
+
+function sayCluster(cli: Cli, information: ClusterInformationSpec | undefined): void {
   if (information === undefined) {
     say(cli, "Cluster Version:  unknown");
     note(cli, `the datastore was never initialised\nnext: ${toCommandLine(cli, "init")}`);
-    return EXIT.done;
+    return;
   }
+  const isReady = information.datastoreReady === true;
   say(cli, `Cluster Version:  ${information.version ?? "unknown"}`);
   say(cli, `Cluster Type:     ${information.type ?? "unknown"}`);
   say(cli, `Cluster GUID:     ${information.guid ?? "unknown"}`);
-  say(
-    cli,
-    `Datastore Ready:  ${information.datastoreReady === true}${information.datastoreFrozen === true ? " (frozen by a migration)" : ""}`,
-  );
+  say(cli, `Datastore Ready:  ${isReady}${information.datastoreFrozen === true ? " (frozen by a migration)" : ""}`);
   const fault = whyTooOld(information);
   if (fault !== undefined) note(cli, `warning: ${fault}`);
-  return EXIT.done;
+  if (!isReady) note(cli, `the datastore is locked; when that is over:\nnext: ${toCommandLine(cli, UNLOCK)}`);
 }
 
 /** @returns undefined when the datastore is not the Kubernetes API */
