@@ -79,7 +79,10 @@ describe("a token file", () => {
     expect(await authorization(world)).toBe("Bearer inline");
     world.files["/t"] = "file";
     await world.clock.advance(MINUTE + 1);
-    expect(await authorization(world)).toBe("Bearer file");
+    expect((await world.credentials.get()).identity).toMatchObject({
+      authorization: "Bearer file",
+      label: 'token in "/t" of user "u" in kubeconfig "/k"',
+    });
   });
 
   test.each([
@@ -138,13 +141,37 @@ test("a password is sent as UTF-8", async () => {
   expect(await authorization(world)).toBe(`Basic ${Buffer.from("me:pä:ss").toString("base64")}`);
 });
 
-test("over plain HTTP nothing is shown, no program is run, and whoever is refused hears why", async () => {
-  const user = { token: "t", exec: { command: "x", apiVersion: "client.authentication.k8s.io/v1" } };
-  const { identity } = await createWorld({ "/k": kubeconfig(user, { server: "http://api.example" }) }).credentials.get();
-  expect(identity).toMatchObject({
-    authorization: undefined,
-    tls: undefined,
-    label: 'request without credentials, which user "u" in kubeconfig "/k" has but plain http never shows',
+describe("over plain HTTP", () => {
+  const server = "http://api.example";
+  const hidden = ', which user "u" in kubeconfig "/k" has but plain http never shows';
+
+  test.each([
+    ["a token", { token: "t" }, hidden],
+    ["a token file", { tokenFile: "/t" }, hidden],
+    ["a password", { username: "me", password: "p" }, hidden],
+    ["an exec plugin", { exec: { command: "x", apiVersion: "client.authentication.k8s.io/v1" } }, hidden],
+    ["a certificate", { "client-certificate": "/c", "client-key": "/y" }, hidden],
+    ["nothing", {}, ""],
+  ])("%s is not shown, no file read, no program run, and whoever is refused hears why", async (_name, user, why) => {
+    const world = createWorld({ "/k": kubeconfig(user, { server }) });
+    const login = await world.credentials.get();
+    expect(login.identity).toEqual({
+      authorization: undefined,
+      tls: undefined,
+      impersonate: undefined,
+      label: `request without credentials${why}`,
+    });
+    expect(await world.credentials.renew(login)).toBe(false);
+  });
+
+  test.each([
+    ["to", "https:", "http:"],
+    ["from", "http:", "https:"],
+  ])("a kubeconfig that changes %s it is something else to show", async (_name, before, after) => {
+    const world = createWorld({ "/k": kubeconfig({}, { server: `${before}//api.example` }) });
+    const login = await world.credentials.get();
+    world.files["/k"] = kubeconfig({}, { server: `${after}//api.example` });
+    expect(await world.credentials.renew(login)).toBe(true);
   });
 });
 
@@ -164,6 +191,7 @@ describe("an exec plugin", () => {
     stderr: "",
   });
   const files = { "/k": kubeconfig({ exec }), "/opt/bin/get-token": "" };
+  const clusterInfoOf = ({ runs }: World): unknown => JSON.parse(runs[0]?.env["KUBERNETES_EXEC_INFO"] ?? "{}").spec.cluster;
 
   test("is looked for in PATH, told about the cluster, and asked once as long as its token lasts", async () => {
     let count = 0;
@@ -179,9 +207,42 @@ describe("an exec plugin", () => {
       apiVersion: "client.authentication.k8s.io/v1",
       spec: { interactive: false, cluster: { server: "https://api.example" } },
     });
-    await world.clock.advance(5 * MINUTE);
+    await world.clock.advance(5 * MINUTE - 10_001);
+    expect(await authorization(world)).toBe("Bearer t1");
+    await world.clock.advance(1);
     expect(await authorization(world)).toBe("Bearer t2");
     expect(world.runs).toHaveLength(2);
+  });
+
+  test("is told all that it needs to reach the cluster, and what the cluster's entry has for it", async () => {
+    const ca = "-----BEGIN CERTIFICATE-----\n";
+    const cluster = {
+      "certificate-authority": "/ca",
+      "tls-server-name": "api.internal",
+      "proxy-url": "http://proxy.example:3128",
+      extensions: [
+        { name: "other", extension: { audience: "theirs" } },
+        { name: "client.authentication.k8s.io/exec", extension: { audience: "ours" } },
+      ],
+    };
+    const world = createWorld({ ...files, "/k": kubeconfig({ exec }, cluster), "/ca": ca }, { run: () => answer({ token: "t" }) });
+    await world.credentials.get();
+    expect(clusterInfoOf(world)).toEqual({
+      server: "https://api.example",
+      "tls-server-name": "api.internal",
+      "proxy-url": "http://proxy.example:3128",
+      "certificate-authority-data": btoa(ca),
+      config: { audience: "ours" },
+    });
+  });
+
+  test.each([
+    [{ "insecure-skip-tls-verify": true }, exec, { server: "https://api.example", "insecure-skip-tls-verify": true }],
+    [{}, { ...exec, provideClusterInfo: false }, undefined],
+  ])("of a cluster with %p is told just that, if it wants to know", async (cluster, plugin, expected) => {
+    const world = createWorld({ ...files, "/k": kubeconfig({ exec: plugin }, cluster) }, { run: () => answer({ token: "t" }) });
+    await world.credentials.get();
+    expect(clusterInfoOf(world)).toEqual(expected);
   });
 
   test("is asked again when its token is refused", async () => {
@@ -190,6 +251,9 @@ describe("an exec plugin", () => {
     const login = await world.credentials.get();
     expect(await world.credentials.renew(login)).toBe(true);
     expect(await authorization(world)).toBe("Bearer t2");
+    // Another request was on its way with the old one.
+    expect(await world.credentials.renew(login)).toBe(true);
+    expect(world.runs).toHaveLength(2);
   });
 
   test("may give a certificate", async () => {
@@ -213,9 +277,11 @@ describe("an exec plugin", () => {
       "it ended with status 3",
       "no login: token=[redacted]",
     ],
+    ["fails without a word", {}, { status: 3, stdout: "", stderr: "" }, "it ended with status 3", undefined],
     ["prints no JSON", {}, { status: 0, stdout: "secret", stderr: "" }, "what it prints is no JSON", undefined],
     ["prints something else", {}, { status: 0, stdout: "{}", stderr: "" }, "it prints no ExecCredential", undefined],
     ["prints nothing of use", {}, answer({}), "it prints neither token nor certificate", undefined],
+    ["prints a token that is empty", {}, answer({ token: "" }), "it prints neither token nor certificate", undefined],
     ["prints half of a pair", {}, answer({ clientKeyData: "x" }), "it prints only one of client certificate and key", undefined],
     ["prints no time", {}, answer({ token: "x", expirationTimestamp: "soon" }), "its expirationTimestamp is no time", undefined],
     [

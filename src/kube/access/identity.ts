@@ -43,8 +43,8 @@ export interface ExecCredential {
 export function readIdentity(access: KubeAccess, credential: ExecCredential | undefined, files: Files): Identity {
   const { user, origin } = access;
   if (access.server.startsWith("http:")) {
-    const isAnybody = user.token === undefined && user.tokenFile === undefined && user.basic === undefined && user.exec === undefined;
-    const label = isAnybody ? "request without credentials" : `request without credentials, which ${origin} has but plain http never shows`;
+    const hasSome = [user.token, user.tokenFile, user.basic, user.exec, user.clientCertificate].some((one) => one !== undefined);
+    const label = `request without credentials${hasSome ? `, which ${origin} has but plain http never shows` : ""}`;
     return { authorization: undefined, tls: undefined, impersonate: user.impersonate, label };
   }
   const { authorization, label } = toAuthorization(access, credential, files);

@@ -36,8 +36,7 @@ export function toKubeconfigAccess(config: Kubeconfig, { context: wanted, apiRoo
   const ca = cluster === undefined ? undefined : takePem(cluster, "certificate-authority");
   const skipsTlsVerify = cluster !== undefined && takeFlag(cluster, "insecure-skip-tls-verify");
   if (skipsTlsVerify && ca !== undefined) {
-    const label = cluster?.label ?? "";
-    throw new NetplugError("invalidConfig", `read ${label}: insecure-skip-tls-verify and certificate-authority exclude each other`);
+    throw new NetplugError("invalidConfig", `read ${cluster.label}: insecure-skip-tls-verify and certificate-authority exclude each other`);
   }
   return {
     server: toServer(cluster, context, apiRoot, skipsTlsVerify || ca !== undefined),

@@ -3,6 +3,7 @@ import { failureOf } from "../../../test/kube/support/fake-api-server.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
+import { ANONYMOUS } from "./access.ts";
 import { resolveAccess } from "./resolve-access.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -78,6 +79,29 @@ describe("a kubeconfig", () => {
     expect(await read({ "/etc/k/config": json })).toEqual(await read({ "/etc/k/config": YAML }));
   });
 
+  test.each(["", "kind: ''", "kind: Config"])("may say what it is, or not: %p", async (kind) => {
+    const text = YAML.replace("kind: Config", kind);
+    expect((await read({ "/etc/k/config": text })).server).toBe("https://one.example:6443");
+  });
+
+  test.each([
+    ["a CA", "certificate-authority: /ca", "https"],
+    ["no CA", "namespace: x", "http"],
+  ])("whose server has no scheme and %s speaks what kubectl would", async (_name, field, scheme) => {
+    const text = `{current-context: c, contexts: [{name: c, context: {cluster: k}}], clusters: [{name: k, cluster: {server: x, ${field}}}]}`;
+    expect((await read({ "/k": text }, { kubeconfig: "/k" })).server).toBe(`${scheme}://x`);
+  });
+
+  test.each([
+    ["{as: x, as-groups: [a], as-uid: '7'}", { impersonate: { user: "x", group: "a", uid: "7" } }],
+    ["{as: x}", { impersonate: { user: "x", group: undefined, uid: undefined } }],
+    ["{username: me}", { basic: { username: "me", password: "" } }],
+    ["{username: me, password: p}", { basic: { username: "me", password: "p" } }],
+  ])("with the user %s gives just that", async (user, expected) => {
+    const text = `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: [{name: k, cluster: {server: https://x}}], users: [{name: u, user: ${user}}]}`;
+    expect((await read({ "/k": text }, { kubeconfig: "/k" })).user).toEqual({ ...ANONYMOUS, ...expected });
+  });
+
   test("may leave the user out", async () => {
     const { user } = await read({ "/etc/k/config": YAML }, { kubeconfig: "/etc/k/config", context: "anonymous" });
     expect(Object.values(user).every((value) => value === undefined)).toBe(true);
@@ -88,6 +112,12 @@ describe("a kubeconfig", () => {
     ["not readable", { "/etc/k/config": null }, undefined, 'read kubeconfig "/etc/k/config": it cannot be read'],
     ["no YAML", { "/etc/k/config": "a: [secret" }, undefined, 'read kubeconfig "/etc/k/config": it is no YAML'],
     ["a list", { "/etc/k/config": "- a" }, undefined, 'read kubeconfig "/etc/k/config": want a document with clusters, users and contexts'],
+    [
+      "of another kind",
+      { "/etc/k/config": "kind: Secret" },
+      undefined,
+      'read kubeconfig "/etc/k/config": got a document of another kind, want "Config"',
+    ],
     ["empty", { "/etc/k/config": "" }, undefined, 'read kubeconfig "/etc/k/config": it has no current-context; set it, or name a context'],
     [
       "without the context",
@@ -147,13 +177,21 @@ describe("a kubeconfig", () => {
       "{as: x, as-groups: [a, b]}",
       'read user "u" in kubeconfig "/k": want one entry in as-groups at most, and no as-user-extra',
     ],
+    [
+      "more to act as than we can say",
+      "{as: x, as-user-extra: {scopes: [a]}}",
+      'read user "u" in kubeconfig "/k": want one entry in as-groups at most, and no as-user-extra',
+    ],
   ])("with %s is refused", async (_name, user, message) => {
     const text = `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: [{name: k, cluster: {server: https://x}}], users: [{name: u, user: ${user.startsWith("{") ? user : `{${user}}`}}]}`;
     expect(await refusal({ "/k": text }, { kubeconfig: "/k" })).toMatchObject({ code: 7, message });
   });
 
   test.each([
-    ["insecure-skip-tls-verify: true, certificate-authority: /ca", "insecure-skip-tls-verify and certificate-authority exclude each other"],
+    [
+      "insecure-skip-tls-verify: true, certificate-authority: /ca",
+      'cluster "k" in kubeconfig "/k": insecure-skip-tls-verify and certificate-authority exclude each other',
+    ],
     ["insecure-skip-tls-verify: 'true'", 'insecure-skip-tls-verify of cluster "k" in kubeconfig "/k": got a text, want true or false'],
     ["proxy-url: 'socks5://x:1'", 'proxy-url of cluster "k" in kubeconfig "/k": want http://… or https://…'],
     ["server: 'https://me:pass@x'", "got a URL with user or password"],

@@ -3,6 +3,7 @@ import { failureOf } from "../../../test/kube/support/fake-api-server.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
+import type { PodPorts } from "./in-cluster.ts";
 import { resolveAccess } from "./resolve-access.ts";
 
 const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -15,7 +16,7 @@ const KUBECONFIG = JSON.stringify({
   users: [{ name: "u", user: { token: "file-token" } }],
 });
 
-async function resolve(settings: KubeSettings, files: Record<string, string>, env: Record<string, string> = {}): Promise<KubeAccess> {
+async function resolve(settings: KubeSettings, files: Record<string, string>, env: PodPorts["env"] = {}): Promise<KubeAccess> {
   return await resolveAccess(settings, { files: memoryFiles(files), env });
 }
 
@@ -33,6 +34,13 @@ describe("without any setting", () => {
   test("an IPv6 address of the API gets brackets", async () => {
     expect((await resolve({}, POD_FILES, { ...POD_ENV, KUBERNETES_SERVICE_HOST: "fd00::1" })).server).toBe("https://[fd00::1]:443");
   });
+
+  test.each([{ KUBERNETES_SERVICE_HOST: "" }, { KUBERNETES_SERVICE_PORT: "" }, { KUBERNETES_SERVICE_PORT: undefined }])(
+    "half of a pod's variables (%p) is no pod",
+    async (change) => {
+      expect(await failureOf<NetplugError>(resolve({}, POD_FILES, { ...POD_ENV, ...change }))).toMatchObject({ kind: "invalidConfig" });
+    },
+  );
 
   test("outside of a pod the error says what could be set", async () => {
     const error = await failureOf<NetplugError>(resolve({}, POD_FILES));
@@ -68,6 +76,16 @@ describe("k8s_api_root", () => {
     });
   });
 
+  test("beats the default kubeconfig with all that it has", async () => {
+    const settings = { apiRoot: "https://other.example", defaultKubeconfig: "/k" };
+    expect(await resolve(settings, { "/k": KUBECONFIG })).toMatchObject({ server: "https://other.example", user: { token: undefined } });
+  });
+
+  test("without a scheme means TLS where there is a CA to check it by", async () => {
+    expect((await resolve({ apiRoot: "127.0.0.1:8001" }, {})).server).toBe("http://127.0.0.1:8001");
+    expect((await resolve({ apiRoot: "api.example" }, POD_FILES, POD_ENV)).server).toBe("https://api.example");
+  });
+
   test.each(["https://x?y", "gopher://x", "", "https://", "https://x y"])("%p is refused with code 7", async (apiRoot) => {
     expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
   });
@@ -89,6 +107,29 @@ describe("a token and a CA file among the settings", () => {
       ca: { file: "/my-ca" },
       user: { token: "mine" },
     });
+  });
+});
+
+describe("the server's certificate", () => {
+  const trusting = KUBECONFIG.replace('"certificate-authority":"/ca"', '"insecure-skip-tls-verify":true');
+
+  test.each([
+    ["in a pod", {}, POD_ENV],
+    ["of an address in a pod", { apiRoot: "https://api.example" }, POD_ENV],
+    ["of an address alone", { apiRoot: "https://api.example" }, {}],
+    ["of an address with a token", { apiRoot: "https://api.example", token: "mine" }, {}],
+    ["of a kubeconfig", { kubeconfig: "/k" }, {}],
+    ["of a kubeconfig that trusts anybody, when the settings name a CA", { kubeconfig: "/trusting", caFile: "/my-ca" }, {}],
+  ])("is checked: %s", async (_name, settings, env) => {
+    const files = { ...POD_FILES, "/k": KUBECONFIG, "/trusting": trusting };
+    expect((await resolve(settings, files, env)).skipsTlsVerify).toBe(false);
+  });
+
+  test.each([
+    ["the settings", { kubeconfig: "/k", skipsTlsVerify: true }],
+    ["the kubeconfig", { kubeconfig: "/trusting" }],
+  ])("is not where %s say so", async (_name, settings) => {
+    expect((await resolve(settings, { "/k": KUBECONFIG, "/trusting": trusting })).skipsTlsVerify).toBe(true);
   });
 });
 
