@@ -31,8 +31,8 @@ type Entries = readonly BlockEntry[];
 /** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
 const MOST_CELLS = 64;
 
-/** Cells that one request names for all queries together. */
-const MOST_CELLS_TOGETHER = 256;
+/** Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB. */
+const MOST_CELLS_TOGETHER = 128;
 
 /** What the index queries of one round are answered from. */
 export interface IndexSources {
