@@ -199,9 +199,11 @@ describe("a request", () => {
 
   test("that is answered by something else than an API server says so", async () => {
     await using server = answering(() => new Response("<html>welcome</html>", { headers: { "content-type": "text/html" } }));
-    expect((await failureOf(clientOf(server).get(NODES, { name: "n" }))).message).toBe(
-      'get nodes "n": the answer is no JSON; is there an API server?',
-    );
+    expect(await failureOf(clientOf(server).get(NODES, { name: "n" }))).toMatchObject({
+      message: 'get nodes "n": the answer is no JSON; is there an API server?',
+      isOutcomeUnknown: false,
+    });
+    expect(await failureOf(clientOf(server).create(NODES, NODE))).toMatchObject({ reason: "lost", isOutcomeUnknown: true });
   });
 
   test.each([

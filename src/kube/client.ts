@@ -6,7 +6,7 @@ import type { KubeList, KubeObject, ObjectMeta, ObjectName } from "./kube-object
 import type { Patch } from "./patch.ts";
 import { APPLY_CONTENT_TYPE, encodePatch } from "./patch.ts";
 import type { CallOptions, KubeRequest, Verb } from "./request.ts";
-import { toActionText } from "./request.ts";
+import { isRead, toActionText } from "./request.ts";
 import type { KubeOptions, KubePorts } from "./requester.ts";
 import { Requester } from "./requester.ts";
 import type { PathTarget, QueryValues } from "./resource-path.ts";
@@ -213,7 +213,7 @@ export class KubeClient {
     } catch (cause) {
       throw new KubeError("lost", `${toActionText(request)}: the answer is no JSON; is there an API server?`, {
         cause,
-        isOutcomeUnknown: true,
+        isOutcomeUnknown: !isRead(request),
       });
     }
   }

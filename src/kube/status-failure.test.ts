@@ -3,7 +3,7 @@ import { PODS } from "./core-types.ts";
 import { toRequest } from "./client.ts";
 import type { KubeError } from "./kube-error.ts";
 import type { Verb } from "./request.ts";
-import { toAnswerFailure } from "./status-failure.ts";
+import { toAnswerFailure, toEventFailure } from "./status-failure.ts";
 
 const POOLS = { group: "netplug.io", version: "v3", plural: "ippools", kind: "IPPool", isNamespaced: false };
 const CONTEXT = { identity: 'token of user "u" in kubeconfig "/k"', role: "netplug-cni", renewal: "renew it" };
@@ -72,12 +72,36 @@ test("409 is a name that is taken, or another revision", () => {
   });
 });
 
+test.each([
+  ["create", "", "alreadyExists"],
+  ["update", "", "conflict"],
+  ["patch", "", "conflict"],
+  ["create", "Conflict", "conflict"],
+] as const)("409 to %s with the reason %p is %s", (verb, reason, expected) => {
+  expect(failure(verb, 409, { ...(reason !== "" && { reason }), message: "x" }).reason).toBe(expected);
+});
+
+test("JSON that is no Status says nothing: what it is an answer of is no API server", () => {
+  const body = '{"error": "no upstream"}';
+  expect(failure("get", 404, body).reason).toBe("notServed");
+  expect(failure("update", 422, body).reason).toBe("unexpected");
+  expect(failure("get", 502, body).message).toBe(`get pods "d/web": the API server answers 502: ${body}`);
+});
+
+test.each([[{}], [{ code: "410" }]])("an event of a watch that tells of a failure without its code (%p) is one to try again", (object) => {
+  expect(toEventFailure(toRequest("watch", PODS, {}, {}), object, CONTEXT)).toMatchObject({ reason: "serverFault", status: 500 });
+});
+
 test("another UID is another object, however the API server says so", () => {
   const causes = [{ reason: "FieldValueInvalid", message: "field is immutable", field: "metadata.uid" }];
   expect(failure("patch", 422, { reason: "Invalid", message: "x", details: { causes } })).toMatchObject({
     reason: "otherObject",
     code: 11,
   });
+  const more = [{ reason: "FieldValueInvalid", message: "field is immutable", field: "metadata.name" }, ...causes];
+  expect(failure("patch", 422, { reason: "Invalid", message: "x", details: { causes: more } }).reason).toBe("otherObject");
+  expect(failure("patch", 422, { reason: "Invalid", message: "x", details: { causes: more.slice(0, 1) } }).reason).toBe("invalid");
+  expect(failure("create", 422, { reason: "Invalid", message: "x", details: { causes } }).reason).toBe("invalid");
   for (const message of [
     'Operation cannot be fulfilled on Pod "web": the UID in the precondition (a) does not match the UID in record (b).',
     'Operation cannot be fulfilled on pods "web": StorageError: invalid object, Code: 4, AdditionalErrorMsg: Precondition failed: UID in precondition: a, UID in object meta: b',
@@ -135,6 +159,10 @@ describe("the time to wait", () => {
 
   test("may stand in the Status", () => {
     expect(failure("get", 500, { message: "x", details: { retryAfterSeconds: 1 } }).retryAfterMs).toBe(1000);
+  });
+
+  test.each([0, -5, "5", null])("%p in the Status is none", (retryAfterSeconds) => {
+    expect(failure("get", 500, { message: "x", details: { retryAfterSeconds } }).retryAfterMs).toBeUndefined();
   });
 });
 

@@ -51,8 +51,8 @@ export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, cont
 }
 
 /** A watch reports a failure as an event whose object is a Status. */
-export function toEventFailure(request: KubeRequest, object: unknown, context: FailureContext): KubeError {
-  const code = isJsonObject(object) && typeof object["code"] === "number" ? object["code"] : 500;
+export function toEventFailure(request: KubeRequest, object: Readonly<Record<string, unknown>>, context: FailureContext): KubeError {
+  const code = typeof object["code"] === "number" ? object["code"] : 500;
   return toAnswerFailure(request, { status: code, body: JSON.stringify(object), retryAfter: undefined, now: 0 }, context);
 }
 

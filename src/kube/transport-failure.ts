@@ -1,6 +1,6 @@
 /** What `fetch` throws, as failures of ours. */
 
-import { NetplugError } from "../lib/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 import { KubeError } from "./kube-error.ts";
 import type { KubeRequest } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
@@ -33,14 +33,13 @@ export interface BrokenRequest {
 export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }: BrokenRequest): KubeError {
   if (thrown instanceof KubeError) return thrown;
   const action = toActionText(request);
-  const { code, message } = thrown as { code?: unknown; message?: unknown };
+  const { code } = thrown as { code?: unknown };
   const codeText = typeof code === "string" ? code : "";
   if (!isAnswered) {
     const reason = NEVER_SENT[codeText];
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
     if (isHandshakeCode(codeText)) return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown });
   }
-  const text =
-    thrown instanceof NetplugError || (typeof message === "string" && codeText === "") ? String(message) : `connection lost (${codeText})`;
+  const text = codeText === "" ? messageOf(thrown) : `connection lost (${codeText})`;
   return new KubeError("lost", `${action}: ${server}: ${text}`, { cause: thrown, isOutcomeUnknown: !isRead(request) });
 }

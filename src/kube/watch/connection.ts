@@ -89,7 +89,7 @@ async function within<T>(ms: number, clock: Clock, pending: Promise<T>): Promise
   }
 }
 
-function parseEvent<T>(request: KubeRequest, line: string): KubeEvent<T> | { readonly failed: unknown } {
+function parseEvent<T>(request: KubeRequest, line: string): KubeEvent<T> | { readonly failed: Readonly<Record<string, unknown>> } {
   let event: unknown;
   try {
     event = JSON.parse(line);
