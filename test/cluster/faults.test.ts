@@ -55,6 +55,11 @@ async function untilStarted(pod: string): Promise<void> {
   });
 }
 
+/** Waits until no pod has an interface: DEL takes it away whatever else fails, and an ADD that fails leaves none. */
+async function untilNoLink(): Promise<void> {
+  await eventually(() => expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg"));
+}
+
 /** Pods that no scheduler has to find a node for. */
 async function createPods(...names: readonly string[]): Promise<void> {
   const items = names.map((name) => ({
@@ -192,6 +197,7 @@ describe("the plugin's token", () => {
     await untilTold("without-token", `does not accept ${user}; renew it: see whether "netplug install-cni" runs on this node`);
     // once STATUS has told the runtime, no ADD is tried any more
     await eventually(() => expect(failures()).toContain("DEL 108"));
+    await untilNoLink();
     expect(["ADD 108", "DEL 108"]).toEqual(expect.arrayContaining([...failures()]));
     installer.resume();
     await untilStarted("without-token");
@@ -247,6 +253,7 @@ describe("CRDs", () => {
     await createPods("older");
     await untilTold("older", 'the CRD of blocks is of another version: run "netplugctl init"');
     await eventually(() => expect(failures()).toEqual(["ADD 112", "DEL 112"]));
+    await untilNoLink();
     await netplugctl(kubernetesAccess(cluster), ["init"]);
     await untilStarted("older");
     await deletePods("older");
@@ -264,6 +271,6 @@ describe("CRDs", () => {
     await untilAddressesAgree(cluster, 1);
     await deletePods("early");
     await untilAddressesAgree(cluster, 0);
-    expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");
+    await untilNoLink();
   });
 });
