@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
-import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, failureOf, noProcesses, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { memoryFiles } from "../../test/kube/support/memory-files.ts";
 import { freePorts } from "../../test/support/etcd.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { KubeClient } from "./client.ts";
+import { systemClock } from "../lib/clock.ts";
+import { KubeClient } from "./client.ts";
 import { NODES, PODS } from "./core-types.ts";
 import type { KubeError } from "./kube-error.ts";
 
@@ -52,6 +54,28 @@ describe("a request", () => {
     });
     expect(create?.path).toBe("/api/v1/nodes?fieldValidation=Strict");
     expect(patch?.path).toBe("/api/v1/nodes/n?fieldManager=x&fieldValidation=Strict");
+  });
+
+  test.each([
+    [{ as: "jane" }, { "impersonate-user": "jane" }],
+    [
+      { as: "jane", "as-uid": "7", "as-groups": ["devs"] },
+      { "impersonate-user": "jane", "impersonate-uid": "7", "impersonate-group": "devs" },
+    ],
+    [{}, {}],
+  ])("says whom it acts as: %j", async (user, expected) => {
+    await using server = answering(() => Response.json(NODE));
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+      clusters: [{ name: "k", cluster: { server: server.url } }],
+      users: [{ name: "u", user }],
+    };
+    const files = memoryFiles({ "/k": JSON.stringify(config) });
+    const client = new KubeClient({ kubeconfig: "/k" }, { clock: systemClock, random: () => 0.5, files, processes: noProcesses, env: {} });
+    await client.get(NODES, { name: "n" });
+    const headers = Object.entries(server.seen[0]?.headers ?? {});
+    expect(Object.fromEntries(headers.filter(([name]) => name.startsWith("impersonate")))).toEqual(expected);
   });
 
   test("is on its way when the caller goes on, once it is known who asks", async () => {

@@ -88,7 +88,7 @@ test("JSON that is no Status says nothing: what it is an answer of is no API ser
   expect(failure("get", 502, body).message).toBe(`get pods "d/web": the API server answers 502: ${body}`);
 });
 
-test.each([[{}], [{ code: "410" }]])("an event of a watch that tells of a failure without its code (%p) is one to try again", (object) => {
+test.each([[{}], [{ code: "410" }]])("an event of a watch that tells of a failure without its code (%j) is one to try again", (object) => {
   expect(toEventFailure(toRequest("watch", PODS, {}, {}), object, CONTEXT)).toMatchObject({ reason: "serverFault", status: 500 });
 });
 

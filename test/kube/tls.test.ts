@@ -11,7 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { Authority, CertificateFolder, KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import { failureOf, noProcesses } from "./support/fake-api-server.ts";
+import { failureOf, noProcesses, statusAnswer } from "./support/fake-api-server.ts";
 
 let folder: CertificateFolder;
 let authority: Authority;
@@ -36,8 +36,16 @@ interface TlsServer extends AsyncDisposable {
   readonly seen: string[];
 }
 
-/** Says who asks; `http2: false` is a server that knows HTTP/1.1 only. */
-function serve(pair: KeyPair, { http2 = true, clientCa }: { readonly http2?: boolean; readonly clientCa?: string } = {}): TlsServer {
+interface ServeOptions {
+  /** False: it knows HTTP/1.1 only. */
+  readonly http2?: boolean;
+  readonly clientCa?: string;
+  /** The only token that it takes. @default any */
+  readonly token?: string;
+}
+
+/** Says who asks. */
+function serve(pair: KeyPair, { http2 = true, clientCa, token }: ServeOptions = {}): TlsServer {
   const seen: string[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -51,7 +59,8 @@ function serve(pair: KeyPair, { http2 = true, clientCa }: { readonly http2?: boo
     fetch(request) {
       // HTTP/2 has no such header.
       seen.push(`${request.headers.get("connection") === null ? "h2" : "h1"} ${request.headers.get("authorization") ?? "nobody"}`);
-      return Response.json({ metadata: { name: "n" } });
+      const isKnown = token === undefined || request.headers.get("authorization") === `Bearer ${token}`;
+      return isKnown ? Response.json({ metadata: { name: "n" } }) : statusAnswer(401, "Unauthorized", "Unauthorized");
     },
   });
   return {
@@ -244,6 +253,55 @@ test("a server that does not know HTTP/2 is spoken to in HTTP/1.1", async () => 
   await ask(client);
   await ask(client);
   expect(server.seen).toEqual(["h1 nobody", "h1 nobody"]);
+});
+
+describe("a token that is refused", () => {
+  /** A client whose token file holds another token at each look. */
+  function clientWithTokens(url: string, tokens: readonly string[]): { readonly client: KubeClient; readonly looks: () => number } {
+    let looks = 0;
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+      clusters: [{ name: "k", cluster: { server: url, "certificate-authority": authority.certFile } }],
+      users: [{ name: "u", user: { tokenFile: "/token" } }],
+    };
+    const readText = (path: string): string | undefined => {
+      if (path === "/token") return tokens[Math.min(looks++, tokens.length - 1)];
+      return path === "/kubeconfig" ? JSON.stringify(config) : linuxFiles.readText(path);
+    };
+    const ports = { clock: systemClock, random: Math.random, files: { ...linuxFiles, readText }, processes: noProcesses, env: {} };
+    return { client: new KubeClient({ kubeconfig: "/kubeconfig" }, ports), looks: () => looks };
+  }
+
+  test("is read again, and a write made again: it was not carried out", async () => {
+    await using server = serve(byAddress, { token: "new" });
+    const { client } = clientWithTokens(server.url, ["old", "new"]);
+    await client.create(NODES, { metadata: { name: "n" } });
+    expect(server.seen.map((words) => words.slice("h1 ".length))).toEqual(["Bearer old", "Bearer new"]);
+    client.close();
+  });
+
+  test("once in a request, also where it changes all the time", async () => {
+    await using server = serve(byAddress, { token: "none of them" });
+    const { client } = clientWithTokens(
+      server.url,
+      Array.from({ length: 50 }, (_, i) => `t${i}`),
+    );
+    expect(await failureOf(client.get(NODES, { name: "n" }))).toMatchObject({ reason: "unauthorized", code: 108 });
+    expect(server.seen).toHaveLength(2);
+    expect(await failureOf(client.get(NODES, { name: "n" }))).toMatchObject({ reason: "unauthorized" });
+    expect(server.seen).toHaveLength(4);
+    client.close();
+  });
+
+  test("and is the same when it is read again is not shown again", async () => {
+    await using server = serve(byAddress, { token: "another" });
+    const { client, looks } = clientWithTokens(server.url, ["old"]);
+    expect(await failureOf(client.get(NODES, { name: "n" }))).toMatchObject({ reason: "unauthorized" });
+    expect(server.seen).toHaveLength(1);
+    expect(looks()).toBe(2);
+    client.close();
+  });
 });
 
 test("a renewed client certificate is used without a new client", async () => {

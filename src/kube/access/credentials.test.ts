@@ -239,7 +239,7 @@ describe("an exec plugin", () => {
   test.each([
     [{ "insecure-skip-tls-verify": true }, exec, { server: "https://api.example", "insecure-skip-tls-verify": true }],
     [{}, { ...exec, provideClusterInfo: false }, undefined],
-  ])("of a cluster with %p is told just that, if it wants to know", async (cluster, plugin, expected) => {
+  ])("of a cluster with %j is told just that, if it wants to know", async (cluster, plugin, expected) => {
     const world = createWorld({ ...files, "/k": kubeconfig({ exec: plugin }, cluster) }, { run: () => answer({ token: "t" }) });
     await world.credentials.get();
     expect(clusterInfoOf(world)).toEqual(expected);

@@ -36,7 +36,7 @@ describe("without any setting", () => {
   });
 
   test.each([{ KUBERNETES_SERVICE_HOST: "" }, { KUBERNETES_SERVICE_PORT: "" }, { KUBERNETES_SERVICE_PORT: undefined }])(
-    "half of a pod's variables (%p) is no pod",
+    "half of a pod's variables (%j) is no pod",
     async (change) => {
       expect(await failureOf<NetplugError>(resolve({}, POD_FILES, { ...POD_ENV, ...change }))).toMatchObject({ kind: "invalidConfig" });
     },
