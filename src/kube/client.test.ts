@@ -56,6 +56,38 @@ describe("a request", () => {
     expect(patch?.path).toBe("/api/v1/nodes/n?fieldManager=x&fieldValidation=Strict");
   });
 
+  test("that creates says what it makes: a thing of its type, or what a subresource is", async () => {
+    await using server = answering(() => Response.json(NODE));
+    const client = clientOf(server);
+    await client.create(PODS, { apiVersion: "old/v0", kind: "Old", metadata: { namespace: "d", name: "web" } });
+    const review = { apiVersion: "policy/v1", kind: "Eviction", metadata: { namespace: "d", name: "web" } };
+    await client.create(PODS, review, { subresource: "eviction" });
+    await client.create(PODS, { metadata: review.metadata }, { subresource: "binding" });
+    expect(server.seen.map(({ path, body }) => [path, JSON.parse(body)])).toEqual([
+      ["/api/v1/namespaces/d/pods", { apiVersion: "v1", kind: "Pod", metadata: review.metadata }],
+      ["/api/v1/namespaces/d/pods/web/eviction", review],
+      ["/api/v1/namespaces/d/pods/web/binding", { apiVersion: "v1", kind: "Pod", metadata: review.metadata }],
+    ]);
+  });
+
+  test.each([
+    [{}, undefined],
+    [{ uid: "u" }, { uid: "u" }],
+    [{ resourceVersion: "7" }, { resourceVersion: "7" }],
+    [
+      { uid: "u", resourceVersion: "7" },
+      { uid: "u", resourceVersion: "7" },
+    ],
+  ])("that deletes %j hits nothing else", async (options, preconditions) => {
+    await using server = answering(() => Response.json({}));
+    await clientOf(server).delete(NODES, { name: "n" }, options);
+    expect(JSON.parse(server.seen[0]?.body ?? "")).toEqual({
+      kind: "DeleteOptions",
+      apiVersion: "v1",
+      ...(preconditions && { preconditions }),
+    });
+  });
+
   test.each([
     [{ as: "jane" }, { "impersonate-user": "jane" }],
     [
@@ -301,6 +333,18 @@ describe("a list", () => {
       "/api/v1/nodes?labelSelector=x%3Dy&limit=2",
       "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t1",
       "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t2",
+    ]);
+  });
+
+  test("says how old it may be with its first page only: the others show the same state", async () => {
+    await using server = answering(
+      () => page(["a"], "t1"),
+      () => page(["b"]),
+    );
+    await clientOf(server).list(NODES, { resourceVersion: "0" });
+    expect(server.seen.map(({ path }) => path)).toEqual([
+      "/api/v1/nodes?limit=500&resourceVersion=0",
+      "/api/v1/nodes?limit=500&continue=t1",
     ]);
   });
 
