@@ -80,7 +80,7 @@ describe("a request", () => {
     ],
   ])("that deletes %j hits nothing else", async (options, preconditions) => {
     await using server = answering(() => Response.json({}));
-    await clientOf(server).delete(NODES, { name: "n" }, options);
+    expect(await clientOf(server).delete(NODES, { name: "n" }, options)).toBe(true);
     expect(JSON.parse(server.seen[0]?.body ?? "")).toEqual({
       kind: "DeleteOptions",
       apiVersion: "v1",
@@ -329,6 +329,7 @@ describe("a list", () => {
     const { items, resourceVersion } = await clientOf(server).list(NODES, { labelSelector: "x=y", pageSize: 2 });
     expect(items.map(({ metadata }) => metadata.name)).toEqual(["a", "b", "c", "d"]);
     expect(resourceVersion).toBe("7");
+    expect(server.seen.map(({ headers }) => headers["accept"])).toEqual(Array(3).fill("application/json"));
     expect(server.seen.map(({ path }) => path)).toEqual([
       "/api/v1/nodes?labelSelector=x%3Dy&limit=2",
       "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t1",

@@ -40,6 +40,6 @@ export class RateLimit {
 
   /** A request that was taken is not made after all. */
   giveBack(): void {
-    if (this.#perMs > 0) this.#tokens += 1;
+    this.#tokens += 1;
   }
 }

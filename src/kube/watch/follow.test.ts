@@ -41,14 +41,23 @@ function serving(lists: readonly (() => Response)[], watches: readonly (() => Re
   return startFakeApiServer(({ path }) => ((path.includes("watch=true") ? nextWatch : nextList).next().value ?? silent)());
 }
 
-/** Time that passes a hundred times as fast. */
-const quickClock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+/** Pauses are a hundredth as long. Requests, which say their limits to the clock too, have all their time: machines are slow now and then. */
+function makeQuickClock(onPause: (ms: number) => void = () => undefined): Clock {
+  return {
+    ...systemClock,
+    sleep(ms, signal) {
+      if (ms > 2_000) return systemClock.sleep(ms, signal);
+      onPause(ms);
+      return systemClock.sleep(ms / 100, signal);
+    },
+  };
+}
 
 /** The first events as words: `put a 5`. */
 async function firstEvents(
   server: FakeApiServer,
   count: number,
-  clock: Clock = quickClock,
+  clock: Clock = makeQuickClock(),
   words: string[] = [],
 ): Promise<readonly string[]> {
   const controller = new AbortController();
@@ -152,6 +161,20 @@ describe("following", () => {
     while (server.seen.length < 3) await clock.advance(1_000).then(() => Bun.sleep(5));
     expect(await done).toEqual(["reset", "in-sync", "put z 6", "put a 7"]);
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
+  });
+
+  test("does not hammer a server that has no history for any watch", async () => {
+    await using server = serving(
+      Array.from({ length: 100 }, () => () => list("5")),
+      Array.from({ length: 100 }, () => () => Response.json(gone, { status: 410 })),
+    );
+    const pauses: number[] = [];
+    await firstEvents(
+      server,
+      2 * 6,
+      makeQuickClock((ms) => pauses.push(ms)),
+    );
+    expect(pauses).toEqual([75, 150, 300, 600, 1_200]);
   });
 
   test("does not hammer a server that closes every watch at once", async () => {
