@@ -63,6 +63,12 @@ describe("nothing is known", () => {
     expect(blocksIn(world)).toEqual(["10.65.0.0/26", "10.65.0.64/26"]);
   });
 
+  test("where something was noted and never listed, also within an hour of 1970: a clock that was not set yet", async () => {
+    const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(0), files: memoryFiles({}) });
+    await hints.add("u1", [B]);
+    expect(hints.read()).toBeUndefined();
+  });
+
   test("when the list is from the future: somebody set the clock back", async () => {
     const world = createWorld();
     await world.hints.replace("u1", [A]);
@@ -81,6 +87,8 @@ describe("nothing is known", () => {
   );
 
   test.each([
+    ["one of no cluster", '{"node":"n1","cluster":5,"isComplete":true,"listedAt":1700000000,"blocks":{}}'],
+    ["one that does not say whether it is complete", '{"node":"n1","cluster":"u1","isComplete":"no","listedAt":1700000000,"blocks":{}}'],
     ["another node's", '{"node":"n2","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{}}'],
     ["one with what is no block", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{"x":0}}'],
     ["one with a time that is none", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{"10.65.0.0/26":"0"}}'],

@@ -36,7 +36,7 @@ export function toSourcePrefixes(annotations: Annotations): readonly string[] {
 }
 
 function readList<T>(text: string | undefined, toEntry: (entry: string) => T | undefined): readonly T[] {
-  if (text === undefined || text === "") return [];
+  if (text === undefined) return [];
   let value: unknown;
   try {
     value = parseJson(text, { maxDepth: 8 });
