@@ -10,7 +10,7 @@ import { eventually } from "./eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import type { FaultProxy } from "./fault-proxy.ts";
-import { applyRoles, initialise, install, installCommand, kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
+import { applyRoles, initialise, install, installerFor, kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { watchPods } from "./pod-versions.ts";
 import { Turnover, wakeKubelet } from "./turnover.ts";
@@ -183,8 +183,9 @@ describe("an API server that answers the plugin", () => {
 
 describe("the plugin's token", () => {
   test("that is of no use any more is told by the pod's events, and the installer's next one helps", async () => {
-    const command = await installCommand(node, cluster, undefined, { CNI_TOKEN_REFRESH_INTERVAL: "3s" });
-    const installer = node.daemon("installer", command, () => installer.log().includes('"event":"ready"'));
+    const { command, env } = await installerFor(node, cluster);
+    const isReady = (): boolean => installer.log().includes('"event":"ready"');
+    const installer = node.daemon("installer", command, isReady, { ...env, CNI_TOKEN_REFRESH_INTERVAL: "3s" });
     await installer.start();
     installer.pause();
     await cluster.kubectl(["--namespace", "kube-system", "delete", "serviceaccount", "netplug-cni-plugin"]);

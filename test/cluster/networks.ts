@@ -62,29 +62,34 @@ export function netplugOnKubernetes({ pools }: Pick<NetplugOptions, "pools">): N
 /** Where a node's plugin, and its installer, find the API server. */
 export type Door = Pick<ApiServer, "url" | "caFile">;
 
-/** Runs the installer that we ship, once. @param door where the plugin is to find the API server; absent: where everybody does */
-export async function install(node: ClusterNode, cluster: ClusterFacts, door?: Door): Promise<void> {
-  node.must([...(await installCommand(node, cluster, door)), "--once"]);
+/** The installer that we ship, as a node runs it; without more arguments it stays. */
+export interface Installer {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
 }
 
-/** The installer that we ship, which stays. @param settings more of its environment */
-export async function installCommand(
+/** Runs it once. @param door where the plugin is to find the API server; absent: where everybody does */
+export async function install(node: ClusterNode, cluster: ClusterFacts, door?: Door): Promise<void> {
+  const { command, env } = await installerFor(node, cluster, door);
+  node.must([...command, "--once"], "", env);
+}
+
+export async function installerFor(
   node: ClusterNode,
   { api, url }: ClusterFacts,
   door: Door = { url, caFile: api.caFile },
-  settings: Readonly<Record<string, string>> = {},
-): Promise<readonly string[]> {
+): Promise<Installer> {
   const token = await api.kubectl(["--namespace", "kube-system", "create", "token", "netplug-node"]);
-  const environment = {
-    DATASTORE_TYPE: "kubernetes",
-    K8S_API_ENDPOINT: door.url,
-    K8S_API_TOKEN: token.trim(),
-    K8S_CA_FILE: door.caFile,
-    KUBERNETES_NODE_NAME: node.name,
-    ...settings,
+  return {
+    command: [join(distFolder, "netplug"), "install-cni", "--bin-dir=/opt/cni/bin", "--conf-dir=/etc/cni/net.d"],
+    env: {
+      DATASTORE_TYPE: "kubernetes",
+      K8S_API_ENDPOINT: door.url,
+      K8S_API_TOKEN: token.trim(),
+      K8S_CA_FILE: door.caFile,
+      KUBERNETES_NODE_NAME: node.name,
+    },
   };
-  const installer = [join(distFolder, "netplug"), "install-cni", "--bin-dir=/opt/cni/bin", "--conf-dir=/etc/cni/net.d"];
-  return ["env", ...Object.entries(environment).map(([name, value]) => `${name}=${value}`), ...installer];
 }
 
 /** Links the built executable into the node's plugin folder. */

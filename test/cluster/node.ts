@@ -20,6 +20,9 @@ export interface NodeOptions {
   readonly cleaner: Cleaner;
 }
 
+/** Variables of a program, where secrets belong. */
+type Environment = Readonly<Record<string, string>>;
+
 /** Started in steps, so that what does not wait for the API server can begin before it serves. */
 export class ClusterNode {
   readonly name: string;
@@ -110,26 +113,26 @@ export class ClusterNode {
     renameSync(staging, target);
   }
 
-  /** Runs a program on the node. */
-  run(command: readonly string[], stdin = ""): CommandResult {
+  /** Runs a program on the node. @param env besides what all of them have */
+  run(command: readonly string[], stdin = "", env: Environment = {}): CommandResult {
     const child = Bun.spawnSync([...this.#enter(), ...command], {
       stdin: Buffer.from(stdin),
       stdout: "pipe",
       stderr: "pipe",
-      env: this.#environment(),
+      env: { ...this.#environment(), ...env },
     });
     return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
   }
 
   /** @throws Error with what the program said */
-  must(command: readonly string[], stdin = ""): string {
-    const { status, stdout, stderr } = this.run(command, stdin);
+  must(command: readonly string[], stdin = "", env: Environment = {}): string {
+    const { status, stdout, stderr } = this.run(command, stdin, env);
     if (status !== 0) throw new Error(`${this.name}: ${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
     return stdout;
   }
 
   /** A long-running program on the node, not started yet. */
-  daemon(name: string, command: readonly string[], isReady: () => boolean | Promise<boolean>): Daemon {
+  daemon(name: string, command: readonly string[], isReady: () => boolean | Promise<boolean>, env: Environment = {}): Daemon {
     return new Daemon({
       name: `${name} of ${this.name}`,
       // found when it starts: the node's first process is not there yet
@@ -138,7 +141,7 @@ export class ClusterNode {
       logFile: join(this.#folder, `${name}.log`),
       cleaner: this.#cleaner,
       isReady,
-      env: this.#environment(),
+      env: { ...this.#environment(), ...env },
     });
   }
 
