@@ -203,6 +203,18 @@ describe("GC", () => {
     await node.del({ containerID, netns: pod.path });
   });
 
+  test("leaves alone what another node has in the same network", async () => {
+    const containerID = node.newContainerID();
+    const pod = new TestNetns();
+    await node.add(pod, { containerID });
+    pod.delete();
+    const config = node.config({ nodename: "node-b", "cni.dev/valid-attachments": [] });
+    expect([(await node.call("GC", { config })).status, await node.addressesInUse()]).toEqual([0, 1]);
+    expect(await node.endpoints()).toHaveLength(1);
+    await node.del({ containerID, netns: pod.path });
+    expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+  });
+
   test("cleans up after an attachment of which only the record is left", async () => {
     const containerID = node.newContainerID();
     const pod = new TestNetns();
