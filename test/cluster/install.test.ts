@@ -252,6 +252,19 @@ test("without the installer the node goes on (needs cluster)", async () => {
   await cluster.kubectl(["delete", "pods", "--all", "--timeout=60s"]);
 });
 
+// before the next test takes the plugin's role away, which the runtime's STATUS may notice
+test("the API server's own log: no account was refused anything, and each asked for all that its role lets it (needs cluster)", async () => {
+  expect(audit.askedBy("netplug-node")).toEqual(["create serviceaccounts/token"]);
+  const permitted = await rightsOf(cluster, "clusterrole/netplug-cni");
+  // what has been garbage for five minutes
+  const seldom = new Set(["delete ipamblocks"]);
+  // who it is, this test asks; which version, the installer, to see whether the token is good
+  const ofEverybody = ["create selfsubjectreviews", "get /version"];
+  const asked = audit.askedBy("netplug-cni-plugin");
+  expect(asked.filter((request) => !permitted.includes(request) && !ofEverybody.includes(request))).toEqual([]);
+  expect(permitted.filter((right) => !asked.includes(right) && !seldom.has(right))).toEqual([]);
+});
+
 test("a config of the user's own, with etcd and the roles for it; its clean stop takes it away, and the node is NotReady (needs cluster)", async () => {
   await initialise(etcdAccess(cluster), ["10.66.0.0/16"]);
   await cluster.kubectl(["apply", "--server-side", "--force-conflicts", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
@@ -297,16 +310,4 @@ test("a host folder that is read-only or full is told by kubectl logs; one that 
   expect(node.must(["ls", "-A", "/opt/full"])).toBe("");
   expect(await lastOf("missing")).toEqual([0, "WARNING", expect.stringContaining("nobody renews the token from now on")]);
   expect(isSame(node.path("/opt/not/there/yet/netplug"), executables[0])).toBe(true);
-});
-
-test("the API server's own log: no account was refused anything, and each asked for all that its role lets it (needs cluster)", async () => {
-  expect(audit.askedBy("netplug-node")).toEqual(["create serviceaccounts/token"]);
-  const permitted = await rightsOf(cluster, "clusterrole/netplug-cni");
-  // what has been garbage for five minutes
-  const seldom = new Set(["delete ipamblocks"]);
-  // who it is, this test asks; which version, the installer, to see whether the token is good
-  const ofEverybody = ["create selfsubjectreviews", "get /version"];
-  const asked = audit.askedBy("netplug-cni-plugin");
-  expect(asked.filter((request) => !permitted.includes(request) && !ofEverybody.includes(request))).toEqual([]);
-  expect(permitted.filter((right) => !asked.includes(right) && !seldom.has(right))).toEqual([]);
 });
