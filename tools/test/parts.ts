@@ -48,7 +48,7 @@ const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
 export const TEST_PARTS: readonly TestPart[] = [
   {
     name: "unit",
-    folders: ["src", "tools", "test/bench", "test/log"],
+    folders: ["src", "tools", "test/bench"],
     needsRoot: false,
     tools: [],
     needsBuild: false,
