@@ -41,13 +41,11 @@ export interface Grant {
 export class PluginAccount implements Disposable {
   readonly #client: KubeClient;
   readonly #name: string;
-  readonly #skipsTlsVerify: boolean;
 
   /** @param kube how the API server is reached */
   constructor({ account, skipsTlsVerify }: Settings, kube: NonNullable<Settings["kube"]>, host: InstallHost) {
     const { env, files, clock, processes, random, serviceAccountFolder } = host;
     this.#name = account;
-    this.#skipsTlsVerify = skipsTlsVerify;
     this.#client = new KubeClient(
       { ...kube, skipsTlsVerify },
       { env, files, clock, processes, random, serviceAccountFolder },
@@ -62,8 +60,8 @@ export class PluginAccount implements Disposable {
   /** Where the API server is, as we reach it ourselves. @throws NetplugError invalidConfig, accessDenied */
   async readServer(): Promise<ServerAccess> {
     const { access, identity } = await this.#client.requester.login();
-    const { server, tlsServerName, proxyUrl } = access;
-    return { server, tlsServerName, proxyUrl, ca: identity.tls?.ca, skipsTlsVerify: this.#skipsTlsVerify || access.skipsTlsVerify };
+    const { server, tlsServerName, proxyUrl, skipsTlsVerify } = access;
+    return { server, tlsServerName, proxyUrl, ca: identity.tls?.ca, skipsTlsVerify };
   }
 
   /** Asks for a token that belongs to no pod: it must outlive ours. @throws NetplugError notInitialised when there is no such account; KubeError */

@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isAccepted } from "../../src/install-cni/access.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
-import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
+import { type FakeApiServer, startFakeApiServer } from "../kube/support/fake-api-server.ts";
 import { CONFLIST, filesWith, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";
 
 let api: FakeApiServer;
@@ -12,6 +13,13 @@ beforeAll(() => void (api = startTokenServer()));
 afterAll(async () => await api[Symbol.asyncDispose]());
 
 const access = (): Readonly<Record<string, string>> => ({ K8S_API_ENDPOINT: api.url });
+
+const kubeconfigFor = (server: string): string =>
+  JSON.stringify({
+    "current-context": "c",
+    contexts: [{ name: "c", context: { cluster: "k" } }],
+    clusters: [{ name: "k", cluster: { server } }],
+  });
 
 /** The only error line of a run that failed. */
 function errorOf({ status, log }: Run): string {
@@ -71,6 +79,49 @@ test("a token of 24 hours is asked for, bound to nothing", async () => {
   });
 });
 
+test("a token that is granted for a shorter time is said to expire then", async () => {
+  await using brief = startTokenServer(({ path }) =>
+    path.endsWith("/token") ? Response.json({ spec: { expirationSeconds: 600 }, status: { token: "t" } }, { status: 201 }) : undefined,
+  );
+  using node = new InstallNode();
+  const before = Date.now();
+  const run = await node.run({ env: { K8S_API_ENDPOINT: brief.url } });
+  const expires = Date.parse(run.log.find(({ fields }) => fields["event"] === "ready")?.fields["expires"] as string);
+  expect(expires).toBeGreaterThanOrEqual(before + 600_000 - 1_000);
+  expect(expires).toBeLessThanOrEqual(Date.now() + 600_000);
+});
+
+test.each([[{}], [{ status: {} }], [{ status: { token: "" } }]])(
+  "an answer that holds no token (%j) stops the run, and leaves no kubeconfig",
+  async (answer) => {
+    await using api = startTokenServer(({ path }) =>
+      path.endsWith("/token") ? Response.json({ spec: {}, ...answer }, { status: 201 }) : undefined,
+    );
+    using node = new InstallNode();
+    expect(errorOf(await node.run({ env: { K8S_API_ENDPOINT: api.url } }))).toContain("the API server's answer holds none");
+    expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam"]);
+  },
+);
+
+test.each([
+  [200, true],
+  [401, false],
+  [403, true],
+  [404, true],
+])("a token is of no use only to an API server that does not know it: %i is %p", async (status, isGood) => {
+  await using api = startFakeApiServer(() => Response.json({ kind: "Status", message: "x" }, { status }));
+  using node = new InstallNode();
+  node.write("config", kubeconfigFor(api.url));
+  expect(await isAccepted(join(node.folder, "config"), node.host())).toBe(isGood);
+  expect(api.seen[0]?.path).toBe("/version");
+});
+
+test("a token is not of no use because nobody can be asked", async () => {
+  using node = new InstallNode();
+  node.write("config", kubeconfigFor("http://127.0.0.1:1"));
+  expect(await isAccepted(join(node.folder, "config"), node.host())).toBe(true);
+});
+
 test("a second run changes nothing but the token", async () => {
   using node = new InstallNode();
   writeFileSync(join(node.assetsDir, "etcd-ca"), "ca");
@@ -94,6 +145,14 @@ describe("executables", () => {
     ["a set-user-ID bit", (node) => chmodSync(join(node.binDir, "netplug"), 0o4755)],
     ["another owner", (node) => chownSync(join(node.binDir, "netplug"), 12_345, 0)],
     ["no second name", (node) => rmSync(join(node.binDir, "netplug-ipam"))],
+    [
+      "another file under the second name",
+      (node) => {
+        rmSync(join(node.binDir, "netplug-ipam"));
+        node.write("bin/netplug-ipam", "another\n");
+        chmodSync(join(node.binDir, "netplug-ipam"), 0o755);
+      },
+    ],
     ["no first name", (node) => rmSync(join(node.binDir, "netplug"))],
     [
       "a symbolic link to somewhere else",
@@ -276,6 +335,15 @@ describe("the network config", () => {
     const { messages } = await node.run({ env });
     expect(Object.keys(node.content()).filter((path) => path.startsWith("net.d/"))).toEqual(["net.d/20-new.conflist"]);
     expect(messages).toContain("old network config removed");
+  });
+
+  test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
+    using node = new InstallNode();
+    const warning = "no access to the Kubernetes API is written: nothing says where it is";
+    expect((await node.run()).messages).toContain(warning);
+    expect(node.content()[`net.d/${KUBECONFIG}`]).toBeUndefined();
+    expect((await node.run({ env: access() })).messages).not.toContain(warning);
+    expect(node.content()[`net.d/${KUBECONFIG}`]).toBeDefined();
   });
 
   test("does not say what other roles read from the environment: that is warned about, without the values", async () => {

@@ -72,11 +72,12 @@ describe("files", () => {
   });
 
   test("that a newer installer has written are left alone", async () => {
-    await using staying = await stay();
+    const staying = await stay();
     node.write("bin/netplug", "newer");
     node.write(`net.d/${CONFLIST}`, "{}");
     await staying.look();
     expect([node.read("bin/netplug"), node.read(`net.d/${CONFLIST}`)]).toEqual(["newer", "{}"]);
+    expect((await staying.stop()).messages).not.toContain("cannot keep files in place, trying again");
   });
 
   test("with etcd's certificates follow the Secret; one that is gone stays as it was", async () => {
@@ -105,6 +106,34 @@ describe("the token", () => {
     const { [`net.d/${KUBECONFIG}`]: second, ...after } = node.content();
     expect(second).toMatchObject({ text: first?.text.replace("token-1", "token-2") ?? "", mode: 0o600 });
     expect(after).toEqual(before);
+  });
+
+  test("is replaced also while executables cannot be kept in place", async () => {
+    await using api = startTokenServer();
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url }, clock });
+    rmSync(node.binDir, { recursive: true });
+    node.write("bin", "a file");
+    aheadMs = 13 * 3_600_000;
+    await staying.look();
+    await staying.look();
+    expect(node.read(`net.d/${KUBECONFIG}`)).toContain('"token-2"');
+  });
+
+  test.each([
+    [401, "token-2"],
+    [403, "token-1"],
+  ])("that the API server answers with %i is %s afterwards", async (status, token) => {
+    await using api = startTokenServer(({ path }) => (path === "/version" ? statusAnswer(status, "x", "x") : undefined));
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url }, clock });
+    aheadMs = 301_000;
+    await staying.look();
+    await staying.look();
+    expect(api.seen.map(({ path }) => path)).toContain("/version");
+    expect(node.read(`net.d/${KUBECONFIG}`)).toContain(`"${token}"`);
   });
 
   test("that the API server refuses to renew stays in the file", async () => {
