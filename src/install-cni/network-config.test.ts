@@ -57,6 +57,20 @@ describe("the conflist", () => {
     expect(parse(conflistOf(env, assets, "/k")).warnings).toEqual([]);
   });
 
+  test.each<[env: Readonly<Record<string, string>>, assets: TlsAssets, keys: Readonly<Record<string, string>>]>([
+    [{}, {}, {}],
+    [{ ETCD_ENDPOINTS: "https://a:1,https://b:1" }, {}, { etcd_endpoints: "https://a:1,https://b:1" }],
+    [
+      { ETCD_DISCOVERY_SRV: "example.org" },
+      { caCert: "x" },
+      { etcd_discovery_srv: "example.org", etcd_ca_cert_file: "/etc/cni/net.d/netplug-tls/etcd-ca" },
+    ],
+    [{ DATASTORE_TYPE: "kubernetes", ETCD_ENDPOINTS: "https://a:1" }, { caCert: "x" }, {}],
+  ])("with %j says of etcd what was set, and nothing else", (env, assets, keys) => {
+    const plugin = conflistOf(env, assets).plugins[0] ?? {};
+    expect(Object.fromEntries(Object.entries(plugin).filter(([key]) => key.startsWith("etcd_")))).toEqual(keys);
+  });
+
   test("carries every setting to where the plugin looks for it", () => {
     const env = {
       CNI_NET_DIR: "/etc/cni/x",

@@ -85,6 +85,8 @@ describe("environment", () => {
     [{ CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: "/t" }, { template: { path: "/t" } }],
     [{ SKIP_CNI_BINARIES: " netplug-ipam,, bandwidth" }, { skippedBinaries: ["netplug-ipam", "bandwidth"] }],
     [{ CNI_MTU: "0" }, { mtu: 0 }],
+    [{ CNI_NET_DIR: "/" }, { hostConfDir: "/" }],
+    [{ CNI_MTU: "68" }, { mtu: 68 }],
     [{ CNI_MTU: "65535" }, { mtu: 65_535 }],
     [{ LOG_LEVEL: "warning" }, { log: { level: "WARNING", path: "/var/log/netplug/cni/cni.log", maxSize: 100, maxAge: 30, maxCount: 10 } }],
     [{ DATASTORE_TYPE: "kubernetes", NETPLUG_DATASTORE_TYPE: "etcdv3" }, { datastoreType: "etcdv3" }],

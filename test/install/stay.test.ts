@@ -78,6 +78,7 @@ describe("files", () => {
     await staying.look();
     expect([node.read("bin/netplug"), node.read(`net.d/${CONFLIST}`)]).toEqual(["newer", "{}"]);
     expect((await staying.stop()).messages).not.toContain("cannot keep files in place, trying again");
+    expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`]);
   });
 
   test("with etcd's certificates follow the Secret; one that is gone stays as it was", async () => {
