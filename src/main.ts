@@ -23,8 +23,9 @@ process.exit(await run(baseName(process.argv0), process.argv.slice(2)));
 async function run(name: string, args: readonly string[]): Promise<number> {
   switch (name) {
     case "netplugctl":
-    case "kubectl-netplug":
       return await (await import("./cli/program.ts")).runAsProgram(args, name);
+    case "kubectl-netplug":
+      return await (await import("./cli/program.ts")).runAsProgram(args, "kubectl netplug");
     case "netplug-ipam":
       return await runPlugin("netplug-ipam", args);
     default:

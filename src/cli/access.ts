@@ -13,8 +13,8 @@ import { NetplugError } from "../lib/errors.ts";
 import { settingsOfFile } from "./config-file.ts";
 import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 
-/** What `kubectl` calls us as. */
-const KUBECTL_PLUGIN = "kubectl-netplug";
+/** What a person types who calls us through `kubectl`. */
+const KUBECTL_PLUGIN = "kubectl netplug";
 
 /** A person waits, and has set the variables for proxies; the API server itself says when it is too much. The role permits every command. */
 const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as const;

@@ -10,7 +10,7 @@ import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 
 export interface RunOptions {
-  /** What the program was called as, for messages. @default "netplugctl" */
+  /** What a person types to call it, for messages. @default "netplugctl" */
   readonly program?: string;
 }
 

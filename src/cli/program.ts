@@ -14,7 +14,7 @@ import { runCli } from "./main.ts";
 /**
  * Runs netplugctl in this process.
  *
- * @param program what it was called as
+ * @param program what a person types to call it
  * @returns the exit status
  */
 export async function runAsProgram(argv: readonly string[], program = "netplugctl"): Promise<number> {

@@ -118,10 +118,10 @@ describe("access by", () => {
 
   test("nothing means etcd, and etcd's endpoints beat the name of a plugin (needs cluster)", async () => {
     const env = { ETCD_ENDPOINTS: "http://127.0.0.1:1", KUBECONFIG: world.api.kubeconfigFile };
-    for (const program of ["netplugctl", "kubectl-netplug"]) {
+    for (const program of ["netplugctl", "kubectl netplug"]) {
       expect(await ask([], { env, program })).toMatchObject({ status: 1, stderr: expect.stringContaining("read from etcd") });
     }
-    expect(await ask([], { env: { KUBECONFIG: world.api.kubeconfigFile }, program: "kubectl-netplug" })).toEqual(FOUND);
+    expect(await ask([], { env: { KUBECONFIG: world.api.kubeconfigFile }, program: "kubectl netplug" })).toEqual(FOUND);
   });
 });
 
@@ -159,11 +159,11 @@ test("kubectl finds it as its plugin, passes words and flags, and its exit statu
   const missing = kubectl("netplug", "--context=first", "get", "tier", "nope");
   expect([missing.exitCode, missing.stderr.toString()]).toEqual([
     1,
-    'kubectl-netplug: find tier "nope": there is none\nnext: kubectl-netplug --context first get tiers\n',
+    'kubectl netplug: find tier "nope": there is none\nnext: kubectl netplug --context first get tiers\n',
   ]);
   expect(kubectl("netplug", "get", "bogus").exitCode).toBe(2);
   const begun = kubectl("netplug", "version");
-  expect([begun.exitCode, begun.stderr.toString()]).toEqual([0, "the datastore was never initialised\nnext: kubectl-netplug init\n"]);
+  expect([begun.exitCode, begun.stderr.toString()]).toEqual([0, "the datastore was never initialised\nnext: kubectl netplug init\n"]);
   const made = kubectl("netplug", "init");
   expect([made.exitCode, made.stderr.toString(), made.stdout.toString()]).toEqual([
     0,

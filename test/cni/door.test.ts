@@ -40,11 +40,14 @@ describe.each(["netplug", "netplug-ipam"])("%s", (name) => {
   });
 });
 
-test.each(["netplugctl", "kubectl-netplug"])("%s shows its own name in help and errors", async (name) => {
+test.each([
+  ["netplugctl", "netplugctl"],
+  ["kubectl-netplug", "kubectl netplug"],
+])("%s says in help and errors what a person types: %s", async (name, typed) => {
   const help = await run(name, ["--help"]);
-  expect([help.status, help.stdout]).toEqual([0, expect.stringContaining(`  ${name} init`)]);
+  expect([help.status, help.stdout]).toEqual([0, expect.stringContaining(`  ${typed} init`)]);
   const wrong = await run(name, ["fly"]);
-  expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(new RegExp(`^${name}: `))]);
+  expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(new RegExp(`^${typed}: `))]);
 });
 
 test.each<[string, (from: string, to: string) => void]>([
