@@ -20,7 +20,7 @@ interface Attachment {
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
-  /** Those that stay: the valid ones, and those of which something could not be taken away. */
+  /** Those that stay: the valid ones, and those whose interface could not be taken away. */
   readonly kept: Map<string, Attachment>;
   /** Those that we found something of, and that go. */
   readonly stale: Map<string, Attachment>;
@@ -88,7 +88,7 @@ async function findStale({ call, kept, stale }: Collection): Promise<readonly Wo
 }
 
 /** A delegate that is too old for GC, or fails at it, gets a DEL for each attachment that we found. */
-async function collectAtDelegate({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
+async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
   let isDone = false;
@@ -102,7 +102,6 @@ async function collectAtDelegate({ call, kept, stale }: Collection): Promise<rea
     steps.push(released);
     if (released.ok) continue;
     stale.delete(key);
-    kept.set(key, attachment);
   }
   return steps;
 }

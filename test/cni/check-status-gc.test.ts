@@ -215,6 +215,20 @@ describe("GC", () => {
     expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
   });
 
+  test("that may not take an interface away keeps its address, which another pod would get", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID });
+    const config = node.config({ "cni.dev/valid-attachments": [] });
+    const reply = await node.call("GC", { config, plugin: node.pluginWithout("net_admin") });
+    expect([reply.status, reply.json?.code, reply.json?.msg]).toEqual([1, 109, expect.stringContaining("EPERM")]);
+    expect(pod.link("eth0")).toBeDefined();
+    expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
+    expect((await node.call("GC", { config: { ...config, type: "renamed" } })).status).toBe(0);
+    expect(pod.link("eth0")).toBeUndefined();
+    expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+  });
+
   test("cleans up after an attachment of which only the record is left", async () => {
     const containerID = node.newContainerID();
     const pod = new TestNetns();

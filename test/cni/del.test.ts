@@ -111,6 +111,24 @@ describe("that cannot know the datastore, or itself in it, removes the interface
   });
 });
 
+test("that may not take the interface away keeps its address, which another pod would get", async () => {
+  using pod = new TestNetns();
+  await node.add(pod, { containerID });
+  const reply = await node.call("DEL", { containerID, netns: pod.path, plugin: node.pluginWithout("net_admin") });
+  expect([reply.status, reply.json?.code, reply.json?.msg]).toEqual([1, 109, expect.stringContaining("EPERM")]);
+  expect(pod.link("eth0")).toBeDefined();
+  expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
+  await node.del({ containerID, netns: pod.path });
+  await expectNothingLeft();
+});
+
+test("with the type of another plugin goes on", async () => {
+  using pod = new TestNetns();
+  await node.add(pod, { containerID });
+  await node.del({ containerID, netns: pod.path, config: node.config({ type: "renamed" }) });
+  await expectNothingLeft();
+});
+
 test("leaves an interface alone that is not ours", async () => {
   using pod = new TestNetns();
   pod.must(["ip", "link", "add", "eth0", "type", "bridge"]);

@@ -277,11 +277,16 @@ test("families of the pod come before the namespace's, those before the config's
   expect((await refusal(await makePod(), neither)).code).toBe(7);
 });
 
-test("a MAC address of the pod ranks above the runtime's (needs cluster)", async () => {
+test("a MAC address of the pod ranks above the runtime's, also for CHECK (needs cluster)", async () => {
   const config = podConfig({ runtimeConfig: { mac: "02:00:5e:10:00:02" } });
   await using attached = await Attached.add(await makePod({ hwAddr: "02:00:5E:10:00:01" }), config);
   expect(attached.netns.link("eth0")?.address).toBe("02:00:5e:10:00:01");
   if (isOnEtcd) expect((await attached.record()).spec["mac"]).toBe("02:00:5e:10:00:01");
+  expect(await attached.check()).toMatchObject({ status: 0, stdout: "" });
+  attached.netns.must(["ip", "link", "set", "eth0", "address", "02:00:5e:10:00:03"]);
+  expect((await attached.check()).json?.msg).toContain(
+    'interface "eth0" in the pod: got MAC address 02:00:5e:10:00:03, want 02:00:5e:10:00:01',
+  );
   await using other = await Attached.add(await makePod(), config);
   expect(other.netns.link("eth0")?.address).toBe("02:00:5e:10:00:02");
 });

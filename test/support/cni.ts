@@ -1,6 +1,6 @@
 /** For tests: a node on which `dist/netplug` is called as a container runtime calls it, with all its files in a temp folder. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, existsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CniCall, CniVerb, Json } from "./cni-call.ts";
@@ -117,6 +117,14 @@ export class TestNode implements AsyncDisposable {
     return `c${process.pid}x${this.#containers++}`;
   }
 
+  /** A plugin for {@link call}: ours without a right, such as `net_admin`. */
+  pluginWithout(capability: string): string {
+    const path = join(this.folder, `without-${capability}`);
+    const command = `exec setpriv --bounding-set=-${capability} --inh-caps=-${capability} ${pluginPath("netplug")}`;
+    writeFileSync(path, `#!/bin/sh\n${command}\n`, { mode: 0o755 });
+    return path;
+  }
+
   /** Calls the plugin. */
   async call(verb: CniVerb, call: CniCall = {}): Promise<CniReply> {
     const config = call.config ?? this.config();
@@ -209,8 +217,9 @@ export function hostInterfaceName(
   return `npg${hashed.slice(0, 11)}`;
 }
 
-/** Path of a plugin: ours in `dist/`, else one of the CNI project. */
+/** Path of a plugin: itself when it is one, ours in `dist/`, else one of the CNI project. */
 export function pluginPath(plugin: string): string {
+  if (plugin.startsWith("/")) return plugin;
   return plugin.startsWith("netplug") ? join(distFolder, plugin) : join(cniPluginsFolder, plugin);
 }
 
