@@ -81,6 +81,14 @@ describe("the network config", () => {
     expect((await refusal({ config })).code).toBe(code);
   });
 
+  test.each([
+    ['"runtimeConfig.ips"', { runtimeConfig: { ips: ["10.65.0.77/32", "10.65.0.78/32"] } }],
+    ['"args.cni.ips"', { args: { cni: { ips: ["10.65.0.77", "10.65.0.78"] } } }],
+  ])("that asks for two addresses of a family in %s is code 104", async (key, asked) => {
+    const msg = `read ${key}: got 2 IPv4 addresses, want at most one`;
+    expect(await refusal({ config: node.config(asked) })).toMatchObject({ code: 104, msg });
+  });
+
   test("that is 10 MB long or nested a hundred thousand deep is refused, not crashed on", async () => {
     const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
     expect([6, 7]).toContain((await refusal({ config: deep })).code ?? 0);

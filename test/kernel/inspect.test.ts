@@ -37,6 +37,16 @@ test.each<[string, Damage, (string | RegExp)[]]>([
     (node, pod) => node.ip(pod, "neigh del 169.254.1.1 dev eth0"),
     [`${POD}permanent neighbour "169.254.1.1" is missing`],
   ],
+  [
+    "a neighbour that may be forgotten",
+    (node, pod) => node.ip(pod, "neigh replace 169.254.1.1 lladdr ee:ee:ee:ee:ee:ee nud reachable dev eth0"),
+    [`${POD}permanent neighbour "169.254.1.1" is missing`],
+  ],
+  [
+    "a neighbour with another MAC",
+    (node, pod) => node.ip(pod, "neigh replace 169.254.1.1 lladdr 02:00:00:00:00:09 nud permanent dev eth0"),
+    [`${POD}permanent neighbour "169.254.1.1" is missing`],
+  ],
   ["a route of the host that was removed", (node) => node.ip(node.host, "route del 10.65.0.7"), [`${HOST}route "10.65.0.7" is missing`]],
   [
     "an IPv6 route of the host that was removed",
