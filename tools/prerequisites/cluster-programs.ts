@@ -44,6 +44,8 @@ export async function ensureClusterPrograms(names: readonly ClusterProgram[]): P
   if ((await ensureGoProgram(NEWER_ETCD)) === undefined) return false;
   for (const set of [kubernetesSet(), containerdSet()]) {
     const ofSet = names.filter((name) => name in set.packages);
+    // an API server alone wants none of containerd's
+    if (ofSet.length === 0) continue;
     if ((await ensureGoPrograms(set, ofSet)) === undefined) return false;
   }
   return true;
@@ -51,17 +53,18 @@ export async function ensureClusterPrograms(names: readonly ClusterProgram[]): P
 
 /** Whether the programs named are built, from the sources of this checkout. */
 export function areClusterProgramsBuilt(names: readonly ClusterProgram[]): boolean {
-  return existsSync(goProgramPath(NEWER_ETCD)) && names.every((name) => existsSync(pathOf(name)));
+  return existsSync(goProgramPath(NEWER_ETCD)) && names.every((name) => existsSync(clusterProgramPath(name)));
 }
 
 /** @returns the absolute path of a program @throws TaskFailure when it is not built */
 export function clusterProgram(name: ClusterProgram | "etcd"): string {
-  const path = name === "etcd" ? goProgramPath(NEWER_ETCD) : pathOf(name);
+  const path = name === "etcd" ? goProgramPath(NEWER_ETCD) : clusterProgramPath(name);
   if (existsSync(path)) return path;
   throw new TaskFailure(`${name} is not built: run \`npm run cluster -- build\` (${goForCluster()}; minutes the first time)`);
 }
 
-function pathOf(name: ClusterProgram): string {
+/** Where a program is, or will be when it is built. */
+export function clusterProgramPath(name: ClusterProgram): string {
   const kubernetes = kubernetesSet();
   return join(goProgramsFolder(name in kubernetes.packages ? kubernetes : containerdSet()), name);
 }

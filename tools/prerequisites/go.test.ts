@@ -1,10 +1,18 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { areClusterProgramsBuilt, clusterProgram, goForCluster, kubernetesVersion } from "./cluster-programs.ts";
+import {
+  API_SERVER_PROGRAMS,
+  areClusterProgramsBuilt,
+  clusterProgram,
+  clusterProgramPath,
+  ensureClusterPrograms,
+  goForCluster,
+  kubernetesVersion,
+} from "./cluster-programs.ts";
 import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
-import { wantedGo } from "./go.ts";
+import { goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
 
 const SOURCES = { name: "libcni-driver", folder: "test/libcni", linkerFlags: [] };
 const before = process.env["XDG_CACHE_HOME"];
@@ -22,6 +30,16 @@ afterEach(() => {
 test("a program that is not built is named, with the command that builds it and what that needs", () => {
   expect(areClusterProgramsBuilt(["kubectl"])).toBe(false);
   expect(() => clusterProgram("kubectl")).toThrow(/^kubectl is not built: run `npm run cluster -- build` \(Go 1\.\d+\.\d+ or newer/);
+});
+
+test("what is built is not built again, and of what nobody wants nothing need be there", async () => {
+  for (const path of [goProgramPath(NEWER_ETCD), ...API_SERVER_PROGRAMS.map(clusterProgramPath)]) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, "");
+  }
+  expect(await ensureClusterPrograms(API_SERVER_PROGRAMS)).toBe(true);
+  expect(areClusterProgramsBuilt(API_SERVER_PROGRAMS)).toBe(true);
+  expect(areClusterProgramsBuilt(["ctr"])).toBe(false);
 });
 
 test("the wanted Go is that of the module, and not older than the tool lines need", () => {
