@@ -1,8 +1,9 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import type { Datastore, RequestOptions } from "../datastore/datastore.ts";
+import type { Datastore, Query, RequestOptions } from "../datastore/datastore.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { IP_POOLS } from "./cluster.ts";
+import { toFacts } from "./facts.ts";
 import { transact } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */
@@ -34,4 +35,46 @@ test("a decision that fails on what is the newest anyway fails", async () => {
   const asked: boolean[] = [];
   await expect(decideOn(laggingDatastore("etcdv3", asked))).rejects.toThrow("no pool");
   expect(asked).toEqual([true]);
+});
+
+describe("after its turn came late", () => {
+  const POOLS_AND_BLOCKS = [IP_POOLS, { type: "blocks-of-node", node: "n1" }] as const satisfies readonly Query[];
+
+  /** @returns the kinds of queries that were asked for again */
+  async function askedAgain(type: Datastore["type"], waitedMs: number): Promise<readonly string[]> {
+    const clock = fakeClock();
+    const asked: string[] = [];
+    const read = async (queries: readonly Query[]): Promise<unknown> => {
+      asked.push(...queries.map((query) => query.type));
+      return queries.map(() => []);
+    };
+    const takeTurn = async (mayWaitMs: number): Promise<Disposable | undefined> => {
+      if (mayWaitMs === 0 && waitedMs > 0) return undefined;
+      await clock.advance(waitedMs);
+      return { [Symbol.dispose]: () => undefined };
+    };
+    const datastore = { type, read } as unknown as Datastore; // nothing else of it is used
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
+    const facts = toFacts(POOLS_AND_BLOCKS, [[], []]);
+    const known = await transact(
+      ports,
+      POOLS_AND_BLOCKS,
+      (found) => ({ writes: [], result: POOLS_AND_BLOCKS.map((query) => found.find(query)) }),
+      {
+        facts,
+      },
+    );
+    expect(known.every((answer) => answer !== undefined)).toBe(true);
+    return asked;
+  }
+
+  test.each<[Datastore["type"], number, readonly string[]]>([
+    ["kubernetes", 0, []],
+    ["kubernetes", 500, ["blocks-of-node"]],
+    ["kubernetes", 4_000, ["list", "blocks-of-node"]],
+    ["etcdv3", 0, []],
+    ["etcdv3", 400, ["list", "blocks-of-node"]],
+  ])("on %s, by %i ms, it asks again for %j", async (type, waitedMs, again) =>
+    expect(await askedAgain(type, waitedMs)).toEqual([...again]),
+  );
 });

@@ -68,6 +68,9 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
+/** After waiting so long for a turn, resources are asked for again with the blocks; the commit looks at those itself that are 5 s old. */
+const OUT_OF_DATE_MS = 3_000;
+
 /** Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk or a busy API server. */
 const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
 
@@ -89,11 +92,10 @@ export async function transact<T>(
   const newest: TransactPorts = { ...given, mayLag: false };
   let ports = given;
   const { clock, random, deadline } = ports;
-  const { turn, hasWaited } = await waitForTurn(ports);
+  const { turn, waitedMs } = await waitForTurn(ports);
   using turns = new DisposableStack();
   turns.use(turn);
-  // What was read before others had their turn is out of date.
-  let known = facts === undefined || hasWaited ? await readFacts(ports, queries) : facts;
+  let known = facts === undefined ? await readFacts(ports, queries) : await readAfterTurns(ports, queries, facts, waitedMs);
   let repeats = 0;
   for (let lost = 0; ;) {
     const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
@@ -139,6 +141,17 @@ export async function transact<T>(
   }
 }
 
+/** What others have changed while they had their turns is read again: blocks. On etcd the rest costs nothing more. */
+async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
+  if (waitedMs === 0) return facts;
+  const isRequestEach = ports.datastore.type === "kubernetes" && waitedMs < OUT_OF_DATE_MS;
+  return await readFacts(ports, isRequestEach ? queries.filter(isAboutBlocks) : queries, facts);
+}
+
+function isAboutBlocks({ type }: Query): boolean {
+  return type !== "get" && type !== "list";
+}
+
 /** What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one snapshot. */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
   return datastore.type === "kubernetes" ? [] : queries;
@@ -169,14 +182,17 @@ async function waitForTurn({
   takeTurn,
   deadline,
   datastore,
-}: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly hasWaited: boolean }> {
-  if (takeTurn === undefined) return { turn: undefined, hasWaited: false };
+  clock,
+}: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly waitedMs: number }> {
+  if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
   try {
     const atOnce = await takeTurn(0);
-    if (atOnce !== undefined) return { turn: atOnce, hasWaited: false };
-    return { turn: await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs())), hasWaited: true };
+    if (atOnce !== undefined) return { turn: atOnce, waitedMs: 0 };
+    const since = clock.monotonic();
+    const turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs()));
+    return { turn, waitedMs: Math.max(1, clock.monotonic() - since) };
   } catch {
-    return { turn: undefined, hasWaited: false }; // a lock that cannot be made: compare-and-swap decides, as always
+    return { turn: undefined, waitedMs: 0 }; // a lock that cannot be made: compare-and-swap decides, as always
   }
 }
 
