@@ -44,7 +44,7 @@ export interface Call extends LocalCall {
 
 /** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
 export function transactPortsOf({ datastore, host, deadline, config }: Call): TransactPorts {
-  const takeTurn = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
+  const takeTurn = (waitMs: number): Promise<Disposable | undefined> => host.takeTurn(config.ipamLockFile, waitMs);
   return { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
 }
 

@@ -26,8 +26,8 @@ export interface Host {
   hostName(): string;
   /** When this process began, in milliseconds of `clock.monotonic()`. */
   processStart(): number;
-  /** Takes the advisory lock on a file, waiting at most `waitMs`; undefined when somebody else has it all the time. */
-  takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
+  /** Takes the advisory lock on a file behind those who came before, waiting at most `waitMs`; undefined when the time is over. */
+  takeTurn(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

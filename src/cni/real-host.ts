@@ -16,6 +16,7 @@ import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStart } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
+import { takeTurn } from "../linux/turn.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import type { PluginName } from "./call.ts";
 import type { Host } from "./host.ts";
@@ -49,7 +50,7 @@ export function realHost(): Host {
     readStdin,
     hostName: readHostName,
     processStart: () => readProcessStart(systemClock),
-    takeLock: takeFileLock,
+    takeTurn: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     openDatastore: (config, openClient) =>
       openDatastore(config, {
         clock: systemClock,

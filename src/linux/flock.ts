@@ -19,7 +19,7 @@ export const LOCK_UN = 8;
 const LOCK_MODE = 0o600;
 /** Milliseconds between tries: at first as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
-const LONGEST_PAUSE_MS = 30;
+const LONGEST_PAUSE_MS = 8;
 
 export interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */

@@ -35,6 +35,7 @@ const RARE_SYMBOLS = {
   inotify_add_watch: { args: ["i32", "ptr", "u32"], returns: "i32" },
   inotify_init1: { args: ["i32"], returns: "i32" },
   mkdir: { args: ["ptr", "u32"], returns: "i32" },
+  mkfifo: { args: ["ptr", "u32"], returns: "i32" },
   opendir: { args: ["ptr"], returns: "ptr" },
   readdir: { args: ["ptr"], returns: "ptr" },
   rename: { args: ["ptr", "ptr"], returns: "i32" },

@@ -53,7 +53,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     clock,
     readStdin: () => text,
     processStart: () => clock.monotonic(),
-    takeLock: () => Promise.resolve(undefined),
+    takeTurn: () => Promise.resolve(undefined),
     openDatastore: () => datastore,
     openLog: () => silentLog,
   };

@@ -1,0 +1,119 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../lib/clock.ts";
+import { Fd } from "./fd.ts";
+import { takeTurn } from "./turn.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const take = (path: string, waitMs: number, signal?: AbortSignal) =>
+  takeTurn(path, { waitMs, clock: systemClock, ...(signal !== undefined && { signal }) });
+const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
+
+/** Another process that says when it stands in line and when it has its turn, which it gives back after a moment. */
+function startTaker(path: string, name: string): { readonly process: Bun.Subprocess<"ignore", "pipe">; readonly pid: number } {
+  const program = `
+    const { takeTurn } = await import(${JSON.stringify(join(import.meta.dir, "turn.ts"))});
+    const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../lib/clock.ts"))});
+    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: 20_000, clock: systemClock });
+    if (turn === undefined) throw new Error("no turn");
+    console.log(${JSON.stringify(name)});
+    await Bun.sleep(5);`;
+  const process = Bun.spawn([globalThis.process.execPath, "-e", program], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  return { process, pid: process.pid };
+}
+
+async function untilInLine(path: string, pid: number): Promise<void> {
+  for (const end = performance.now() + 10_000; !inLine(path).some((place) => place.split("-")[1] === String(pid)); await Bun.sleep(2)) {
+    if (performance.now() > end) throw new Error(`${pid} does not stand in line`);
+  }
+}
+
+test("those who wait have their turns in the order in which they came, and leave nothing behind", async () => {
+  const path = join(folder, "order", "lock");
+  const held = await take(path, 0);
+  const openBefore = Fd.openCount();
+  const order: number[] = [];
+  const waiting = [0, 1, 2, 3, 4].map(async (number) => {
+    using turn = await take(path, 10_000);
+    expect(turn).toBeDefined();
+    order.push(number);
+  });
+  expect(inLine(path)).toHaveLength(5);
+  held?.[Symbol.dispose]();
+  await Promise.all(waiting);
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+  expect(inLine(path)).toEqual([]);
+  expect(Fd.openCount()).toBe(openBefore - 1);
+});
+
+test("the processes of a host too; one that is killed in line is passed over", async () => {
+  const path = join(folder, "processes");
+  const held = await take(path, 0);
+  const takers: ReturnType<typeof startTaker>[] = [];
+  for (const name of ["first", "killed", "third", "fourth"]) {
+    const taker = startTaker(path, name);
+    takers.push(taker);
+    await untilInLine(path, taker.pid);
+  }
+  takers[1]?.process.kill("SIGKILL");
+  await takers[1]?.process.exited;
+  const ended: string[] = [];
+  const reading = takers.map(async ({ process }) => {
+    const text = (await new Response(process.stdout).text()).trim();
+    if (text !== "") ended.push(text);
+  });
+  held?.[Symbol.dispose]();
+  await Promise.all(reading);
+  expect(ended).toEqual(["first", "third", "fourth"]);
+  expect(inLine(path)).toEqual([]);
+});
+
+test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {
+  const path = join(folder, "late");
+  const held = await take(path, 0);
+  const abort = new AbortController();
+  const [tooLate, aborted, last] = [take(path, 60), take(path, 10_000, abort.signal), take(path, 10_000)];
+  expect(await tooLate).toBeUndefined();
+  abort.abort(new Error("enough"));
+  await expect(aborted).rejects.toThrow("enough");
+  expect(inLine(path)).toHaveLength(1);
+  held?.[Symbol.dispose]();
+  using turn = await last;
+  expect(turn).toBeDefined();
+  expect(inLine(path)).toEqual([]);
+});
+
+test("who does not want to wait does not stand in line", async () => {
+  const path = join(folder, "at-once");
+  using held = await take(path, 0);
+  expect(held).toBeDefined();
+  expect(await take(path, 0)).toBeUndefined();
+  expect(existsSync(`${path}.line`)).toBe(false);
+});
+
+test("where no line can be made the lock is waited for all the same", async () => {
+  const path = join(folder, "no-line");
+  writeFileSync(`${path}.line`, "a file where the folder would be");
+  const held = await take(path, 0);
+  const waiting = take(path, 10_000);
+  held?.[Symbol.dispose]();
+  using turn = await waiting;
+  expect(turn).toBeDefined();
+});
+
+test("places of the dead, and what is no place, hold nobody up", async () => {
+  const path = join(folder, "dead");
+  const held = await take(path, 0);
+  (await take(path, 20))?.[Symbol.dispose](); // makes the folder
+  Bun.spawnSync(["mkfifo", join(`${path}.line`, "0000000000000001-1-0")]);
+  writeFileSync(join(`${path}.line`, "0000000000000002"), "");
+  const waiting = take(path, 10_000);
+  held?.[Symbol.dispose]();
+  using turn = await waiting;
+  expect(turn).toBeDefined();
+  expect(inLine(path)).toEqual([]);
+});
