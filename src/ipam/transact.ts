@@ -141,11 +141,14 @@ export async function transact<T>(
   }
 }
 
-/** What others have changed while they had their turns is read again: blocks. On etcd the rest costs nothing more. */
+/**
+ * While others had their turns they changed blocks, so these are read again: alone where each answer is a request of its own, and the others are not
+ * out of date; else with everything, which is one snapshot then.
+ */
 async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
   if (waitedMs === 0) return facts;
-  const isRequestEach = ports.datastore.type === "kubernetes" && waitedMs < OUT_OF_DATE_MS;
-  return await readFacts(ports, isRequestEach ? queries.filter(isAboutBlocks) : queries, facts);
+  const areBlocksEnough = ports.datastore.type === "kubernetes" && waitedMs < OUT_OF_DATE_MS;
+  return await readFacts(ports, areBlocksEnough ? queries.filter(isAboutBlocks) : queries, facts);
 }
 
 function isAboutBlocks({ type }: Query): boolean {
@@ -185,15 +188,16 @@ async function waitForTurn({
   clock,
 }: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly waitedMs: number }> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
+  const since = clock.monotonic();
+  let turn: Disposable | undefined;
   try {
-    const atOnce = await takeTurn(0);
-    if (atOnce !== undefined) return { turn: atOnce, waitedMs: 0 };
-    const since = clock.monotonic();
-    const turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs()));
-    return { turn, waitedMs: Math.max(1, clock.monotonic() - since) };
+    turn = await takeTurn(0);
+    if (turn !== undefined) return { turn, waitedMs: 0 };
+    turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs()));
   } catch {
-    return { turn: undefined, waitedMs: 0 }; // a lock that cannot be made: compare-and-swap decides, as always
+    // A lock that cannot be made: compare-and-swap decides, as always.
   }
+  return { turn, waitedMs: clock.monotonic() - since };
 }
 
 /** Answers to queries, in one round trip. */

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
@@ -13,17 +13,19 @@ const take = (path: string, waitMs: number, signal?: AbortSignal) =>
   takeTurn(path, { waitMs, clock: systemClock, ...(signal !== undefined && { signal }) });
 const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
 
-/** Another process that says when it stands in line and when it has its turn, which it gives back after a moment. */
-function startTaker(path: string, name: string): { readonly process: Bun.Subprocess<"ignore", "pipe">; readonly pid: number } {
+/** Longer than a test may take: who gets a turn was woken. */
+const LONG_MS = 60_000;
+
+/** Another process that notes its name in `log` while it has its turn. */
+function startTaker(path: string, name: string, log: string): Bun.Subprocess {
   const program = `
+    import { appendFileSync } from "node:fs";
     const { takeTurn } = await import(${JSON.stringify(join(import.meta.dir, "turn.ts"))});
     const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../lib/clock.ts"))});
-    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: 20_000, clock: systemClock });
+    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock });
     if (turn === undefined) throw new Error("no turn");
-    console.log(${JSON.stringify(name)});
-    await Bun.sleep(5);`;
-  const process = Bun.spawn([globalThis.process.execPath, "-e", program], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
-  return { process, pid: process.pid };
+    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(`${name}\n`)});`;
+  return Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });
 }
 
 async function untilInLine(path: string, pid: number): Promise<void> {
@@ -38,7 +40,7 @@ test("those who wait have their turns in the order in which they came, and leave
   const openBefore = Fd.openCount();
   const order: number[] = [];
   const waiting = [0, 1, 2, 3, 4].map(async (number) => {
-    using turn = await take(path, 10_000);
+    using turn = await take(path, LONG_MS);
     expect(turn).toBeDefined();
     order.push(number);
   });
@@ -51,32 +53,43 @@ test("those who wait have their turns in the order in which they came, and leave
 });
 
 test("the processes of a host too; one that is killed in line is passed over", async () => {
-  const path = join(folder, "processes");
+  const [path, log] = [join(folder, "processes"), join(folder, "processes.log")];
   const held = await take(path, 0);
-  const takers: ReturnType<typeof startTaker>[] = [];
+  const takers: Bun.Subprocess[] = [];
   for (const name of ["first", "killed", "third", "fourth"]) {
-    const taker = startTaker(path, name);
+    const taker = startTaker(path, name, log);
     takers.push(taker);
     await untilInLine(path, taker.pid);
   }
-  takers[1]?.process.kill("SIGKILL");
-  await takers[1]?.process.exited;
-  const ended: string[] = [];
-  const reading = takers.map(async ({ process }) => {
-    const text = (await new Response(process.stdout).text()).trim();
-    if (text !== "") ended.push(text);
-  });
+  takers[1]?.kill("SIGKILL");
+  await takers[1]?.exited;
   held?.[Symbol.dispose]();
-  await Promise.all(reading);
-  expect(ended).toEqual(["first", "third", "fourth"]);
+  await Promise.all(takers.map(({ exited }) => exited));
+  expect(readFileSync(log, "utf8")).toBe("first\nthird\nfourth\n");
   expect(inLine(path)).toEqual([]);
+});
+
+test("one that is stopped in line holds the others up for a second only", async () => {
+  const [path, log] = [join(folder, "stopped"), join(folder, "stopped.log")];
+  const held = await take(path, 0);
+  const stopped = startTaker(path, "stopped", log);
+  await untilInLine(path, stopped.pid);
+  stopped.kill("SIGSTOP");
+  const waiting = take(path, LONG_MS);
+  held?.[Symbol.dispose]();
+  const turn = await waiting;
+  expect(turn).toBeDefined();
+  turn?.[Symbol.dispose]();
+  stopped.kill("SIGCONT");
+  expect(await stopped.exited).toBe(0);
+  expect(readFileSync(log, "utf8")).toBe("stopped\n");
 });
 
 test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {
   const path = join(folder, "late");
   const held = await take(path, 0);
   const abort = new AbortController();
-  const [tooLate, aborted, last] = [take(path, 60), take(path, 10_000, abort.signal), take(path, 10_000)];
+  const [tooLate, aborted, last] = [take(path, 60), take(path, LONG_MS, abort.signal), take(path, LONG_MS)];
   expect(await tooLate).toBeUndefined();
   abort.abort(new Error("enough"));
   await expect(aborted).rejects.toThrow("enough");
@@ -99,7 +112,7 @@ test("where no line can be made the lock is waited for all the same", async () =
   const path = join(folder, "no-line");
   writeFileSync(`${path}.line`, "a file where the folder would be");
   const held = await take(path, 0);
-  const waiting = take(path, 10_000);
+  const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
   using turn = await waiting;
   expect(turn).toBeDefined();
@@ -111,7 +124,7 @@ test("places of the dead, and what is no place, hold nobody up", async () => {
   (await take(path, 20))?.[Symbol.dispose](); // makes the folder
   Bun.spawnSync(["mkfifo", join(`${path}.line`, "0000000000000001-1-0")]);
   writeFileSync(join(`${path}.line`, "0000000000000002"), "");
-  const waiting = take(path, 10_000);
+  const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
   using turn = await waiting;
   expect(turn).toBeDefined();

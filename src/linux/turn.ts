@@ -27,11 +27,15 @@ const POLLIN = 1;
 const FIRST_SLICE_MS = 4;
 const LONGEST_SLICE_MS = 50;
 
+/** How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave the line. */
+const LOOK_EVERY_MS = 1_000;
+
 let placesTaken = 0;
 
 /**
- * Takes the lock on a file as {@link takeLock} does, behind those who came before. For processes that have nothing else to do: a wait blocks the event
- * loop for up to 50 ms at a time.
+ * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds the lock free
+ * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to 50 ms at
+ * a time.
  *
  * @returns undefined when the time is over
  * @throws {KernelError} ioFailure when the file cannot be made or locked
@@ -41,23 +45,35 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Disp
   if (waitMs <= 0) return await takeLock(path, options);
   const end = clock.monotonic() + waitMs;
   using place = stand(`${path}.line`, clock);
-  if (place !== undefined) await place.untilFirst(end, options);
-  return await takeLock(path, { ...options, waitMs: Math.max(0, end - clock.monotonic()) });
+  const found = await place?.untilFirst(path, end, options);
+  return found ?? (await takeLock(path, { ...options, waitMs: Math.max(0, end - clock.monotonic()) }));
 }
 
 /** @returns undefined where no line can be made: then everybody looks at the lock by himself */
 function stand(folder: string, clock: TurnOptions["clock"]): Place | undefined {
   try {
     for (;;) {
-      const name = `${String(clock.now()).padStart(16, "0")}-${process.pid}-${placesTaken++}`;
-      const path = `${folder}/${name}`;
-      makePipe(path, folder);
-      // gone when somebody has looked at it before it was open, and took us for dead
-      const held = openFile(path, O_RDWR | O_NONBLOCK);
+      const [time, number] = [String(clock.now()).padStart(16, "0"), String(placesTaken++).padStart(6, "0")];
+      const name = `${time}-${process.pid}-${number}`;
+      makePipe(`${folder}/${name}`, folder);
+      const held = openPlace(`${folder}/${name}`);
       if (held !== undefined) return new Place(folder, name, held);
     }
   } catch (thrown) {
     if (thrown instanceof KernelError) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * Whoever looks at the pipe before it is open takes us for dead and takes it away. Then this is undefined; or, when that comes a moment later, our place
+ * is one that nobody sees, and two may be the first: of them one gets the lock.
+ */
+function openPlace(path: string): Fd | undefined {
+  try {
+    return openFile(path, O_RDWR | O_NONBLOCK);
+  } catch (thrown) {
+    rareLibc().unlink(toCString(path));
     throw thrown;
   }
 }
@@ -85,17 +101,29 @@ class Place implements Disposable {
     this.#held = held;
   }
 
-  /** Waits until nobody is before us, or the time is over. @throws the signal's reason */
-  async untilFirst(end: number, { clock, signal }: TurnOptions): Promise<void> {
+  /**
+   * Waits until nobody is before us, nobody can be seen, or the time is over.
+   *
+   * @returns the lock, when it was found free meanwhile
+   * @throws the signal's reason
+   */
+  async untilFirst(path: string, end: number, options: TurnOptions): Promise<Disposable | undefined> {
+    const { clock, signal } = options;
+    let lookAt = clock.monotonic() + LOOK_EVERY_MS;
     for (let before = this.#findBefore(); before !== undefined; before = this.#findBefore()) {
       using pipe = before;
       for (let sliceMs = FIRST_SLICE_MS; ; sliceMs = Math.min(2 * sliceMs, LONGEST_SLICE_MS)) {
         const leftMs = end - clock.monotonic();
-        if (leftMs <= 0) return;
+        if (leftMs <= 0) return undefined;
         if (hasEnded(pipe, Math.min(sliceMs, leftMs))) break;
         await clock.sleep(0, signal);
+        if (clock.monotonic() < lookAt) continue;
+        const lock = await takeLock(path, { ...options, waitMs: 0 });
+        if (lock !== undefined) return lock;
+        lookAt += LOOK_EVERY_MS;
       }
     }
+    return undefined;
   }
 
   /** Leaves the line: the next one is told. */
@@ -104,21 +132,26 @@ class Place implements Disposable {
     this.#held[Symbol.dispose]();
   }
 
-  /** The pipe of the nearest before us who is alive; those of the dead are taken away. */
+  /** The pipe of the nearest before us who is alive; those of the dead are taken away. Undefined also where there is no looking (`EMFILE`). */
   #findBefore(): Fd | undefined {
-    const names = listFolder(this.#folder) ?? [];
-    for (const name of names
-      .filter((other) => other < this.#name)
-      .sort()
-      .reverse()) {
-      const path = `${this.#folder}/${name}`;
-      const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
-      if (pipe === undefined) continue;
-      if (isHeld(pipe)) return pipe;
-      pipe[Symbol.dispose]();
-      rareLibc().unlink(toCString(path));
+    try {
+      const names = listFolder(this.#folder) ?? [];
+      for (const name of names
+        .filter((other) => other < this.#name)
+        .sort()
+        .reverse()) {
+        const path = `${this.#folder}/${name}`;
+        const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
+        if (pipe === undefined) continue;
+        if (isHeld(pipe)) return pipe;
+        pipe[Symbol.dispose]();
+        rareLibc().unlink(toCString(path));
+      }
+      return undefined;
+    } catch (thrown) {
+      if (thrown instanceof KernelError) return undefined;
+      throw thrown;
     }
-    return undefined;
   }
 }
 

@@ -20,7 +20,7 @@ export class Cleaner {
   readonly #janitor: Bun.Subprocess<"pipe", "ignore", "pipe">;
 
   constructor() {
-    // a session of its own: an interrupt at the terminal must not reach it
+    // detached: an interrupt at the terminal must not reach it
     this.#janitor = Bun.spawn(["setsid", process.execPath, join(import.meta.dir, "janitor.ts")], {
       stdin: "pipe",
       stdout: "ignore",

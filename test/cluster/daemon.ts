@@ -60,7 +60,7 @@ export class Daemon {
     const place = typeof this.#options.place === "function" ? this.#options.place() : (this.#options.place ?? []);
     const tied = ["setpriv", "--pdeathsig", "KILL"];
     const log = openSync(logFile, "a");
-    // a session of its own, so that an interrupt at the terminal leaves it to us; the kernel ends it when this process ends
+    // detached, so that an interrupt at the terminal leaves it to us; the kernel ends it when this process ends
     const child = Bun.spawn(["setsid", ...tied, ...place, ...(place.length > 0 && command.length > 0 ? tied : []), ...command], {
       stdin: "ignore",
       stdout: log,

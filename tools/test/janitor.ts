@@ -5,7 +5,7 @@ import { isRunning } from "./processes.ts";
 
 /** Starts one for this process. */
 export function startJanitor(): void {
-  // a session of its own: an interrupt at the terminal must not reach it
+  // detached: an interrupt at the terminal must not reach it
   const child = Bun.spawn(["setsid", process.execPath, import.meta.path, String(process.pid)], {
     stdin: "pipe",
     stdout: "ignore",

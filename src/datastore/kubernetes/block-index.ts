@@ -107,7 +107,7 @@ export class IndexReads {
   /** Blocks that no list shows and that we met all the same, where they still are. */
   async #unlisted(query: IndexQuery, listed: Entries): Promise<Entries> {
     const { batch, lostClaims } = this.#sources;
-    const met = lostClaims.in("within" in query ? query.within : toHostPrefix(query.address));
+    const met = lostClaims.findIn("within" in query ? query.within : toHostPrefix(query.address));
     if (met.length === 0) return [];
     const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));
     const missing = met.filter((cidr) => !names.has(toPrefixText(cidr)));

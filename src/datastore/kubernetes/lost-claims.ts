@@ -18,12 +18,17 @@ export class LostClaims {
   }
 
   note(cidr: Prefix): void {
+    for (const [text, { at }] of this.#claims) if (at < this.#from()) this.#claims.delete(text);
     this.#claims.set(toPrefixText(cidr), { cidr, at: this.#clock.monotonic() });
   }
 
   /** Those that overlap a prefix. */
-  in(within: Prefix): readonly Prefix[] {
-    const from = this.#clock.monotonic() - LIFETIME_MS;
-    return [...this.#claims.values()].filter(({ cidr, at }) => at >= from && overlaps(cidr, within)).map(({ cidr }) => cidr);
+  findIn(within: Prefix): readonly Prefix[] {
+    return [...this.#claims.values()].filter(({ cidr, at }) => at >= this.#from() && overlaps(cidr, within)).map(({ cidr }) => cidr);
+  }
+
+  /** What was noted before is forgotten. */
+  #from(): number {
+    return this.#clock.monotonic() - LIFETIME_MS;
   }
 }

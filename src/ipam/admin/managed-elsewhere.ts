@@ -5,7 +5,7 @@ import type { Resource } from "../../api/resource.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
+import { equalAddresses, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { parseJson } from "../../lib/json.ts";
@@ -30,10 +30,9 @@ export function podCidrsOf(nodes: readonly Resource[]): PodCidrs {
 export function isManagedElsewhere({ metadata, spec }: WorkloadEndpoint, address: Address, podCidrs: PodCidrs): boolean {
   const { annotations = {} } = metadata;
   if (annotations[ENDPOINT_IPAM] !== undefined || podCidrs.get(spec.node)?.has(address) === true) return true;
-  const text = toAddressText(address);
   return readTexts(annotations[`${ANNOTATION_PREFIX}ipAddrsNoIpam`]).some((one) => {
     const wanted = tryParseAddress(one);
-    return wanted !== undefined && toAddressText(wanted) === text;
+    return wanted !== undefined && equalAddresses(wanted, address);
   });
 }
 
