@@ -31,3 +31,13 @@ test("what is read back is what was written, and nothing of it moves the cursor"
     { seed, numRuns: 500 },
   );
 });
+
+test("white space that is not ASCII stays at both ends of a text", () => {
+  const spaces = [..."\u00a0\u1680\u2000\u2001\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"];
+  for (const space of spaces) {
+    for (const written of [{ last: space }, { last: `x${space}` }, { first: `${space}x`, last: [`${space}${space}`] }]) {
+      expect(JSON.parse(toJsonText(written))).toEqual(written);
+      expect(Bun.YAML.parse(toYamlText(written))).toEqual(written);
+    }
+  }
+});

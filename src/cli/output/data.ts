@@ -23,7 +23,7 @@ export function toYamlText(value: unknown): string {
     }),
   );
   const text = Bun.YAML.stringify(withMarks, null, 2);
-  return `${originals.reduce((done, original, index) => done.replace(toMark(index + 1), () => original), text).trimEnd()}\n`;
+  return `${originals.reduce((done, original, index) => done.replace(toMark(index + 1), () => original), text)}\n`;
 }
 
 /** Inside the quotes of JSON, which are those of YAML too. */
