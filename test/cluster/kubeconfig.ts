@@ -3,14 +3,11 @@
 import { writeFileSync } from "node:fs";
 
 /** How a user shows who it is. */
-export type Credentials = { readonly token: string } | { readonly certFile: string; readonly keyFile: string };
+export type Credentials =
+  { readonly token: string } | { readonly tokenFile: string } | { readonly certFile: string; readonly keyFile: string };
 
 /** Writes one with one cluster, one user and one context. @returns `path` */
 export function writeKubeconfig(path: string, cluster: { readonly url: string; readonly caFile: string }, user: Credentials): string {
-  const credentials =
-    "token" in user
-      ? [`    token: ${JSON.stringify(user.token)}`]
-      : [`    client-certificate: ${JSON.stringify(user.certFile)}`, `    client-key: ${JSON.stringify(user.keyFile)}`];
   const lines = [
     "apiVersion: v1",
     "kind: Config",
@@ -22,7 +19,7 @@ export function writeKubeconfig(path: string, cluster: { readonly url: string; r
     "users:",
     "- name: user",
     "  user:",
-    ...credentials,
+    ...toLines(user),
     "contexts:",
     "- name: test",
     "  context:",
@@ -32,4 +29,10 @@ export function writeKubeconfig(path: string, cluster: { readonly url: string; r
   ];
   writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
   return path;
+}
+
+function toLines(user: Credentials): readonly string[] {
+  if ("token" in user) return [`    token: ${JSON.stringify(user.token)}`];
+  if ("tokenFile" in user) return [`    tokenFile: ${JSON.stringify(user.tokenFile)}`];
+  return [`    client-certificate: ${JSON.stringify(user.certFile)}`, `    client-key: ${JSON.stringify(user.keyFile)}`];
 }

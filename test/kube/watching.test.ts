@@ -5,14 +5,13 @@ import { Watch } from "@kubernetes/client-node";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { watchOnce } from "../../src/kube/watch/connection.ts";
-import type { FollowEvent } from "../../src/kube/watch/follow.ts";
-import { follow } from "../../src/kube/watch/follow.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { runEtcdctl } from "../support/etcd.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import type { ConfigMap } from "./support/real-api.ts";
 import { CONFIG_MAPS, openClient, readWithOther, realPorts, until } from "./support/real-api.ts";
+import { type View, watchNamespace } from "./support/view.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -21,49 +20,6 @@ beforeAll(async () => {
   if (canStartApiServer()) api = await startApiServer();
 });
 afterAll(async () => await api?.[Symbol.asyncDispose]());
-
-/** What a follower knows, and how often it had to begin anew. */
-interface View extends AsyncDisposable {
-  readonly objects: ReadonlyMap<string, ConfigMap>;
-  readonly resets: number;
-  readonly troubles: readonly string[];
-  readonly isInSync: boolean;
-}
-
-function watchNamespace(client: KubeClient, namespace: string): View {
-  const controller = new AbortController();
-  const objects = new Map<string, ConfigMap>();
-  const state = { resets: 0, isInSync: false };
-  const troubles: string[] = [];
-  const apply = (event: FollowEvent<ConfigMap>): void => {
-    if (event.type === "trouble") troubles.push(event.failure.reason);
-    else if (event.type === "in-sync") state.isInSync = true;
-    else if (event.type === "reset") {
-      objects.clear();
-      state.resets++;
-      state.isInSync = false;
-    } else if (event.type === "put") objects.set(event.object.metadata.name ?? "", event.object);
-    else objects.delete(event.object.metadata.name ?? "");
-  };
-  const done = (async () => {
-    for await (const event of follow(client, realPorts, CONFIG_MAPS, { namespace, signal: controller.signal })) apply(event);
-  })();
-  return {
-    objects,
-    troubles,
-    get resets() {
-      return state.resets;
-    },
-    get isInSync() {
-      return state.isInSync;
-    },
-    async [Symbol.asyncDispose]() {
-      controller.abort();
-      await done;
-      client.close();
-    },
-  };
-}
 
 async function stored(namespace: string): Promise<Readonly<Record<string, string>>> {
   const list = JSON.parse(await api.kubectl(["get", "configmaps", "-n", namespace, "-o", "json"])) as {
