@@ -124,6 +124,7 @@ const asItIs = (): Promise<void> => Promise.resolve();
 const FATES: readonly [what: string, fate: Fate][] = [
   ["loses its reply", "lose-reply"],
   ["loses its connection", "lose-request"],
+  ["is answered 401", { status: 401, reason: "Unauthorized" }],
   ["is answered 403", { status: 403, reason: "Forbidden" }],
   ["is answered 409", { status: 409, reason: "Conflict" }],
   ["is answered 410", { status: 410, reason: "Expired" }],
