@@ -5,13 +5,15 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFil
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { Installation } from "../../src/install-cni/install.ts";
+import { runInstallCni } from "../../src/install-cni/main.ts";
 import { readSettings } from "../../src/install-cni/settings.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { createLog, type LogRecord, silentLog } from "../../src/lib/log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../cluster/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
+import { issueShortToken, untilExpired, userOfToken } from "../cluster/short-token.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { distFolder } from "../support/cni.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
@@ -224,6 +226,58 @@ test("a certificate authority that the pod is shown later is in the file a minut
   expect([clusters[0]?.cluster["certificate-authority-data"], users]).toEqual([Buffer.from(both).toString("base64"), before.users]);
   expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
 });
+
+test("an installer whose own token has ended says so, and goes on once kubelet has renewed it (needs cluster)", async () => {
+  const lifeMs = 4_000;
+  const own = join(node.folder, "own-account");
+  cpSync(account, own, { recursive: true });
+  const token = await issueShortToken(api, { namespace: "kube-system", name: "netplug-node" }, lifeMs);
+  writeFileSync(join(own, "token"), token);
+  const log: LogRecord[] = [];
+  const logged = (msg: string): readonly LogRecord[] => log.filter((record) => record.msg === msg);
+  const stopped = new AbortController();
+  const running = runInstallCni(["--bin-dir", node.binDir, "--conf-dir", node.confDir], {
+    ...node.host({ env: { ...inPod(), CNI_TOKEN_REFRESH_INTERVAL: "1s" }, host: { serviceAccountFolder: own, stopped: stopped.signal } }),
+    openLog: (level) => createLog({ clock: systemClock, level, sinks: [{ write: (record) => log.push(record) }] }),
+  });
+  await untilExpired(api, token, lifeMs);
+  expect(logged("token renewed").length).toBeGreaterThan(0);
+  const before = logged("token cannot be renewed now, trying again").length;
+  await eventually(() => expect(logged("token cannot be renewed now, trying again").length).toBeGreaterThan(before));
+  const kept = readConfig().users[0]?.user.token ?? "";
+  // the plugin's own is good for hours yet, and stays
+  expect(await userOfToken(api, kept)).toBe(PLUGIN);
+  const { reason } = logged("token cannot be renewed now, trying again").at(-1)?.fields ?? {};
+  expect(reason).toBe(
+    'create serviceaccounts/token "kube-system/netplug-cni-plugin": the API server does not accept the ' +
+      `token in "${own}/token" of service account of this pod`,
+  );
+
+  const renewals = logged("token renewed").length;
+  writeFileSync(join(own, "token"), readFileSync(join(account, "token")));
+  await eventually(() => expect(logged("token renewed").length).toBeGreaterThan(renewals));
+  const next = readConfig().users[0]?.user.token ?? "";
+  expect([next === kept, await userOfToken(api, next)]).toEqual([false, PLUGIN]);
+  stopped.abort(new Error("asked to end"));
+  expect(await running).toBe(0);
+  for (const secret of [token, kept, next]) expect(JSON.stringify(log)).not.toContain(secret);
+}, 90_000);
+
+test("a token of the plugin that has ended is known to be of no use, and replaced (needs cluster)", async () => {
+  const lifeMs = 1_000;
+  const host = node.host({ env: inPod(), host: { serviceAccountFolder: account } });
+  const settings = readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env);
+  using installation = new Installation(settings, host, silentLog);
+  await installation.place();
+  const config = readFileSync(join(node.confDir, KUBECONFIG), "utf8");
+  const token = await issueShortToken(api, { namespace: "kube-system", name: "netplug-cni-plugin" }, lifeMs);
+  writeFileSync(join(node.confDir, KUBECONFIG), config.replace(readConfig().users[0]?.user.token ?? "", token));
+  expect(await installation.isTokenAccepted()).toBe(true);
+  await untilExpired(api, token, lifeMs);
+  expect(await installation.isTokenAccepted()).toBe(false);
+  await installation.renewToken();
+  expect([await installation.isTokenAccepted(), await whoAmI(join(node.confDir, KUBECONFIG))]).toEqual([true, PLUGIN]);
+}, 60_000);
 
 /** A host that never waits between its tries, but thinks it did: what is tried again for a minute is over at once. */
 function hasty(): { readonly clock: Clock; readonly stopped: AbortSignal } {
