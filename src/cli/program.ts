@@ -66,8 +66,10 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
     isTerminal,
     write(text) {
       try {
-        const written = sink.write(text);
-        if (typeof written !== "number") Promise.resolve(written).catch(note);
+        sink.write(text);
+        // Only who flushes hears of a disk that is full: what the sink writes by itself may be lost without a word.
+        const flushed = sink.flush();
+        if (typeof flushed !== "number") flushed.catch(note);
       } catch (thrown) {
         note(thrown);
       }
