@@ -1,6 +1,7 @@
 /** The commands of netplugctl as data. Help, completion and parsing follow from it; an implementation is loaded when it runs. */
 
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from "@stricli/core";
+import { quote } from "../lib/quote.ts";
 import { toArgumentFault } from "./argument-fault.ts";
 import type { LedgerFlags } from "./commands/ledger.ts";
 import type { VersionFlags } from "./commands/version.ts";
@@ -83,7 +84,7 @@ export function buildCli(name: string): Application<CliContext> {
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown)}`,
         noCommandRegisteredForInput: ({ input, corrections }) =>
-          `${name}: find command ${JSON.stringify(input)}: there is none${corrections.length === 0 ? "" : `, did you mean ${corrections.join(" or ")}?`}`,
+          `${name}: find command ${quote(input)}: there is none${corrections.length === 0 ? "" : `, did you mean ${corrections.join(" or ")}?`}`,
       },
     },
   });

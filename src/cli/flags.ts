@@ -1,8 +1,9 @@
 /** Flags that several commands share. */
 
 import { kindOf, type KindInfo, ALL_KINDS } from "../api/registry.ts";
-import { UsageError } from "./failure.ts";
 import { closestName } from "../api/schema/closest.ts";
+import { quote } from "../lib/quote.ts";
+import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat } from "./output/format.ts";
 
 export const filenames = {
@@ -52,7 +53,7 @@ export function parseKind(word: string): KindInfo {
     ALL_KINDS.flatMap(({ plural, shortNames }) => [plural, ...shortNames]),
   );
   throw new UsageError(
-    `find kind ${JSON.stringify(word)}: there is none, the nearest is "${meant ?? ""}"; kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`,
+    `find kind ${quote(word)}: there is none, the nearest is "${meant ?? ""}"; kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`,
   );
 }
 
@@ -64,11 +65,11 @@ export function proposeKinds(): readonly string[] {
 export function parseBoolean(text: string): boolean {
   if (/^true$/i.test(text)) return true;
   if (/^false$/i.test(text)) return false;
-  throw new UsageError(`got ${JSON.stringify(text)}, want true or false`);
+  throw new UsageError(`got ${quote(text)}, want true or false`);
 }
 
 /** A whole number without sign. */
 export function parseCount(text: string): number {
   if (/^[0-9]{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`got ${JSON.stringify(text)}, want a whole number`);
+  throw new UsageError(`got ${quote(text)}, want a whole number`);
 }

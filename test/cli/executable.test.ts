@@ -73,7 +73,7 @@ describe("usage", () => {
 
 describe("streams", () => {
   // `version` writes before it asks the datastore, and again afterwards.
-  test.each([["get", "ipp"], ["version"]])("stdout that cannot be written fails %s, in one line", (...argv) => {
+  test.each([{ argv: ["get", "ipp"] }, { argv: ["version"] }])("stdout that cannot be written fails $argv, in one line", ({ argv }) => {
     const full = openSync("/dev/full", "w");
     try {
       const { exitCode, stderr } = Bun.spawnSync([netplugctl, ...argv], {

@@ -208,6 +208,24 @@ describe("get", () => {
     expect((await world.ctl(["get", "ipp", "-n", "prod"])).status).toBe(2);
   });
 
+  test.each([
+    { argv: ["get", "ipp", ".."], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["get", "ipp", ""], message: 'read arguments: got the name "", which no object can have' },
+    { argv: ["get", "ipp/."], message: 'read arguments: got the name ".", which no object can have' },
+    { argv: ["delete", "ipp", "a", ".."], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["label", "ipp", "..", "a=b"], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["patch", "ipp", "..", "-p", "{}"], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["get", "wep", "-n", ".."], message: 'read option "--namespace": got "..", want a name' },
+    { argv: ["get", "wep", "-n", ""], message: 'read option "--namespace": got "", want a name' },
+    { argv: ["get", "wep", "a", "-n", "a/b"], message: 'read option "--namespace": got "a/b", want a name' },
+    { argv: ["delete", "wep", "a", "-n", "../x"], message: 'read option "--namespace": got "../x", want a name' },
+  ])("$argv is wrong usage, whatever the datastore", async ({ argv, message }) => {
+    const expected = { status: 2, stdout: "", stderr: `netplugctl: ${message}\nnext: netplugctl ${argv[0]} --help\n` };
+    expect(await world.ctl(argv)).toEqual(expected);
+    const kubernetes = { ETCD_ENDPOINTS: undefined, DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: "http://127.0.0.1:1" };
+    expect(await world.ctl(argv, { env: kubernetes })).toEqual(expected);
+  });
+
   test("control characters that somebody stored do not reach the terminal", async () => {
     await world.etcd.ctl([
       "put",

@@ -4,6 +4,7 @@ import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
@@ -99,7 +100,7 @@ async function findBlocks(datastore: Datastore, names: readonly string[]): Promi
   const wanted = names.map((name) => ({ name, block: byName.get(toKnownName(name)) }));
   return {
     resources: wanted.flatMap(({ block }) => (block === undefined ? [] : [block])),
-    missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${JSON.stringify(name)}`),
+    missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${quote(name)}`),
   };
 }
 

@@ -23,7 +23,7 @@ export interface PatchFlags {
 /** Applies a patch to what is stored at that moment. */
 export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Promise<number> {
   const { info, name, rest } = parseOneName(words);
-  if (rest.length > 0) throw new UsageError(`read arguments: got ${JSON.stringify(rest[0])}, want one object`);
+  if (rest.length > 0) throw new UsageError(`read arguments: got ${quoteValue(rest[0])}, want one object`);
   const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
   const change = parsePatch(flags.patch, flags.type);
   const { outcome } = await withDatastore(cli, (datastore) =>

@@ -1,5 +1,6 @@
 /** Columns of one's own choice: `NAME:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone`. */
 
+import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { type Column, toCellText } from "./columns.ts";
 
@@ -19,7 +20,7 @@ export function parseCustomColumns(spec: string, known: readonly Column[]): read
     const column = known.find((candidate) => candidate.heading === heading.toUpperCase());
     if (column !== undefined) return column;
     throw new UsageError(
-      `read custom-columns: got ${JSON.stringify(heading)}, want HEADING:PATH or one of ${known.map((one) => one.heading).join(", ")}`,
+      `read custom-columns: got ${quote(heading)}, want HEADING:PATH or one of ${known.map((one) => one.heading).join(", ")}`,
     );
   });
 }
@@ -49,9 +50,7 @@ function parsePath(text: string): readonly Step[] {
     const start = pattern.lastIndex;
     const match = pattern.exec(normal);
     if (match === null)
-      throw new UsageError(
-        `read custom-columns: got ${JSON.stringify(normal.slice(start))} in path ${JSON.stringify(text)}, want .key, [N] or [*]`,
-      );
+      throw new UsageError(`read custom-columns: got ${quote(normal.slice(start))} in path ${quote(text)}, want .key, [N] or [*]`);
     const [, key, index, single, double] = match;
     if (index !== undefined) steps.push(index === "*" ? { all: true } : { index: Number(index) });
     else steps.push({ key: key === undefined ? (single ?? double ?? "") : key.replace(/\\(.)/g, "$1") });

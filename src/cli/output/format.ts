@@ -1,5 +1,6 @@
 /** What `-o` may say. */
 
+import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 
 export type Format =
@@ -15,11 +16,11 @@ export function parseFormat(text: string): Format {
   if (text === "json" || text === "yaml" || text === "name") return { type: text };
   const custom = /^custom-columns=(.+)$/s.exec(text);
   if (custom !== null) return { type: "custom-columns", spec: custom[1] ?? "" };
-  throw new UsageError(`got ${JSON.stringify(text)}, want json, yaml, wide, name or custom-columns=HEADING:PATH,…`);
+  throw new UsageError(`got ${quote(text)}, want json, yaml, wide, name or custom-columns=HEADING:PATH,…`);
 }
 
 /** For commands that print a report rather than resources. @throws {UsageError} */
 export function parseReportFormat(text: string): "json" | "yaml" {
   if (text === "json" || text === "yaml") return text;
-  throw new UsageError(`got ${JSON.stringify(text)}, want json or yaml`);
+  throw new UsageError(`got ${quote(text)}, want json or yaml`);
 }

@@ -1,7 +1,7 @@
 /** JSON merge patch, and what Kubernetes adds to it. */
 
 import { isJsonObject } from "../../lib/json.ts";
-import { quote } from "../../lib/quote.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 
 /**
@@ -33,7 +33,7 @@ export function applyStrategicPatch(target: unknown, patch: unknown): unknown {
   const { $patch: directive = "merge", $retainKeys: retained, ...changes } = patch;
   if (directive === "delete") return null;
   if (directive !== "merge" && directive !== "replace")
-    throw new CommandFailed(`apply patch: got "$patch": ${JSON.stringify(directive)}, want "merge", "replace" or "delete"`);
+    throw new CommandFailed(`apply patch: got "$patch": ${quoteValue(directive)}, want "merge", "replace" or "delete"`);
   const result = new Map(isJsonObject(target) && directive === "merge" ? Object.entries(target) : []);
   if (retained !== undefined) {
     if (!Array.isArray(retained)) throw new CommandFailed(`apply patch: want a list of keys as "$retainKeys"`);

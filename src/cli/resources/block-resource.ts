@@ -4,6 +4,7 @@ import type { Allocation, AllocationOwner, Block } from "../../api/ipam-block.ts
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { toBlockName as toObjectName } from "../../datastore/kubernetes/block-name.ts";
+import { toTimeText } from "../../ipam/owner-text.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 
@@ -49,9 +50,4 @@ export function toBlockResource({ value: block, revision }: Stored<Block>, datas
       ...(block.emptySince === undefined ? {} : { emptySince: toTimeText(block.emptySince) }),
     },
   };
-}
-
-/** Seconds since 1970 as RFC 3339, UTC. */
-export function toTimeText(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString().replace(/\.000Z$/, "Z");
 }

@@ -3,6 +3,7 @@
 import type { KindInfo } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
+import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { parseKind } from "../flags.ts";
 
@@ -22,12 +23,16 @@ export interface Named {
 export function parseNames(words: readonly string[]): readonly Named[] {
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError("read arguments: got none, want KIND [NAME…] or KIND/NAME…");
-  if (!first.includes("/")) return [{ info: parseKind(first), names: rest }];
+  if (!first.includes("/")) {
+    rest.forEach(checkName);
+    return [{ info: parseKind(first), names: rest }];
+  }
   const byKind = new Map<string, { readonly info: KindInfo; readonly names: string[] }>();
   for (const word of words) {
     const slash = word.indexOf("/");
     const name = word.slice(slash + 1);
-    if (slash < 1 || name === "") throw new UsageError(`read argument ${JSON.stringify(word)}: want KIND/NAME as the first one`);
+    if (slash < 1 || name === "") throw new UsageError(`read argument ${quote(word)}: want KIND/NAME as the first one`);
+    checkName(name);
     const info = parseKind(word.slice(0, slash));
     const named = byKind.get(info.kind) ?? { info, names: [] };
     named.names.push(name);
@@ -53,13 +58,25 @@ export function parseOneName(words: readonly string[]): {
     if (named?.names[0] !== undefined) return { info: named.info, name: named.names[0], rest: words.slice(1) };
   }
   if (first === "" || second === undefined) throw new UsageError("read arguments: want KIND NAME or KIND/NAME");
+  checkName(second);
   return { info: parseKind(first), name: second, rest };
 }
 
-/** @throws {UsageError} a namespace for a kind that has none */
+/** @throws {UsageError} a namespace for a kind that has none, or what is no namespace's name */
 export function checkNamespace(info: KindInfo, namespace: string | undefined): void {
-  if (namespace !== undefined && !info.namespaced)
-    throw new UsageError(`use namespace ${JSON.stringify(namespace)}: ${info.plural} have no namespace`);
+  if (namespace === undefined) return;
+  if (!info.namespaced) throw new UsageError(`use namespace ${quote(namespace)}: ${info.plural} have no namespace`);
+  if (!isPathStep(namespace) || namespace.includes("/"))
+    throw new UsageError(`read option "--namespace": got ${quote(namespace)}, want a name`);
+}
+
+function checkName(name: string): void {
+  if (!isPathStep(name)) throw new UsageError(`read arguments: got the name ${quote(name)}, which no object can have`);
+}
+
+/** Whether an object's path can have it as a step. */
+function isPathStep(text: string): boolean {
+  return text !== "" && text !== "." && text !== "..";
 }
 
 /**

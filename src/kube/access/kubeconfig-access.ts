@@ -1,5 +1,6 @@
 /** What one context of a kubeconfig comes down to. */
 
+import { isDnsLabel } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
@@ -45,7 +46,7 @@ export function toKubeconfigAccess(config: Kubeconfig, { context: wanted, apiRoo
     tlsServerName: cluster === undefined ? undefined : takeText(cluster, "tls-server-name"),
     proxyUrl: cluster === undefined ? undefined : takeProxy(cluster),
     user: user === undefined ? ANONYMOUS : toUserAccess(user, cluster),
-    namespace: takeText(context, "namespace"),
+    namespace: takeNamespace(context),
     origin: user?.label ?? context.label,
   };
 }
@@ -72,6 +73,12 @@ function toServer(cluster: Entry | undefined, context: Entry, apiRoot: string | 
     "invalidConfig",
     `read ${(cluster ?? context).label}: it names no ${cluster === undefined ? "cluster" : "server"}`,
   );
+}
+
+function takeNamespace(context: Entry): string | undefined {
+  const namespace = takeText(context, "namespace");
+  if (namespace === undefined || isDnsLabel(namespace)) return namespace;
+  throw new NetplugError("invalidConfig", `read namespace of ${context.label}: got ${quote(namespace)}, want the name of a namespace`);
 }
 
 /** `<name>-data` is base64 of PEM and beats the file that `<name>` names. */

@@ -107,6 +107,8 @@ describe("a kubeconfig", () => {
     expect(Object.values(user).every((value) => value === undefined)).toBe(true);
   });
 
+  const CLUSTERS = [{ name: "k", cluster: { server: "https://x" } }];
+
   test.each([
     ["missing", {}, undefined, 'read kubeconfig "/etc/k/config": no such file'],
     ["not readable", { "/etc/k/config": null }, undefined, 'read kubeconfig "/etc/k/config": it cannot be read'],
@@ -185,6 +187,12 @@ describe("a kubeconfig", () => {
   ])("with %s is refused", async (_name, user, message) => {
     const text = `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: [{name: k, cluster: {server: https://x}}], users: [{name: u, user: ${user.startsWith("{") ? user : `{${user}}`}}]}`;
     expect(await refusal({ "/k": text }, { kubeconfig: "/k" })).toMatchObject({ code: 7, message });
+  });
+
+  test.each(["..", "a/b", "A"])("with a context in namespace %p is refused: none is called so", async (namespace) => {
+    const text = JSON.stringify({ contexts: [{ name: "c", context: { cluster: "k", namespace } }], clusters: CLUSTERS });
+    const message = `read namespace of context "c" in kubeconfig "/k": got "${namespace}", want the name of a namespace`;
+    expect(await refusal({ "/k": text }, { kubeconfig: "/k", context: "c" })).toMatchObject({ code: 7, message });
   });
 
   test.each([
