@@ -85,8 +85,10 @@ function readIfThere(path: string): string | undefined {
 
 /** The task: `npm run build`, `npm run build -- --force`. */
 export async function runBuild(args: readonly string[]): Promise<number> {
+  const unknown = args.find((arg) => arg !== "--force");
+  if (unknown !== undefined) throw new TaskFailure(`npm run build: got "${unknown}", want nothing or -- --force`);
   if (args.includes("--force")) rmSync(join(repositoryRoot, "dist", ".inputs"), { force: true });
   const target = build();
-  say(`${target} and ${OTHER_NAMES.join(", ")} are up to date`);
+  say(`${target} is up to date, and so are its other names ${OTHER_NAMES.join(", ")}`);
   return 0;
 }

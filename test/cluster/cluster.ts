@@ -140,7 +140,8 @@ async function startNode(node: ClusterNode, image: string, options: ClusterOptio
 }
 
 function podCidrs(index: number): readonly [string, string] {
-  return [`10.244.${index}.0/24`, `fd10:244:0:${index}::/64`];
+  // as RFC 5952 writes it: the API server warns of others
+  return [`10.244.${index}.0/24`, index === 0 ? "fd10:244::/64" : `fd10:244:0:${index}::/64`];
 }
 
 function createControllerManager(api: ApiServer, underlay: Underlay): Daemon {

@@ -68,6 +68,17 @@ export interface Installer {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** Ours, put on each node by the installer as above, with its datastore in the etcd of the API server. */
+export function netplugInstalledOnEtcd({ pools }: Pick<NetplugOptions, "pools">): Network {
+  let prepared: Promise<void> | undefined;
+  return async (node, cluster) => {
+    prepared ??= prepareEtcdAndRoles(cluster, pools);
+    await prepared;
+    const { command, env } = await installerFor(node, cluster);
+    node.must([...command, "--once"], "", { ...env, DATASTORE_TYPE: "etcdv3", ETCD_ENDPOINTS: cluster.etcdEndpoint });
+  };
+}
+
 /** Runs it once. @param door where the plugin is to find the API server; absent: where everybody does */
 export async function install(node: ClusterNode, cluster: ClusterFacts, door?: Door): Promise<void> {
   const { command, env } = await installerFor(node, cluster, door);
@@ -101,6 +112,12 @@ async function prepareEtcd(cluster: ClusterFacts, pools: readonly string[]): Pro
   await initialise(etcdAccess(cluster), pools);
 }
 
+async function prepareEtcdAndRoles(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
+  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
+  await applyRoles(cluster, "rbac-etcd.yaml");
+  await prepareEtcd(cluster, pools);
+}
+
 /** Gives an API server our roles, CRDs and pools. */
 export async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
   await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
@@ -109,8 +126,8 @@ export async function prepareKubernetes(cluster: ClusterFacts, pools: readonly s
 }
 
 /** The accounts and roles that we ship. */
-export async function applyRoles({ api }: ClusterFacts): Promise<void> {
-  const roles = readFileSync(join(dirname(distFolder), "manifests", "rbac.yaml"), "utf8");
+export async function applyRoles({ api }: ClusterFacts, manifest = "rbac.yaml"): Promise<void> {
+  const roles = readFileSync(join(dirname(distFolder), "manifests", manifest), "utf8");
   await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], roles);
 }
 

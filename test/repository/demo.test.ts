@@ -31,3 +31,10 @@ test("an unknown task or option is refused by name", () => {
   const { status, output } = run(["demo", "--fast"]);
   expect([status, output]).toEqual([1, expect.stringContaining("--fast")]);
 });
+
+test("every task says what it takes, and does nothing when it is asked that", () => {
+  for (const task of ["demo", "test", "cluster", "build", "bench", "check", "fmt", "generate"]) {
+    const { status, output } = run([task, "--help"]);
+    expect([task, status, output]).toEqual([task, 0, expect.stringMatching(new RegExp(`npm (run )?${task}`))]);
+  }
+});

@@ -18,6 +18,9 @@ export const CHECK_STEPS: readonly CheckStep[] = [
   { name: "generated", run: checkGenerated },
 ];
 
+export const CHECK_USAGE = `npm run check
+npm run check -- NAME…    one or several of ${CHECK_STEPS.map(({ name }) => name).join(", ")}`;
+
 /**
  * Runs the steps named, or all, and prints what they find.
  *

@@ -3,8 +3,8 @@
 import { dirname, join } from "node:path";
 import { startApiServer } from "../../test/cluster/api-server.ts";
 import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
-import type { ClusterOptions } from "../../test/cluster/cluster.ts";
-import { netplugOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
+import type { Cluster, ClusterOptions } from "../../test/cluster/cluster.ts";
+import { etcdAccess, kubernetesAccess, netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
 import { build } from "../build.ts";
 import {
   API_SERVER_PROGRAMS,
@@ -16,16 +16,14 @@ import {
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../repository.ts";
 import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
-import { CLUSTER_USAGE, parseClusterOrder } from "./order.ts";
+import { keepBlocksRouted } from "./block-routes.ts";
+import { parseClusterOrder } from "./order.ts";
 import type { ClusterStart } from "./order.ts";
 
 /** The task. */
 export async function runCluster(args: readonly string[]): Promise<number> {
   const order = parseClusterOrder(args);
   switch (order.command) {
-    case "help":
-      say(CLUSTER_USAGE);
-      return 0;
     case "build":
       await ensurePrograms(CLUSTER_PROGRAMS);
       return 0;
@@ -46,7 +44,7 @@ async function playWithApiServer(): Promise<number> {
   const started = performance.now();
   await using api = await startApiServer();
   say(`${bold("kube-apiserver")} at ${api.url} (${since(started)}); without nodes, nothing runs the pods`);
-  sayHowToUse(api.kubeconfigFile, ["kubectl get namespaces"]);
+  sayHowToUse(api.kubeconfigFile, [], ["kubectl get namespaces"]);
   await untilInterrupted();
   return 0;
 }
@@ -59,38 +57,51 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   say("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, containerd, kubelet …");
   await using cluster = await startCluster({ nodes, network: networkOf(order) });
   if (network === "ptp") for (const node of cluster.nodes) cluster.route(cluster.podCidrsOf(node)[0], node);
-  say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${network} (${since(started)})`);
-  sayHowToUse(cluster.api.kubeconfigFile, [
+  say(`${bold("cluster")} of ${nodes} node(s) at ${cluster.api.url}, network ${describeNetwork(order)} (${since(started)})`);
+  sayHowToUse(cluster.api.kubeconfigFile, variablesOf(order, cluster), [
     "kubectl get nodes -o wide",
     `kubectl create deployment web --image=${BUSYBOX_IMAGE} --replicas=3`,
     "kubectl get pods -o wide",
-    ...addressCommands(order, cluster.api.etcdEndpoint),
+    ...(network === "netplug" ? ["netplugctl get ippools", "netplugctl ipam show --show-blocks"] : []),
     ...cluster.nodes.map((node) => `nsenter -t ${node.init.pid ?? ""} -m -u -i -n -p -C sh   ${dim(`# a shell on ${node.name}`)}`),
   ]);
   say(`logs of every program: ${cluster.api.folder}/*.log, ${cluster.api.folder}/node-*/*.log`);
+  if (network === "netplug")
+    say(`the plugin's log, for netplugctl ledger --file: ${cluster.api.folder}/node-*/var/log/netplug/cni/cni.log`);
+  const stopRouting = network === "netplug" && nodes > 1 ? keepBlocksRouted(cluster, accessOf(order, cluster)) : () => undefined;
+  if (network === "netplug" && nodes > 1) say("routes between the nodes are this command's: netplug does not make them yet");
   await untilInterrupted();
+  stopRouting();
   return 0;
 }
 
+/** The IPv6 pool is for pods that ask: `cni.netplug.io/ipFamilies`. */
+const POOLS = ["10.65.0.0/16", "fd65::/112"] as const;
+
 function networkOf({ network, datastore }: ClusterStart): ClusterOptions["network"] {
   if (network === "ptp") return ptpNetwork();
-  const pools = ["10.65.0.0/16"];
-  return datastore === "etcdv3" ? netplugOnEtcd({ pools }) : netplugOnKubernetes({ pools });
+  return datastore === "etcdv3" ? netplugInstalledOnEtcd({ pools: POOLS }) : netplugOnKubernetes({ pools: POOLS });
 }
 
-/** What shows who has which address. */
-function addressCommands({ network, datastore }: ClusterStart, etcdEndpoint: string): readonly string[] {
+function describeNetwork({ network, datastore }: ClusterStart): string {
+  if (network === "ptp") return "ptp with host-local";
+  return `netplug, its datastore in ${datastore === "etcdv3" ? "etcd" : "the Kubernetes API"}`;
+}
+
+function accessOf({ datastore }: ClusterStart, cluster: Cluster): Readonly<Record<string, string>> {
+  return datastore === "etcdv3" ? etcdAccess(cluster) : kubernetesAccess(cluster);
+}
+
+/** What netplugctl needs in the environment besides KUBECONFIG. */
+function variablesOf({ network, datastore }: ClusterStart, { api }: Cluster): readonly string[] {
   if (network === "ptp") return [];
-  return [
-    datastore === "etcdv3"
-      ? `ETCD_ENDPOINTS=${etcdEndpoint} netplugctl ipam show --show-blocks`
-      : "kubectl netplug ipam show --show-blocks",
-  ];
+  return [datastore === "etcdv3" ? `ETCD_ENDPOINTS=${api.etcdEndpoint}` : "DATASTORE_TYPE=kubernetes"];
 }
 
-function sayHowToUse(kubeconfigFile: string, commands: readonly string[]): void {
+function sayHowToUse(kubeconfigFile: string, variables: readonly string[], commands: readonly string[]): void {
+  const path = `PATH=${dirname(clusterProgram("kubectl"))}:${join(repositoryRoot, "dist")}:$PATH`;
   say("in another terminal:");
-  say(`  export KUBECONFIG=${kubeconfigFile} PATH=${dirname(clusterProgram("kubectl"))}:${join(repositoryRoot, "dist")}:$PATH`);
+  say(`  ${["export", `KUBECONFIG=${kubeconfigFile}`, ...variables, path].join(" ")}`);
   for (const command of commands) say(`  ${command}`);
   say("Ctrl-C ends it and removes everything that it made");
 }

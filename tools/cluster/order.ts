@@ -6,7 +6,7 @@ const NETWORKS = ["netplug", "ptp"] as const;
 const DATASTORES = ["kubernetes", "etcdv3"] as const;
 const MOST_NODES = 20;
 
-export type ClusterOrder = { readonly command: "help" | "build" | "api" } | ClusterStart;
+export type ClusterOrder = { readonly command: "build" | "api" } | ClusterStart;
 
 /** A whole cluster. */
 export interface ClusterStart {
@@ -18,14 +18,17 @@ export interface ClusterStart {
 }
 
 export const CLUSTER_USAGE = `npm run cluster -- [--nodes=N] [--network=${NETWORKS.join("|")}] [--datastore=${DATASTORES.join("|")}]
-                          a whole cluster; one node with netplug on the Kubernetes API unless told otherwise
-npm run cluster -- api    kube-apiserver and etcd only
-npm run cluster -- build  builds everything that a cluster needs, minutes the first time`;
+npm run cluster -- api        kube-apiserver and etcd only
+npm run cluster -- build      builds everything that a cluster needs, minutes the first time
+
+  --nodes=N                   how many nodes, 1..${MOST_NODES} (1)
+  --network=netplug|ptp       this plugin, or ptp and host-local of the CNI project to compare with (netplug)
+  --datastore=kubernetes|etcdv3
+                              where netplug keeps its addresses (kubernetes)`;
 
 /** @throws TaskFailure with the usage */
 export function parseClusterOrder(args: readonly string[]): ClusterOrder {
   const [first] = args;
-  if (first === "--help" || first === "help") return { command: "help" };
   if ((first === "build" || first === "api") && args.length === 1) return { command: first };
   const order: { -readonly [Key in keyof ClusterStart]: ClusterStart[Key] } = {
     command: "start",
@@ -33,12 +36,14 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
     network: "netplug",
     datastore: "kubernetes",
   };
-  for (const arg of args) {
-    const [name, value = ""] = arg.split("=", 2);
+  const words = [...args];
+  for (let arg = words.shift(); arg !== undefined; arg = words.shift()) {
+    const [name, attached] = arg.split("=", 2);
+    const value = attached ?? words.shift() ?? "";
     if (name === "--nodes") order.nodes = parseNodes(value);
     else if (name === "--network") order.network = parseWord(name, value, NETWORKS);
     else if (name === "--datastore") order.datastore = parseWord(name, value, DATASTORES);
-    else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n${CLUSTER_USAGE}`);
+    else throw new TaskFailure(`cluster: got "${arg}", want one of these:\n\n${CLUSTER_USAGE}`);
   }
   return order;
 }

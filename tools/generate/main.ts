@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Problem } from "../check/problem.ts";
 import { repositoryRoot } from "../repository.ts";
-import { say } from "../terminal.ts";
+import { say, TaskFailure } from "../terminal.ts";
 import { crdsManifest } from "./crds.ts";
 import { errorsDocument } from "./errors.ts";
 
@@ -27,7 +27,8 @@ export function checkGenerated(): Problem[] {
 }
 
 /** The task `npm run generate`. */
-export async function runGenerate(): Promise<number> {
+export async function runGenerate(args: readonly string[]): Promise<number> {
+  if (args[0] !== undefined) throw new TaskFailure(`npm run generate: got "${args[0]}", want nothing`);
   for (const { path, content } of GENERATED) {
     const file = join(repositoryRoot, path);
     mkdirSync(dirname(file), { recursive: true });
