@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestNode } from "../support/cni.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
+import { canStartCluster } from "../cluster/cluster.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { benchBurst, benchOneByOne } from "./attachments.ts";
 import { benchKubernetes } from "./kubernetes.ts";
+import { benchDeployment } from "./kubernetes-deployment.ts";
 import type { BenchRow, IpamBench } from "./row.ts";
 import { benchStart } from "./start.ts";
 
@@ -33,6 +35,8 @@ async function runAll(): Promise<readonly BenchRow[]> {
     }
     if (canStartApiServer()) await section("on the Kubernetes API", async () => await benchKubernetes(rounds));
     else console.error("  on the Kubernetes API: left out; `npm run cluster -- build` builds the API server (with Go)");
+    if (canStartCluster()) await section("a Deployment on one kubelet", async () => [await benchDeployment()]);
+    else console.error("  a Deployment on one kubelet: left out; `npm run cluster -- build` builds the cluster (with Go)");
     for (const file of [...new Bun.Glob("ipam-*.ts").scanSync(import.meta.dir)].filter((name) => !name.endsWith(".test.ts")).toSorted()) {
       const { bench } = (await import(`./${file}`)) as { readonly bench: IpamBench };
       await using etcd = await startEtcd();
