@@ -230,11 +230,13 @@ describe("a request", () => {
   });
 
   test("ends when its caller wants, with the caller's reason", async () => {
-    await using server = answering(() => new Promise(() => undefined));
     const controller = new AbortController();
-    const pending = clientOf(server).get(NODES, { name: "n" }, { signal: controller.signal });
     const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 20 s");
-    setTimeout(() => controller.abort(reason), 20);
+    await using server = answering(() => {
+      controller.abort(reason);
+      return new Promise(() => undefined);
+    });
+    const pending = clientOf(server).get(NODES, { name: "n" }, { signal: controller.signal });
     expect(await failureOf<NetplugError>(pending)).toBe(reason);
   });
 

@@ -39,7 +39,6 @@ test.each(["127.0.0.1", "::1"])("what is written to %s comes back, in order and 
   const open = Fd.openCount();
   {
     using stream = connectTcp(parseAddress(address), port);
-    await Bun.sleep(5);
     expect(stream.write(new TextEncoder().encode("good morning"), 1000)).toBe(12);
     expect(await readAll(stream)).toBe("good morning");
   }

@@ -1,8 +1,12 @@
 /** `init` on a real API server: over nothing, over itself, over older definitions; and how it fails. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
+import { eventually } from "../cluster/eventually.ts";
+import { writeKubeconfig } from "../cluster/kubeconfig.ts";
+import { startFaultProxy } from "../datastore/fault-proxy.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());
@@ -123,8 +127,13 @@ describe("init", () => {
       '{"metadata":{"finalizers":["test.io/held"]}}',
     ]);
     await world.api.kubectl(["delete", "crd", "ipreservations.netplug.io", "--wait=false"]);
-    const running = world.done(["init"]);
-    await Bun.sleep(300); // it must find the definition while it is held
+    await using proxy = await startFaultProxy(world.api);
+    const cluster = { url: proxy.url, caFile: world.api.caFile };
+    const KUBECONFIG = writeKubeconfig(join(world.api.folder, "proxy.kubeconfig"), cluster, { token: world.api.token });
+    const running = world.done(["init"], { env: { KUBECONFIG } });
+    // whoever looks again has found it held
+    const looks = (): number => proxy.seen.filter((one) => one.startsWith("GET ") && one.endsWith("/ipreservations.netplug.io")).length;
+    await eventually(() => expect(looks()).toBeGreaterThan(1));
     await world.api.kubectl(["patch", "crd", "ipreservations.netplug.io", "--type=merge", "-p", '{"metadata":{"finalizers":[]}}']);
     expect(await running).toContain("customresourcedefinition/ipreservations.netplug.io created\n");
     expect(await world.done(["get", "ipreservations", "-o", "name"])).toBe("");

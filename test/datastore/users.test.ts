@@ -1,8 +1,12 @@
 /** Users and passwords, and tokens that do not last. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { eventually } from "../cluster/eventually.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";
@@ -108,11 +112,17 @@ describe.concurrent("a server", () => {
   });
 
   test("whose tokens expire is logged in to again", async () => {
-    await using forgetful = await startEtcd({ ...QUICK, args: ["--auth-token-ttl=1"] });
+    const folder = mkdtempSync(join(tmpdir(), "npgt-users-"));
+    using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
+    const log = join(folder, "log");
+    const args = ["--auth-token-ttl=1", "--log-level=debug", `--log-outputs=stderr,${log}`];
+    await using forgetful = await startEtcd({ ...QUICK, args });
     await switchUsersOn(forgetful);
     const datastore = openEtcd({ endpoints: [forgetful.endpoint], ...AS_NETPLUG });
     expect(await namesIn(datastore)).toEqual([]);
-    await Bun.sleep(2_200); // each use lets a token live longer, so it must be left alone; etcd looks once a second
+    // each use lets a token live longer, so only the log is asked
+    const isGone = (line: string): boolean => line.includes("deleted a simple token") && line.includes('"netplug"');
+    await eventually(() => expect(readFileSync(log, "utf8").split("\n").some(isGone)).toBe(true));
     expect(await use(datastore, "a")).toBe("works");
     expect(datastore.requests.retries).toBe(1);
   });

@@ -5,7 +5,7 @@ import { EventRecorder } from "../../src/kube/events.ts";
 import { withLease } from "../../src/kube/lease.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { openClient, realPorts } from "./support/real-api.ts";
+import { openClient, realPorts, until } from "./support/real-api.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -16,12 +16,21 @@ beforeAll(async () => {
 afterAll(async () => await api?.[Symbol.asyncDispose]());
 
 test("of many that want a lease one works at a time, and each gets its turn (needs cluster)", async () => {
+  const names = ["a", "b", "c", "d", "e"];
   let working = 0;
   let most = 0;
   const turns: string[] = [];
   const trouble: string[] = [];
+  const looks = new Map<string, number>();
   const compete = async (identity: string): Promise<void> => {
     const client = openClient(api);
+    const { get } = client;
+    Object.assign(client, {
+      get: async (...args: Parameters<typeof get>) => {
+        looks.set(identity, (looks.get(identity) ?? 0) + 1);
+        return await get.apply(client, args);
+      },
+    });
     await withLease(
       {
         client,
@@ -37,13 +46,15 @@ test("of many that want a lease one works at a time, and each gets its turn (nee
       async () => {
         turns.push(identity);
         most = Math.max(most, ++working);
-        await Bun.sleep(150);
+        // whoever looks twice has once looked while we have it
+        const others = names.filter((name) => !turns.includes(name));
+        const wanted = new Map(others.map((name) => [name, (looks.get(name) ?? 0) + 2]));
+        await until("the others", async () => others.every((name) => (looks.get(name) ?? 0) >= (wanted.get(name) ?? 0)));
         working--;
       },
     );
     client.close();
   };
-  const names = ["a", "b", "c", "d", "e"];
   await Promise.all(names.map(compete));
   expect(most).toBe(1);
   expect(turns.toSorted()).toEqual(names);
@@ -66,11 +77,13 @@ test("of a holder that died without a word the lease is taken after its duration
   };
   // A client that cannot reach the server any more neither renews nor gives up.
   const dying = openClient(api);
+  const held = Promise.withResolvers<void>();
   const dead = withLease({ ...options, client: dying, identity: "dead", signal: died.signal }, async (signal) => {
     Object.assign(dying, { update: () => Promise.reject(new Error("gone")), get: () => Promise.reject(new Error("gone")) });
+    held.resolve();
     await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
   }).catch((thrown: Error) => thrown.message);
-  await Bun.sleep(200);
+  await held.promise;
   const start = performance.now();
   await withLease({ ...options, identity: "heir", signal: new AbortController().signal }, async () => undefined);
   expect(performance.now() - start).toBeGreaterThan(700);

@@ -280,9 +280,20 @@ describe("an executable that is being written", () => {
     chmodSync(path, 0o755);
     const writer = Bun.spawn(["/bin/sh", "-c", `exec 3>>${path}; echo open; read line`], { stdin: "pipe", stdout: "pipe" });
     await writer.stdout.getReader().read();
-    const pending = delegateDel(call("held"), ports());
-    setTimeout(() => void writer.stdin.end(), 120);
-    await pending;
-    await writer.exited;
+    const { processes } = ports();
+    let refusals = 0;
+    const run: Processes["run"] = async (request) => {
+      try {
+        return await processes.run(request);
+      } catch (thrown) {
+        if (++refusals === 1) {
+          void writer.stdin.end();
+          await writer.exited;
+        }
+        throw thrown;
+      }
+    };
+    await delegateDel(call("held"), ports({ processes: { run } }));
+    expect(refusals).toBe(1);
   });
 });

@@ -8,6 +8,7 @@ import { toStatusFileName } from "../../endpoint/status-file.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { silentLog } from "../../lib/log.ts";
+import type { Clock } from "../../lib/ports.ts";
 import { Fd } from "../../linux/fd.ts";
 import { linuxFiles } from "../../linux/files.ts";
 import { watchDirectory } from "../../linux/inotify.ts";
@@ -35,10 +36,17 @@ function announce(folder: string): void {
   renameSync(join(folder, ".new"), join(folder, toStatusFileName(WORKLOAD)));
 }
 
-/** Milliseconds from the announcement to the end of the wait; `before` prepares, and takes `prepareMs`. */
-async function latencyOf(folder: string, before: () => Promise<void>): Promise<number> {
-  const pending = waitForPolicy(WORKLOAD, WANTED, { folder, timeoutMs: 10_000, action: "fail" }, PORTS);
-  await before();
+/** Milliseconds from the announcement to the end of the wait; `before` prepares, once somebody waits. */
+async function latencyOf(folder: string, before: () => void = () => undefined): Promise<number> {
+  const waits = Promise.withResolvers<void>();
+  const sleep: Clock["sleep"] = async (...args) => {
+    waits.resolve();
+    await systemClock.sleep(...args);
+  };
+  const ports = { ...PORTS, clock: { ...systemClock, sleep } };
+  const pending = waitForPolicy(WORKLOAD, WANTED, { folder, timeoutMs: 10_000, action: "fail" }, ports);
+  await waits.promise;
+  before();
   const announced = performance.now();
   announce(folder);
   expect(await pending).toBe(true);
@@ -51,7 +59,7 @@ test("a file renamed into the folder ends the wait long before the next look, an
   const openBefore = Fd.openCount();
   const latencies: number[] = [];
   for (let i = 0; i < 5; i++) {
-    latencies.push(await latencyOf(folder, () => systemClock.sleep(20)));
+    latencies.push(await latencyOf(folder));
     rmSync(join(folder, toStatusFileName(WORKLOAD)));
   }
   expect(latencies.toSorted((a, b) => a - b)[2]).toBeLessThan(100);
@@ -61,15 +69,13 @@ test("a file renamed into the folder ends the wait long before the next look, an
 test("a folder that is made later, or deleted and made again while somebody waits, is found", async () => {
   const folder = join(root, "late", "endpoint-status");
   expect(
-    await latencyOf(folder, async () => {
-      await systemClock.sleep(50);
+    await latencyOf(folder, () => {
       mkdirSync(folder, { recursive: true });
     }),
   ).toBeLessThan(1_000);
   rmSync(join(folder, toStatusFileName(WORKLOAD)));
   expect(
-    await latencyOf(folder, async () => {
-      await systemClock.sleep(50);
+    await latencyOf(folder, () => {
       rmSync(folder, { recursive: true });
       mkdirSync(folder);
     }),
