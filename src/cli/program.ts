@@ -68,8 +68,7 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
       try {
         sink.write(text);
         // Only who flushes hears of a disk that is full: what the sink writes by itself may be lost without a word.
-        const flushed = sink.flush();
-        if (typeof flushed !== "number") flushed.catch(note);
+        void Promise.resolve(sink.flush()).catch(note);
       } catch (thrown) {
         note(thrown);
       }

@@ -6,6 +6,7 @@ import type { Random } from "../lib/ports.ts";
 import type { KubeSettings } from "./access/access.ts";
 import type { AccessPorts, Login } from "./access/credentials.ts";
 import { Credentials } from "./access/credentials.ts";
+import { toServerText } from "./access/server-url.ts";
 import { KubeError } from "./kube-error.ts";
 import type { RateOptions } from "./rate-limit.ts";
 import { RateLimit } from "./rate-limit.ts";
@@ -17,7 +18,7 @@ import { toAnswerFailure } from "./status-failure.ts";
 import { TimeLimit } from "./time-limit.ts";
 import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
-import { toBrokenFailure } from "./transport-failure.ts";
+import { isNeverBegun, toBrokenFailure } from "./transport-failure.ts";
 
 export interface KubePorts extends AccessPorts {
   readonly random: Random;
@@ -124,7 +125,12 @@ export class Requester {
     } catch (thrown) {
       // A connection whose other end has vanished looks alive for a quarter of an hour: the next try gets another one.
       this.#transport.close();
-      return { failure: toBrokenFailure(thrown, { request, server: login.access.server, isAnswered }) };
+      if (!isAnswered && isNeverBegun(thrown)) {
+        const { findLoginFault } = await import("./access/login-fault.ts");
+        const fault = findLoginFault(login);
+        if (fault !== undefined) throw fault;
+      }
+      return { failure: toBrokenFailure(thrown, { request, server: toServerText(login.access), isAnswered }) };
     }
   }
 

@@ -21,6 +21,12 @@ function isHandshakeCode(code: string): boolean {
   return /CERT|ISSUER|CRL|ERR_TLS|ERR_SSL|ERR_BORINGSSL|SIGNATURE|EPROTO|HOSTNAME|PATH_LENGTH|INVALID_CA|INVALID_PURPOSE/.test(code);
 }
 
+/** Whether `fetch` could not even begin: the network may be the cause, or what it was given. */
+export function isNeverBegun(thrown: unknown): boolean {
+  const { code } = thrown as { code?: unknown };
+  return thrown instanceof TypeError && (code === undefined || code === "FailedToOpenSocket");
+}
+
 export interface BrokenRequest {
   readonly request: KubeRequest;
   /** Shown in messages. */

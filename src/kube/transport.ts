@@ -87,11 +87,18 @@ function toHeaders(request: KubeRequest, { authorization, impersonate }: Identit
   if (body !== undefined) headers["content-type"] = contentType ?? "application/json";
   if (authorization !== undefined) headers["authorization"] = authorization;
   if (impersonate !== undefined) {
-    headers["impersonate-user"] = impersonate.user;
-    if (impersonate.uid !== undefined) headers["impersonate-uid"] = impersonate.uid;
-    if (impersonate.group !== undefined) headers["impersonate-group"] = impersonate.group;
+    headers["impersonate-user"] = toHeaderBytes(impersonate.user);
+    if (impersonate.uid !== undefined) headers["impersonate-uid"] = toHeaderBytes(impersonate.uid);
+    if (impersonate.group !== undefined) headers["impersonate-group"] = toHeaderBytes(impersonate.group);
   }
   return headers;
+}
+
+/** The API server reads names as UTF-8; `fetch` writes one byte for each character, and refuses what has no such byte. */
+function toHeaderBytes(text: string): string {
+  let bytes = "";
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return bytes;
 }
 
 function toTlsOptions({ ca, cert, key, serverName, skipsVerify }: TlsMaterial): Bun.TLSOptions {

@@ -1,7 +1,6 @@
 /** Certificates, names, proxies and the two HTTP versions, over real connections. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Socket } from "bun";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
@@ -11,7 +10,8 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { Authority, CertificateFolder, KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import { failureOf, noProcesses, statusAnswer } from "./support/fake-api-server.ts";
+import { failureOf, noProcesses } from "./support/fake-api-server.ts";
+import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
 let folder: CertificateFolder;
 let authority: Authority;
@@ -27,50 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-const text = (path: string): string => readFileSync(path, "utf8");
 const base64 = (path: string): string => Buffer.from(text(path)).toString("base64");
-
-interface TlsServer extends AsyncDisposable {
-  readonly url: string;
-  /** HTTP version and user of each request. */
-  readonly seen: string[];
-}
-
-interface ServeOptions {
-  /** False: it knows HTTP/1.1 only. */
-  readonly http2?: boolean;
-  readonly clientCa?: string;
-  /** The only token that it takes. @default any */
-  readonly token?: string;
-}
-
-/** Says who asks. */
-function serve(pair: KeyPair, { http2 = true, clientCa, token }: ServeOptions = {}): TlsServer {
-  const seen: string[] = [];
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    http2,
-    tls: {
-      cert: text(pair.certFile),
-      key: text(pair.keyFile),
-      ...(clientCa !== undefined && { ca: text(clientCa), requestCert: true, rejectUnauthorized: true }),
-    },
-    fetch(request) {
-      // HTTP/2 has no such header.
-      seen.push(`${request.headers.get("connection") === null ? "h2" : "h1"} ${request.headers.get("authorization") ?? "nobody"}`);
-      const isKnown = token === undefined || request.headers.get("authorization") === `Bearer ${token}`;
-      return isKnown ? Response.json({ metadata: { name: "n" } }) : statusAnswer(401, "Unauthorized", "Unauthorized");
-    },
-  });
-  return {
-    url: `https://127.0.0.1:${server.port}`,
-    seen,
-    async [Symbol.asyncDispose]() {
-      await server.stop(true);
-    },
-  };
-}
 
 interface Network extends AsyncDisposable {
   readonly port: number;
@@ -132,21 +89,8 @@ function startNetwork(targetPort: number): Network {
   };
 }
 
-function clientFor(cluster: object, user: object = {}, options: KubeOptions = {}): KubeClient {
-  const config = {
-    "current-context": "c",
-    contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
-    clusters: [{ name: "k", cluster }],
-    users: [{ name: "u", user }],
-  };
-  const path = `${folder.path}/config-${crypto.randomUUID()}`;
-  linuxFiles.writeAtomically(path, JSON.stringify(config), 0o600);
-  return new KubeClient(
-    { kubeconfig: path },
-    { clock: systemClock, random: Math.random, files: linuxFiles, processes: noProcesses, env: {} },
-    options,
-  );
-}
+const clientFor = (cluster: object, user: object = {}, options: KubeOptions = {}): KubeClient =>
+  clientOfFiles(folder.path, cluster, user, options);
 
 const ask = (client: KubeClient): Promise<unknown> => client.get(NODES, { name: "n" });
 

@@ -1,7 +1,10 @@
 /** Where the API server is and how we show who we are: what settings and kubeconfigs come down to. Files are not read yet. */
 
 /** PEM, or the file that holds it. */
-export type PemSource = { readonly text: string } | { readonly file: string };
+export type PemSource = ({ readonly text: string } | { readonly file: string }) & {
+  /** For messages: `certificate-authority "/ca.crt" of cluster "x" in kubeconfig "/y"`. */
+  readonly label: string;
+};
 
 /** A program that prints credentials. @see k8s.io/client-go, "client-go credential plugins" */
 export interface ExecPlugin {

@@ -125,12 +125,25 @@ test.each([
   [
     "a certificate that is missing",
     { "client-certificate": "/c", "client-key": "/c" },
-    'read client certificate "/c" of user "u" in kubeconfig "/k": it cannot be read',
+    'read client-certificate "/c" of user "u" in kubeconfig "/k": it cannot be read',
   ],
   [
     "a key that is no PEM",
-    { "client-certificate-data": btoa("-----BEGIN X"), "client-key-data": btoa("secret") },
-    'read client key of user "u" in kubeconfig "/k": it is no PEM',
+    { "client-certificate-data": btoa("-----BEGIN CERTIFICATE-----"), "client-key-data": btoa("secret") },
+    'read client-key-data of user "u" in kubeconfig "/k": it is no PEM',
+  ],
+  [
+    "a key where a certificate should be",
+    { "client-certificate-data": btoa("-----BEGIN EC PRIVATE KEY-----"), "client-key-data": btoa("-----BEGIN CERTIFICATE-----") },
+    'read client-certificate-data of user "u" in kubeconfig "/k": it holds no certificate',
+  ],
+  [
+    "a request for a certificate where a key should be",
+    {
+      "client-certificate-data": btoa("-----BEGIN X509 CERTIFICATE-----"),
+      "client-key-data": btoa("-----BEGIN CERTIFICATE REQUEST-----"),
+    },
+    'read client-key-data of user "u" in kubeconfig "/k": it holds no private key',
   ],
 ])("%s is code 7", async (_name, user, message) => {
   expect(await failureOf(createWorld({ "/k": kubeconfig(user) }).credentials.get())).toMatchObject({ code: 7, message });

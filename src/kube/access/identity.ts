@@ -49,9 +49,9 @@ export function readIdentity(access: KubeAccess, credential: ExecCredential | un
   }
   const { authorization, label } = toAuthorization(access, credential, files);
   const tls: TlsMaterial = {
-    ca: access.ca === undefined ? undefined : readPem(access.ca, "certificate authority", origin, files),
-    cert: credential?.cert ?? (user.clientCertificate && readPem(user.clientCertificate, "client certificate", origin, files)),
-    key: credential?.key ?? (user.clientKey && readPem(user.clientKey, "client key", origin, files)),
+    ca: access.ca === undefined ? undefined : readPem(access.ca, CERTIFICATE, files),
+    cert: credential?.cert ?? (user.clientCertificate && readPem(user.clientCertificate, CERTIFICATE, files)),
+    key: credential?.key ?? (user.clientKey && readPem(user.clientKey, PRIVATE_KEY, files)),
     serverName: access.tlsServerName,
     skipsVerify: access.skipsTlsVerify,
   };
@@ -102,11 +102,15 @@ function readToken(path: string, hasOther: boolean, origin: string, files: Files
   throw new NetplugError("accessDenied", `read token file ${quote(path)} of ${origin}: ${fault}`);
 }
 
-function readPem(source: PemSource, what: string, origin: string, files: Files): string {
+/** How a part of a PEM file ends its first line, whatever stands before: `X509 `, `RSA `, `EC `, …. */
+const CERTIFICATE = { mark: "CERTIFICATE-----", name: "certificate" } as const;
+const PRIVATE_KEY = { mark: "PRIVATE KEY-----", name: "private key" } as const;
+
+function readPem(source: PemSource, wanted: typeof CERTIFICATE | typeof PRIVATE_KEY, files: Files): string {
   const text = "text" in source ? source.text : tryRead(source.file, files);
-  const where = "text" in source ? "" : ` ${quote(source.file)}`;
-  if (text === undefined) throw new NetplugError("invalidConfig", `read ${what}${where} of ${origin}: it cannot be read`);
-  if (!text.includes("-----BEGIN ")) throw new NetplugError("invalidConfig", `read ${what}${where} of ${origin}: it is no PEM`);
+  if (text === undefined) throw new NetplugError("invalidConfig", `read ${source.label}: it cannot be read`);
+  if (!text.includes("-----BEGIN ")) throw new NetplugError("invalidConfig", `read ${source.label}: it is no PEM`);
+  if (!text.includes(wanted.mark)) throw new NetplugError("invalidConfig", `read ${source.label}: it holds no ${wanted.name}`);
   return text;
 }
 

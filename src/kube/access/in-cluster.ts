@@ -1,6 +1,7 @@
 /** Access that Kubernetes gives to every pod: variables and the service account's files. */
 
 import type { Files } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
 import type { KubeAccess } from "./access.ts";
 import { ANONYMOUS } from "./access.ts";
 import { toServerUrl } from "./server-url.ts";
@@ -24,7 +25,7 @@ export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE
   const caFile = `${serviceAccountFolder}/ca.crt`;
   return {
     server: toServerUrl(host, port),
-    ca: files.exists(caFile) ? { file: caFile } : undefined,
+    ca: files.exists(caFile) ? { file: caFile, label: `certificate authority ${quote(caFile)} of this pod` } : undefined,
     skipsTlsVerify: false,
     tlsServerName: undefined,
     proxyUrl: undefined,

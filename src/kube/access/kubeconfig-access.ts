@@ -1,6 +1,6 @@
 /** What one context of a kubeconfig comes down to. */
 
-import { isDnsLabel } from "../../lib/characters.ts";
+import { hasControlCharacter, isDnsLabel } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
@@ -84,16 +84,21 @@ function takeNamespace(context: Entry): string | undefined {
 /** `<name>-data` is base64 of PEM and beats the file that `<name>` names. */
 function takePem(entry: KubeconfigEntry, name: string): PemSource | undefined {
   const data = takeText(entry, `${name}-data`);
-  if (data !== undefined) return { text: decodeBase64(data, `${name}-data of ${entry.label}`) };
-  const file = takeText(entry, name);
-  return file === undefined ? undefined : { file: resolvePath(file, entry) };
+  if (data !== undefined) {
+    const label = `${name}-data of ${entry.label}`;
+    return { text: decodeBase64(data, label), label };
+  }
+  const named = takeText(entry, name);
+  if (named === undefined) return undefined;
+  const file = resolvePath(named, entry);
+  return { file, label: `${name} ${quote(file)} of ${entry.label}` };
 }
 
-function decodeBase64(text: string, where: string): string {
+function decodeBase64(text: string, label: string): string {
   try {
     return atob(text);
   } catch {
-    throw new NetplugError("invalidConfig", `read ${where}: it is no base64`);
+    throw new NetplugError("invalidConfig", `read ${label}: it is no base64`);
   }
 }
 
@@ -169,11 +174,24 @@ function findExecExtension(cluster: Entry): unknown {
 
 /** One group at most: `fetch` joins headers of the same name, and the API server would take that for one group. */
 function toImpersonation(user: Entry): Impersonation | undefined {
-  const name = takeText(user, "as");
+  const name = takeHeaderText(user, "as");
   if (name === undefined) return undefined;
   const groups = takeTexts(user, "as-groups");
   if (groups.length > 1 || takeEntry(user, "as-user-extra") !== undefined) {
     throw new NetplugError("invalidConfig", `read ${user.label}: want one entry in as-groups at most, and no as-user-extra`);
   }
-  return { user: name, uid: takeText(user, "as-uid"), group: groups[0] };
+  const [group] = groups;
+  if (group !== undefined) requireHeaderText(group, "as-groups", user);
+  return { user: name, uid: takeHeaderText(user, "as-uid"), group };
+}
+
+function takeHeaderText(user: Entry, name: string): string | undefined {
+  const text = takeText(user, name);
+  if (text !== undefined) requireHeaderText(text, name, user);
+  return text;
+}
+
+function requireHeaderText(text: string, name: string, { label }: Entry): void {
+  if (hasControlCharacter(text))
+    throw new NetplugError("invalidConfig", `read ${name} of ${label}: got ${quote(text)}, want it without control characters`);
 }

@@ -175,6 +175,16 @@ describe("a kubeconfig", () => {
       'read apiVersion of exec of user "u" in kubeconfig "/k": got "client.authentication.k8s.io/v1alpha1", want "client.authentication.k8s.io/v1" or "client.authentication.k8s.io/v1beta1"',
     ],
     [
+      "a line break in whom to act as",
+      '{as: "a\\nb"}',
+      'read as of user "u" in kubeconfig "/k": got "a\\nb", want it without control characters',
+    ],
+    [
+      "a line break in a group to act as",
+      '{as: x, as-groups: ["a\\nb"]}',
+      'read as-groups of user "u" in kubeconfig "/k": got "a\\nb", want it without control characters',
+    ],
+    [
       "several groups to act as",
       "{as: x, as-groups: [a, b]}",
       'read user "u" in kubeconfig "/k": want one entry in as-groups at most, and no as-user-extra',

@@ -1,6 +1,7 @@
 /** From settings to access: kubeconfig, else the server that is named, else the pod's own; then what settings replace. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
 import { ANONYMOUS } from "./access.ts";
 import type { PodPorts } from "./in-cluster.ts";
@@ -56,7 +57,10 @@ function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: Po
 function replace(access: KubeAccess, { token, caFile, skipsTlsVerify = false }: KubeSettings): KubeAccess {
   return {
     ...access,
-    ...(caFile !== undefined && { ca: { file: caFile }, skipsTlsVerify: false }),
+    ...(caFile !== undefined && {
+      ca: { file: caFile, label: `certificate authority ${quote(caFile)} of the settings` },
+      skipsTlsVerify: false,
+    }),
     ...(skipsTlsVerify && { skipsTlsVerify }),
     ...(token !== undefined && {
       user: { ...ANONYMOUS, token, impersonate: access.user.impersonate },

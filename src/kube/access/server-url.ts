@@ -34,6 +34,12 @@ export function toServerUrl(host: string, port: string): string {
   return `https://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
 }
 
+/** The server and how it is reached, for messages: `https://api:6443 by proxy http://proxy:3128`. The password of a proxy is left out. */
+export function toServerText({ server, proxyUrl }: { readonly server: string; readonly proxyUrl: string | undefined }): string {
+  const proxy = proxyUrl === undefined ? undefined : URL.parse(proxyUrl);
+  return proxy === undefined || proxy === null ? server : `${server} by proxy ${proxy.origin}`;
+}
+
 function withoutSlashes(path: string): string {
   let end = path.length;
   while (end > 0 && path[end - 1] === "/") end--;

@@ -2,6 +2,7 @@
 
 import { isJsonObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/ports.ts";
+import { toServerText } from "../access/server-url.ts";
 import type { KubeClient, Selection } from "../client.ts";
 import { toRequest } from "../client.ts";
 import { KubeError } from "../kube-error.ts";
@@ -68,7 +69,7 @@ async function* readEvents<T>(client: KubeClient, clock: Clock, request: KubeReq
       yield event;
     }
   } catch (thrown) {
-    throw toBrokenFailure(thrown, { request, server: login.access.server, isAnswered: true });
+    throw toBrokenFailure(thrown, { request, server: toServerText(login.access), isAnswered: true });
   } finally {
     // Not awaited: it waits for the very line that does not come.
     void lines.return?.().catch(() => undefined);

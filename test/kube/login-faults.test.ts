@@ -1,0 +1,90 @@
+/** Certificates, keys and tokens that no request can be made with, and proxies: what is wrong, and where it stands. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { NODES } from "../../src/kube/core-types.ts";
+import type { Authority, CertificateFolder } from "../support/certificates.ts";
+import { createCertificateFolder } from "../support/certificates.ts";
+import { failureOf } from "./support/fake-api-server.ts";
+import { clientOfFiles, serve, text } from "./support/tls-server.ts";
+
+let folder: CertificateFolder;
+let authority: Authority;
+beforeAll(() => {
+  folder = createCertificateFolder();
+  authority = folder.createAuthority("one");
+});
+afterAll(() => folder[Symbol.dispose]());
+
+const base64 = (path: string): string => btoa(text(path));
+
+/** As a file of which a part was lost. */
+const damaged = (path: string): string => btoa(text(path).replace(/[A-Za-z0-9+/=\n]{40}(?=\n?-----END)/, "AAAA"));
+
+/** What a request fails with that is made with this cluster and this user, with names instead of paths. */
+async function refusal(cluster: object, user: object, protocol: "http1.1" | "http2"): Promise<object> {
+  await using server = serve(authority.issueServer("server"));
+  const trusting = { "certificate-authority": authority.certFile };
+  const client = clientOfFiles(folder.path, { server: server.url, ...trusting, ...cluster }, user, { protocol });
+  const { name, message, code } = await failureOf<Error & { readonly code: number }>(client.get(NODES, { name: "n" }));
+  expect(server.seen).toEqual([]);
+  return { name, code, message: message.replace(/kubeconfig "[^"]*"/g, "FILE").replaceAll(`${folder.path}/`, "") };
+}
+
+describe.each(["http1.1", "http2"] as const)("over %s no request can be made, and the message says why, with", (protocol) => {
+  test("a certificate authority that is damaged", async () => {
+    const message = 'use certificate-authority-data of cluster "k" in FILE: it is damaged';
+    const inline = { "certificate-authority": undefined, "certificate-authority-data": damaged(authority.certFile) };
+    expect(await refusal(inline, {}, protocol)).toEqual({ name: "NetplugError", code: 7, message });
+  });
+
+  test("a client certificate or a key that is damaged", async () => {
+    const { certFile, keyFile } = authority.issueClient("me");
+    const certificate = { "client-certificate-data": damaged(certFile), "client-key": keyFile };
+    expect(await refusal({}, certificate, protocol)).toMatchObject({
+      code: 7,
+      message: 'use client-certificate-data of user "u" in FILE: it is damaged',
+    });
+    const key = { "client-certificate": certFile, "client-key-data": damaged(keyFile) };
+    expect(await refusal({}, key, protocol)).toMatchObject({
+      code: 7,
+      message: 'use client-key-data of user "u" in FILE: it is damaged, or wants a passphrase, which it cannot have here',
+    });
+  });
+
+  test("the key of another certificate", async () => {
+    const [mine, yours] = [authority.issueClient("mine"), authority.issueClient("yours")];
+    const user = { "client-certificate": mine.certFile, "client-key-data": base64(yours.keyFile) };
+    const message = 'use client-key-data of user "u" in FILE: it does not belong to client-certificate "one-mine.crt" of user "u" in FILE';
+    expect(await refusal({}, user, protocol)).toMatchObject({ code: 7, message });
+  });
+
+  test.each(["one\ntwo", "\u2603"])("the token %j", async (token) => {
+    const message = 'use token of user "u" in FILE: it holds a line break or another character that no token has';
+    expect(await refusal({}, { token }, protocol)).toMatchObject({ code: 108, message });
+  });
+});
+
+test("a proxy that is not there is named, without its password", async () => {
+  await using server = serve(authority.issueServer("server"));
+  const cluster = { server: server.url, "certificate-authority": authority.certFile, "proxy-url": "http://me:hunter2@127.0.0.1:1" };
+  const { message } = await failureOf(clientOfFiles(folder.path, cluster).get(NODES, { name: "n" }));
+  expect(message).toBe(`get nodes "n": ${server.url} by proxy http://127.0.0.1:1: connection refused`);
+});
+
+test("whoever is impersonated is named in UTF-8, as the API server reads it", async () => {
+  const seen: Uint8Array[] = [];
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket, bytes) {
+        seen.push(bytes.slice());
+        socket.end('HTTP/1.1 200 OK\r\ncontent-length: 26\r\n\r\n{"metadata":{"name":"n"}}\n');
+      },
+    },
+  });
+  const client = clientOfFiles(folder.path, { server: `http://127.0.0.1:${listener.port}` }, { as: "J\u00fcrgen \u2603" });
+  await client.get(NODES, { name: "n" });
+  listener.stop(true);
+  expect(new TextDecoder().decode(seen[0])).toMatch(/^impersonate-user: J\u00fcrgen \u2603\r$/im);
+});
