@@ -53,9 +53,11 @@ export function resourceRange(kind: Kind, namespace?: string): KeyRange {
 
 /** Reads what {@link resourceKey} wrote; undefined for any other key. */
 export function parseResourceKey(key: string): ResourceRef | undefined {
-  const [, plural, first, second] = /^\/netplug\/v3\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(key) ?? [];
+  if (!key.startsWith(RESOURCES)) return undefined;
+  const [plural, first, second, ...more] = key.slice(RESOURCES.length).split("/");
   const info = Object.values(KINDS).find((candidate) => candidate.plural === plural);
   if (info === undefined || first === undefined || info.namespaced !== (second !== undefined)) return undefined;
+  if (first === "" || second === "" || more.length > 0) return undefined;
   return second === undefined
     ? { kind: info.kind, name: fromSegment(first) }
     : { kind: info.kind, namespace: fromSegment(first), name: fromSegment(second) };

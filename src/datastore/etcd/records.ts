@@ -4,16 +4,51 @@ import type { Block } from "../../api/ipam-block.ts";
 import { decodeBlock } from "../../api/ipam-block-codec.ts";
 import type { Resource } from "../../api/resource.ts";
 import { NetplugError } from "../../lib/errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import type { Revision, Stored } from "../datastore.ts";
-import { parseBlockKey } from "./keys.ts";
+import { parseBlockKey, parseResourceKey } from "./keys.ts";
 import type { KeyValue } from "./rpc.ts";
 
-/** @throws NetplugError ioFailure for a value that we cannot have written */
+/**
+ * What somebody wrote by hand is as sound as an API server with our schemas would leave it, but for the fields of the spec: the key says which
+ * resource it is, labels and annotations are texts, there is a spec, and null counts as absent in it.
+ *
+ * @throws NetplugError ioFailure for a value, or under a key, that we cannot have written
+ */
 export function toStoredResource(kv: KeyValue): Stored<Resource> {
-  const value = parseValue(kv) as Resource;
-  if (typeof value.metadata !== "object" || value.metadata === null) throw notOurs(kv.key);
-  const metadata = { ...value.metadata, resourceVersion: kv.modRevision };
-  return { value: { ...value, metadata }, revision: kv.modRevision as Revision };
+  const ref = parseResourceKey(kv.key);
+  const value = parseValue(kv) as { readonly apiVersion: string; readonly metadata?: unknown; readonly spec?: unknown };
+  if (ref === undefined || !isJsonObject(value.metadata)) throw notOurs(kv.key);
+  const { kind, ...place } = ref;
+  const { labels, annotations, ...metadata } = value.metadata;
+  return {
+    value: {
+      ...value,
+      kind,
+      metadata: {
+        ...metadata,
+        ...place,
+        ...(isJsonObject(labels) && { labels: textsOf(labels) }),
+        ...(isJsonObject(annotations) && { annotations: textsOf(annotations) }),
+        resourceVersion: kv.modRevision,
+      },
+      spec: isJsonObject(value.spec) ? withoutNulls(value.spec) : {},
+    },
+    revision: kv.modRevision as Revision,
+  };
+}
+
+function withoutNulls(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null));
+}
+
+function textsOf(entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const key of Object.keys(entries)) {
+    const value = entries[key];
+    if (typeof value === "string") texts[key] = value;
+  }
+  return texts;
 }
 
 /** @throws NetplugError ioFailure for a value that we cannot have written */
