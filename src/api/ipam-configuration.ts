@@ -36,3 +36,25 @@ const DEFAULTS: CompleteIPAMConfigurationSpec = {
 export function withIPAMConfigurationDefaults(spec: IPAMConfigurationSpec | undefined): CompleteIPAMConfigurationSpec {
   return { ...DEFAULTS, ...spec };
 }
+
+/** A setting that no validation lets pass. */
+export interface ConfigurationFault {
+  readonly field: keyof IPAMConfigurationSpec;
+  /** Ends the sentence "want …". */
+  readonly wanted: string;
+}
+
+/** What is wrong with settings that somebody wrote by hand. */
+export function findConfigurationFaults(spec: IPAMConfigurationSpec | undefined): readonly ConfigurationFault[] {
+  const faults: ConfigurationFault[] = [];
+  for (const field of ["strictAffinity", "autoAllocateBlocks"] as const) {
+    if (typeof (spec?.[field] ?? false) !== "boolean") faults.push({ field, wanted: "true or false" });
+  }
+  const limits = { maxBlocksPerHost: MAX_BLOCKS_PER_HOST_LIMIT, ipCooldownSeconds: MAX_IP_COOLDOWN_SECONDS } as const;
+  for (const field of ["maxBlocksPerHost", "ipCooldownSeconds"] as const) {
+    const value = spec?.[field] ?? 0;
+    if (!(Number.isInteger(value) && value >= 0 && value <= limits[field]))
+      faults.push({ field, wanted: `a whole number 0..${limits[field]}` });
+  }
+  return faults;
+}

@@ -11,7 +11,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
 import { assignAutomatic } from "./automatic.ts";
-import { configurationOf, expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "./cluster.ts";
+import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
 import { type Draft, type Held, heldBy, toBlockWrites } from "./draft.ts";
 import { assignExplicit } from "./explicit.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
@@ -74,7 +74,7 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
  * Plans several requests as one set of writes. Each request is all or nothing; one that cannot be met does not stop the
  * others. An attachment that has addresses keeps them.
  *
- * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all
+ * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all, invalidConfig for settings that cannot be so
  */
 export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
   const wanted: Query[] = [];
@@ -113,7 +113,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
 }
 
 function survey(facts: Facts, { now, salt }: PlanOptions): Situation {
-  const configuration = configurationOf(facts);
+  const configuration = soundConfigurationOf(facts);
   return {
     facts,
     configuration,

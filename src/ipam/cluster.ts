@@ -1,9 +1,17 @@
 /** What every operation must know of the cluster before it decides anything. */
 
 import { SINGLETON_NAME } from "../api/cluster-information.ts";
-import { type CompleteIPAMConfigurationSpec, type IPAMConfiguration, withIPAMConfigurationDefaults } from "../api/ipam-configuration.ts";
+import {
+  type CompleteIPAMConfigurationSpec,
+  findConfigurationFaults,
+  type IPAMConfiguration,
+  type IPAMConfigurationSpec,
+  withIPAMConfigurationDefaults,
+} from "../api/ipam-configuration.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { quoteValue } from "../lib/quote.ts";
 import { type Facts, know } from "./facts.ts";
 
 export const IPAM_CONFIGURATION = { type: "get", ref: { kind: "IPAMConfiguration", name: SINGLETON_NAME } } as const satisfies Query;
@@ -36,8 +44,34 @@ export function expectNotFrozen(facts: Facts): Write {
   return { op: "expect", ref: CLUSTER_INFORMATION, revision: stored?.revision };
 }
 
-/** The settings of address management, complete. */
+/**
+ * The settings of address management, complete. One that somebody wrote by hand and that cannot be so counts as its default: whoever takes
+ * away goes on.
+ */
 export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
+  const spec = storedConfiguration(facts) ?? {};
+  const faulty = new Set<string>(findConfigurationFaults(spec).map(({ field }) => field));
+  const given = Object.entries(spec).filter(([field]) => !faulty.has(field));
+  return withIPAMConfigurationDefaults(Object.fromEntries(given));
+}
+
+/**
+ * The same for who gives addresses.
+ *
+ * @throws {NetplugError} invalidConfig for a setting that cannot be so: what it was meant to forbid must not be done
+ */
+export function soundConfigurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
+  const spec = storedConfiguration(facts);
+  const [fault] = findConfigurationFaults(spec);
+  if (fault === undefined) return configurationOf(facts);
+  const { field, wanted } = fault;
+  throw new NetplugError(
+    "invalidConfig",
+    `read IPAMConfiguration "${SINGLETON_NAME}": "${field}" is ${quoteValue(spec?.[field])}, want ${wanted}; correct it by "netplugctl ipam configure"`,
+  );
+}
+
+function storedConfiguration(facts: Facts): IPAMConfigurationSpec | undefined {
   const stored = know(facts, IPAM_CONFIGURATION);
-  return withIPAMConfigurationDefaults((stored?.value as IPAMConfiguration | undefined)?.spec);
+  return (stored?.value as IPAMConfiguration | undefined)?.spec;
 }

@@ -181,3 +181,26 @@ describe("reservations", () => {
     expect(await world.add("c2", "n1")).toEqual(["10.65.0.0"]);
   });
 });
+
+describe("settings that somebody wrote by hand and that cannot be so", () => {
+  test.each([
+    ["ipCooldownSeconds", 1e300, "a whole number 0..1200"],
+    ["ipCooldownSeconds", "60", "a whole number 0..1200"],
+    ["ipCooldownSeconds", -1, "a whole number 0..1200"],
+    ["maxBlocksPerHost", 1.5, "a whole number 0..1000000"],
+    ["maxBlocksPerHost", [], "a whole number 0..1000000"],
+    ["strictAffinity", "true", "true or false"],
+    ["autoAllocateBlocks", 0, "true or false"],
+  ])("%s %p gives nothing and says why, lets go, and leaves no trace", async (field, value, wanted) => {
+    const world = await createWorld("10.65.0.0/31");
+    const given = await world.add("c1", "n1");
+    await world.put("IPAMConfiguration", "default", { [field]: value });
+    const refusal = await failureOf(world.add("c2", "n1"));
+    expect(refusal).toMatchObject({ kind: "invalidConfig" });
+    expect(String(refusal)).toContain(`read IPAMConfiguration "default": "${field}" is `);
+    expect(String(refusal)).toEndWith(`, want ${wanted}; correct it by "netplugctl ipam configure"`);
+    expect(await world.del("c1", "n1")).toEqual(given);
+    await world.configure({ strictAffinity: true });
+    expect(await world.add("c2", "n2")).toHaveLength(1); // another node takes the empty block over
+  });
+});
