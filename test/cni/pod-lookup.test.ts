@@ -1,7 +1,7 @@
 /** How the plugin reaches the Kubernetes API, beside etcd or as the datastore, and what it does when that says no, or nothing. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
@@ -144,6 +144,37 @@ describe("the API server", () => {
       K8S_CA_FILE: "/nowhere",
     };
     await addAndDelete(args, podConfig(), misleading);
+  });
+
+  test("is found by several files in KUBECONFIG, with a token file or an exec plugin; one that fails is code 108 and named (needs cluster)", async () => {
+    const { args } = await makePod();
+    const file = (name: string): string => join(node.folder, name);
+    const write = (name: string, document: Json): void => writeFileSync(file(name), JSON.stringify(document));
+    const ca = readFileSync(api.caFile).toString("base64");
+    write("context.kubeconfig", { "current-context": "here", contexts: [{ name: "here", context: { cluster: "k", user: "u" } }] });
+    write("cluster.kubeconfig", { clusters: [{ name: "k", cluster: { server: api.url, "certificate-authority-data": ca } }] });
+    const env = { KUBECONFIG: ["missing", "context.kubeconfig", "cluster.kubeconfig", "user.kubeconfig"].map(file).join(":") };
+    const here = podConfig({ kubernetes: {} });
+
+    write("user.kubeconfig", { "current-context": "there", users: [{ name: "u", user: { tokenFile: "tokened" } }] });
+    writeFileSync(file("tokened"), api.tokenOf("tokened"));
+    await addAndDelete(args, here, env);
+    rmSync(file("tokened"));
+    const unread = await refusal(args, here, env);
+    expect([unread.code, unread.msg]).toEqual([108, expect.stringContaining(`read token file "${file("tokened")}" of user "u"`)]);
+
+    const status = { token: api.tokenOf("tokened") };
+    const credential = JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status });
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./login", interactiveMode: "Never" };
+    write("user.kubeconfig", { users: [{ name: "u", user: { exec } }] });
+    writeFileSync(file("login"), `#!/bin/sh\necho '${credential}'\n`, { mode: 0o755 });
+    await addAndDelete(args, here, env);
+    writeFileSync(file("login"), "#!/bin/sh\necho who are you >&2; exit 3\n");
+    const failed = await refusal(args, here, env);
+    expect([failed.code, failed.msg]).toEqual([
+      108,
+      expect.stringMatching(/^run exec plugin "\S+login" of user "u" .*: it ended with status 3$/),
+    ]);
   });
 
   test("is nowhere: code 7 for a kubeconfig that is not there, is no YAML, or lacks what it names (needs cluster)", async () => {
