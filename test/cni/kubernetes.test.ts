@@ -173,6 +173,60 @@ test("a locked datastore takes no ADD, and lets go of what there is (needs clust
   }
 });
 
+test("a frozen datastore is not written to: a DEL does what is here, and the one after the migration does the rest (needs cluster)", async () => {
+  const pod = await makePod();
+  using netns = new TestNetns();
+  using other = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+  const { ips } = await node.add(netns, call);
+  const setFrozen = async (isFrozen: boolean): Promise<unknown> =>
+    await datastore.api.kubectl([
+      "patch",
+      "clusterinformation",
+      "default",
+      "--type=merge",
+      "-p",
+      JSON.stringify({ spec: { datastoreFrozen: isFrozen } }),
+    ]);
+  const stored = async (): Promise<string> =>
+    await datastore.api.kubectl([
+      "get",
+      "ipamblocks.netplug.io,pods",
+      "-A",
+      "-o",
+      "jsonpath={range .items[*]}{.metadata.resourceVersion} {end}",
+    ]);
+  const late = { containerID: node.newContainerID(), netns: other.path, args: (await makePod()).args };
+  await setFrozen(true);
+  try {
+    const before = await stored();
+    const frozen = { code: 11, msg: expect.stringContaining("a migration has frozen it") as string };
+    expect((await node.call("DEL", call)).json).toMatchObject(frozen);
+    expect((await node.call("ADD", late)).json).toMatchObject(frozen);
+    expect([netns.link("eth0"), other.link("eth0")]).toEqual([undefined, undefined]);
+    expect(await stored()).toBe(before);
+    expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
+  } finally {
+    await setFrozen(false);
+  }
+  await node.del(call);
+  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+});
+
+test("no more requests are made than the network config allows (needs cluster)", async () => {
+  const pod = await makePod();
+  using netns = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
+  const few = await node.call("ADD", { ...call, config: node.config({ qps: 1, burst: 1 }) });
+  expect(few.json).toMatchObject({ code: 11, msg: expect.stringContaining("raise qps and burst") });
+  expect(netns.link("eth0")).toBeUndefined();
+  // the burst, then one every 20 ms
+  const started = performance.now();
+  await node.add(netns, { ...call, config: node.config({ qps: 50, burst: 1 }) });
+  expect(performance.now() - started).toBeGreaterThan(150);
+  await node.del(call);
+});
+
 describe("rights", () => {
   interface Rule {
     readonly apiGroups: readonly string[];
