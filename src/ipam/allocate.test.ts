@@ -177,7 +177,10 @@ describe("an explicit address", () => {
       message: 'use address "10.65.0.7": pool "a" (10.65.0.0/24) cannot be used: it is disabled',
     });
     expect(await failureOf(world.add("c1", "n1", ips("10.66.0.7")))).toMatchObject({
-      message: 'use address "10.66.0.7": it lies in no pool',
+      message: 'use address "10.66.0.7": it lies in no pool; IPv4 pools are "a" (10.65.0.0/24)',
+    });
+    expect(await failureOf(world.add("c1", "n1", ips("fd00::7")))).toMatchObject({
+      message: 'use address "fd00::7": it lies in no pool; there is no IPv6 pool',
     });
   });
 

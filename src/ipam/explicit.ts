@@ -38,7 +38,11 @@ function poolOf({ use }: AddressRequest, address: Address, { pools }: Situation)
   const usable = around.find((pool) => whyNot(pool) === undefined);
   if (usable !== undefined) return usable;
   const reasons = around.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}) cannot be used: ${whyNot(pool) ?? ""}`);
-  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${reasons.join("; ") || "it lies in no pool"}`);
+  if (reasons.length > 0) throw new NetplugError("addressOutsidePools", `use address ${text(address)}: ${reasons.join("; ")}`);
+  const { family } = address;
+  const known = pools.pools.filter(({ cidr }) => cidr.family === family).map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
+  const choice = known.length === 0 ? `there is no IPv${family} pool` : `IPv${family} pools are ${known.join(", ")}`;
+  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: it lies in no pool; ${choice}`);
 }
 
 /** The claimed block around the address, or a new one; an empty one of another node is taken over. */
