@@ -2,6 +2,7 @@
 
 import { type KubernetesPod, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { requireSamePod } from "../../endpoint/kubernetes-pod.ts";
@@ -61,7 +62,9 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
   const { metadata, fields, isEndpoint } = pod;
   const { uid, annotations = {} } = metadata;
   const { labels = {}, annotations: namespaceAnnotations = {} } = namespace.metadata;
-  const wishes = readPodRequest({ ...identity, annotations }, namespaceAnnotations, {
+  const annotated = { ...identity, annotations };
+  for (const warning of warnOfIneffective(annotated, namespaceAnnotations)) call.log.warning(warning);
+  const wishes = readPodRequest(annotated, namespaceAnnotations, {
     ipam: { type: config.ipam.type, isOwn: hasOwnIpam(call) },
     families: config.ipam.families,
     pools: config.ipam.pools,

@@ -36,12 +36,17 @@ export function onNamespace(
   annotation: RequestAnnotation,
 ): AnnotationSource | undefined {
   const value = namespaceAnnotations[ANNOTATION_PREFIX + annotation];
-  const whose = `namespace ${quote(pod.namespace)} for ${toPodText(pod)}`;
-  return value === undefined || value === "" ? undefined : { annotation, value, whose };
+  return value === undefined || value === "" ? undefined : { annotation, value, whose: toNamespaceText(pod) };
 }
 
-function toPodText(pod: AnnotatedPod): string {
+/** How messages name a pod. */
+export function toPodText(pod: Pick<AnnotatedPod, "namespace" | "name">): string {
   return `pod ${quote(`${pod.namespace}/${pod.name}`)}`;
+}
+
+/** How messages name the pod's namespace. */
+export function toNamespaceText(pod: Pick<AnnotatedPod, "namespace" | "name">): string {
+  return `namespace ${quote(pod.namespace)} for ${toPodText(pod)}`;
 }
 
 /** E.g. `annotation "cni.netplug.io/ipAddrs" of pod "default/web-0"`. */

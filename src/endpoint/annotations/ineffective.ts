@@ -1,0 +1,48 @@
+/** Annotations that look like ours and do nothing. */
+
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
+import { nearestName } from "../../lib/nearest.ts";
+import { quote } from "../../lib/quote.ts";
+import { type AnnotatedPod, type RequestAnnotation, toNamespaceText, toPodText } from "./sources.ts";
+
+/** Each with whether it counts on a namespace too. */
+const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
+  ipv4pools: true,
+  ipv6pools: true,
+  ipFamilies: true,
+  ipAddrs: false,
+  ipAddrsNoIpam: false,
+  floatingIPs: false,
+  hwAddr: false,
+  allowedSourcePrefixes: false,
+};
+
+/** What the system writes on a pod's status; of an interface other than `eth0` with its name behind a dot. */
+const RECORDED = /^(podIPs?|containerID)(\.|$)/;
+
+/** A warning for each of them: a misspelt one goes unnoticed otherwise. */
+export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Readonly<Record<string, string>>): readonly string[] {
+  const onThePod = namesIn(pod.annotations).flatMap((name) => (Object.hasOwn(KNOWN, name) ? [] : [unknown(name, toPodText(pod))]));
+  const onItsNamespace = namesIn(namespaceAnnotations).flatMap((name) => {
+    const whose = toNamespaceText(pod);
+    if (!Object.hasOwn(KNOWN, name)) return [unknown(name, whose)];
+    return KNOWN[name as RequestAnnotation] ? [] : [`annotation ${full(name)} of ${whose} has no effect: it counts on pods only`];
+  });
+  return [...onThePod, ...onItsNamespace];
+}
+
+function namesIn(annotations: Readonly<Record<string, string>>): readonly string[] {
+  return Object.keys(annotations)
+    .filter((key) => key.startsWith(ANNOTATION_PREFIX))
+    .map((key) => key.slice(ANNOTATION_PREFIX.length))
+    .filter((name) => !RECORDED.test(name));
+}
+
+function unknown(name: string, whose: string): string {
+  const meant = nearestName(name, Object.keys(KNOWN));
+  return `annotation ${full(name)} of ${whose} is unknown and has no effect${meant === undefined ? "" : `: was ${full(meant)} meant?`}`;
+}
+
+function full(name: string): string {
+  return quote(ANNOTATION_PREFIX + name);
+}
