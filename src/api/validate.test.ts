@@ -135,6 +135,7 @@ describe("the envelope", () => {
     [[], "got an empty list, want an object with kind"],
     [{}, "kind: got nothing, want one of IPPool"],
     [{ kind: "IpPool" }, 'kind: got "IpPool", want one of IPPool'],
+    [{ kind: "IPPol" }, 'WorkloadEndpoint; did you mean "IPPool"?'],
     [{ kind: "IPAMBlock" }, 'kind: got "IPAMBlock", which only the system writes'],
     [{ kind: "Tier", apiVersion: "v1", metadata: { name: "a" } }, 'apiVersion: got "v1", want "netplug.io/v3"'],
     [{ kind: "Tier", metadata: { name: "a" } }, "apiVersion: is missing"],

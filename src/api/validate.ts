@@ -2,12 +2,12 @@
 
 import * as v from "valibot";
 import { isJsonObject } from "../lib/json.ts";
+import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { withIPAMConfigurationDefaults } from "./ipam-configuration.ts";
 import { withPoolDefaults } from "./ip-pool.ts";
 import { ALL_KINDS, type AnyResource, type KindInfo, KINDS, type Specs } from "./registry.ts";
 import { API_VERSION, type Kind } from "./resource.ts";
-import { closestName } from "./schema/closest.ts";
 import { dnsLabel, dnsSubdomain, looseName } from "./schema/fields.ts";
 import { ipPoolProblems, ipPoolSpec } from "./schema/ip-pool.ts";
 import {
@@ -122,8 +122,8 @@ function writableKindOf(kind: unknown): KindInfo<Kind> {
   if (info?.kind === "IPAMBlock")
     throw new ValidationError("IPAMBlock", [{ path: "kind", message: `got "IPAMBlock", which only the system writes` }]);
   if (info !== undefined) return info as KindInfo<Kind>;
-  const meant = typeof kind === "string" ? closestName(kind, Object.keys(KINDS)) : undefined;
-  const hint = meant === undefined ? "" : `; the nearest known one is "${meant}"`;
+  const meant = typeof kind === "string" ? nearestName(kind, Object.keys(KINDS)) : undefined;
+  const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
   throw new ValidationError("input", [
     {
       path: "kind",
