@@ -1,5 +1,6 @@
 /** Workload endpoints: the record of one interface of one container. */
 
+import { type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
 import type { Resource } from "./resource.ts";
 
 /** Who started the workload: Kubernetes, or a runtime by itself. */
@@ -58,3 +59,15 @@ export const ENDPOINT_LABELS = {
   orchestrator: "netplug.io/orchestrator",
   serviceAccount: "netplug.io/serviceaccount",
 } as const;
+
+/** The addresses that a record names, each a /32 or /128. In one that somebody wrote by hand, what is no address does not count. */
+export function networksOf({ spec }: Pick<WorkloadEndpoint, "spec">): readonly Prefix[] {
+  const listed: unknown = spec.ipNetworks;
+  if (!Array.isArray(listed)) return [];
+  const networks: Prefix[] = [];
+  for (const entry of listed as readonly unknown[]) {
+    const network = typeof entry === "string" ? tryParsePrefix(entry) : undefined;
+    if (network !== undefined) networks.push(network);
+  }
+  return networks;
+}

@@ -1,12 +1,12 @@
 /** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
 
-import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "../endpoint/plan-add.ts";
 import { type Facts, know } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { type Address, WIDTH } from "../lib/ip/address.ts";
-import { baseOf, parsePrefix } from "../lib/ip/prefix.ts";
+import { baseOf } from "../lib/ip/prefix.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
@@ -187,9 +187,10 @@ function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
 }
 
 function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
-  const spec = recordOf(call, facts)?.spec;
-  if (spec?.containerID !== call.environment.containerID || spec.ipNetworks === undefined || spec.ipNetworks.length === 0) return undefined;
-  return spec.ipNetworks.map((text) => baseOf(parsePrefix(text)));
+  const record = recordOf(call, facts);
+  if (record?.spec.containerID !== call.environment.containerID) return undefined;
+  const networks = networksOf(record);
+  return networks.length === 0 ? undefined : networks.map(baseOf);
 }
 
 /** Whether a link of ours is as planned: then it stays, with the traffic on it. */

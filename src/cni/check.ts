@@ -1,18 +1,18 @@
 /** CHECK: is what the ADD set up still there, in the kernel, in the datastore and with the delegate? Changes nothing. */
 
-import type { IPPool } from "../api/ip-pool.ts";
-import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { endpointRef } from "../endpoint/plan-add.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { heldBy } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
+import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/release.ts";
 import { readFacts } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";
-import { addressAt, containsPrefix, toHostPrefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { checkLink } from "./check-link.ts";
 import { delegateCheck } from "./delegate/mod.ts";
@@ -42,7 +42,7 @@ interface StoredAttachment {
   /** Under another main plugin there is none. */
   readonly record: WorkloadEndpoint | undefined;
   /** Read only where no record tells which addresses are ours. */
-  readonly poolCidrs: readonly string[] | undefined;
+  readonly pools: readonly Prefix[] | undefined;
 }
 
 /** In one round trip, unless the node has borrowed blocks. */
@@ -64,17 +64,17 @@ async function readStored(call: Call): Promise<StoredAttachment> {
       held: decision.decided.map(({ from, allocation }) => addressAt(from.block.cidr, allocation.ordinal)),
       // The datastore gives back the kind that was asked for.
       record: isMain ? (know(known, record)?.value as WorkloadEndpoint | undefined) : undefined,
-      poolCidrs: isMain ? undefined : know(known, IP_POOLS).map(({ value }) => (value as IPPool).spec.cidr),
+      pools: isMain ? undefined : toPoolTable(know(known, IP_POOLS)).pools.map(({ cidr }) => cidr),
     };
   }
 }
 
 /** What is ours of the addresses in `prevResult`: the others are another plugin's. All of them, when nothing tells. */
-function ownAddresses(listed: readonly Cidr[], { held, record, poolCidrs }: StoredAttachment): readonly Address[] {
+function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAttachment): readonly Address[] {
   const addresses = listed.map(({ address }) => address);
-  const ours = record?.spec.ipNetworks ?? poolCidrs;
-  if (ours === undefined) return addresses;
-  const prefixes = [...held.map(toHostPrefix), ...ours.map(tryParsePrefix).filter((prefix) => prefix !== undefined)];
+  const told = record === undefined ? pools : networksOf(record);
+  if (told === undefined || (record !== undefined && told.length === 0)) return addresses;
+  const prefixes = [...held.map(toHostPrefix), ...told];
   return addresses.filter((address) => prefixes.some((prefix) => containsPrefix(prefix, toHostPrefix(address))));
 }
 
@@ -109,8 +109,9 @@ function checkRecord(containerID: string, record: WorkloadEndpoint | undefined, 
   if (record.spec.containerID !== containerID) {
     return [`datastore: the workload endpoint is of container "${record.spec.containerID ?? ""}"`];
   }
+  const recorded = networksOf(record);
   return addresses
-    .map((address) => toPrefixText(toHostPrefix(address)))
-    .filter((text) => record.spec.ipNetworks?.includes(text) !== true)
-    .map((text) => `datastore: the workload endpoint lacks address "${text}"`);
+    .map(toHostPrefix)
+    .filter((address) => !recorded.some((other) => equalPrefixes(other, address)))
+    .map((address) => `datastore: the workload endpoint lacks address "${toPrefixText(address)}"`);
 }

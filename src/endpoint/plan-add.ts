@@ -4,7 +4,7 @@
  * The plugin calls it with facts that it read for one ADD; an agent calls it with facts from its caches for all that arrived at once.
  */
 
-import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
 import { type AllocationOutcome, allocationQueries, type AllocationSubject, planAllocation, type PlanOptions } from "../ipam/allocate.ts";
@@ -103,8 +103,8 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
     // On Kubernetes the container's ID stays when its addresses go.
-    const { containerID, ipNetworks = [] } = endpoint?.value.spec ?? {};
-    const isRecorded = containerID === attachment.workload.containerID && ipNetworks.length > 0;
+    const record = endpoint?.value;
+    const isRecorded = record?.spec.containerID === attachment.workload.containerID && networksOf(record).length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {

@@ -68,6 +68,21 @@ describe("CHECK", () => {
       expect([gone.json?.code, gone.json?.msg]).toEqual([113, expect.stringContaining("workload endpoint is missing")]);
       await node.del({ containerID, netns: pod.path });
     });
+
+    test.each([["a text"], [[null, 7]], [[]]])("names the address that a record with %p as its addresses lacks", async (ipNetworks) => {
+      using pod = new TestNetns();
+      const containerID = node.newContainerID();
+      const prevResult = await node.add(pod, { containerID });
+      const address = prevResult.ips?.[0]?.address ?? "";
+      const key = (await node.keys()).find((one) => one.includes("workloadendpoints") && one.includes(containerID)) ?? "";
+      const record = JSON.parse(await node.etcd.ctl(["get", key, "--print-value-only"])) as { readonly spec: Json };
+      await node.etcd.ctl(["put", key, JSON.stringify({ ...record, spec: { ...record.spec, ipNetworks } })]);
+      const reply = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult }) });
+      expect(reply.json).toMatchObject({ code: 113, msg: `check attachment: datastore: the workload endpoint lacks address "${address}"` });
+      await node.add(pod, { containerID }); // mends the record
+      expect((await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult }) })).stdout).toBe("");
+      await node.del({ containerID, netns: pod.path });
+    });
   });
 
   test("of netplug-ipam looks at addresses of our pools only", async () => {

@@ -2,7 +2,7 @@
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { networksOf, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, baseOf, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
@@ -60,13 +60,8 @@ export function* allocationsOf(block: Block): Generator<readonly [address: strin
 function usersOf(endpoints: readonly WorkloadEndpoint[]): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
   const users = new Map<string, WorkloadEndpoint[]>();
   for (const endpoint of endpoints) {
-    const networks: unknown = (endpoint as Partial<WorkloadEndpoint>).spec?.ipNetworks;
-    for (const network of Array.isArray(networks) ? new Set<unknown>(networks) : []) {
-      const prefix = typeof network === "string" ? tryParsePrefix(network) : undefined;
-      if (prefix === undefined) continue;
-      const text = toAddressText(baseOf(prefix));
-      users.set(text, [...(users.get(text) ?? []), endpoint]);
-    }
+    const addresses = new Set(networksOf(endpoint).map((network) => toAddressText(baseOf(network))));
+    for (const text of addresses) users.set(text, [...(users.get(text) ?? []), endpoint]);
   }
   return users;
 }
