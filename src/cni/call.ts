@@ -73,6 +73,11 @@ export function requireIpam(call: LocalCall): Delegate | undefined {
   if (hasOwnIpam(call)) return undefined;
   const delegate = delegateOf(call);
   if (delegate !== undefined) return delegate;
+  if (Array.isArray(call.config.raw["plugins"]))
+    throw new NetplugError(
+      "invalidConfig",
+      'read network config: got a conflist, want an entry of its "plugins" with "name" and "cniVersion" in it',
+    );
   throw new NetplugError("invalidConfig", `read "ipam.type": got nothing, want "${OWN_IPAM}" or another IPAM plugin`);
 }
 

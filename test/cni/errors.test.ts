@@ -81,6 +81,12 @@ describe("the network config", () => {
     expect((await refusal({ config })).code).toBe(code);
   });
 
+  test("that is a whole conflist is code 7, and says what is wanted", async () => {
+    const { type, ipam, ...rest } = node.config({ name: "bad-input" });
+    const { code, msg } = await refusal({ config: { ...rest, plugins: [{ type, ipam }] } });
+    expect([code, msg]).toEqual([7, expect.stringContaining('got a conflist, want an entry of its "plugins"')]);
+  });
+
   test.each([
     ['"runtimeConfig.ips"', { runtimeConfig: { ips: ["10.65.0.77/32", "10.65.0.78/32"] } }],
     ['"args.cni.ips"', { args: { cni: { ips: ["10.65.0.77", "10.65.0.78"] } } }],
