@@ -72,11 +72,14 @@ const root = buildRouteMap({
   },
 });
 
+/** Rather no proposal than a silly one. */
+const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
+
 /** Builds the application. @param name what it was called as */
 export function buildCli(name: string): Application<CliContext> {
   return buildApplication(root, {
     name,
-    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
+    scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: DISTANCE },
     documentation: { caseStyle: "convert-camel-to-kebab", useAliasInUsageLine: true },
     completion: { includeAliases: false },
     localization: {

@@ -25,7 +25,7 @@ export function toArgumentFault(thrown: unknown): string {
   if (thrown instanceof AliasNotFoundError) return `read option ${quote(`-${thrown.input}`)}: there is none`;
   if (thrown instanceof EnumValidationError)
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
-  if (thrown instanceof UnsatisfiedFlagError) return `read option "--${thrown.externalFlagName}": it is missing, or its value is`;
+  if (thrown instanceof UnsatisfiedFlagError) return `read option "--${thrown.externalFlagName}": got none, want it with a value`;
   if (thrown instanceof UnexpectedPositionalError)
     return `read arguments: got ${quote(thrown.input)} too many, want ${thrown.expectedCount}`;
   if (thrown instanceof UnsatisfiedPositionalError) return `read arguments: ${thrown.placeholder} is missing`;

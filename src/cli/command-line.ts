@@ -27,9 +27,10 @@ const VALUE_FLAGS: ReadonlySet<string> = new Set(["-o", "-f", "-n", "-p", "--out
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const options: { config?: string; kubeconfig?: string; context?: string } = {};
   const words: string[] = [];
+  const early: string[] = [];
   for (let i = 0; i < argv.length; i++) {
     const word = argv[i] ?? "";
-    if (word === "--") return { options, words: [...words, ...argv.slice(i)] };
+    if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
     const [flag, attached] = split(word);
     const option = GLOBAL_FLAGS[flag];
     if (option !== undefined) {
@@ -39,15 +40,17 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       options[option] = value;
       continue;
     }
-    if (/^-[fnop]$/.test(flag) && attached !== undefined) words.push(flag, attached);
-    else words.push(word);
+    const flagWords = /^-[fnop]$/.test(flag) && attached !== undefined ? [flag, attached] : [word];
     const next = argv[i + 1];
     if (VALUE_FLAGS.has(word) && next !== undefined) {
-      words.push(next);
+      flagWords.push(next);
       i++;
     }
+    // as with kubectl, the namespace may stand in front of the command
+    if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
+    else words.push(...flagWords);
   }
-  return { options, words };
+  return { options, words: [...words, ...early] };
 }
 
 /** A flag and the value that is attached to it: `--a=b`, `-a=b`, `-ab`. */

@@ -1,7 +1,7 @@
 /** Flags that several commands share. */
 
 import { kindOf, type KindInfo, ALL_KINDS } from "../api/registry.ts";
-import { closestName } from "../api/schema/closest.ts";
+import { nearestName } from "../lib/nearest.ts";
 import { quote } from "../lib/quote.ts";
 import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat } from "./output/format.ts";
@@ -48,13 +48,18 @@ export const reportOutput = {
 export function parseKind(word: string): KindInfo {
   const info = kindOf(word);
   if (info !== undefined) return info;
-  const meant = closestName(
+  const meant = nearestName(
     word,
-    ALL_KINDS.flatMap(({ plural, shortNames }) => [plural, ...shortNames]),
+    ALL_KINDS.flatMap(({ kind, plural, shortNames }) => [kind.toLowerCase(), plural, ...shortNames]),
   );
-  throw new UsageError(
-    `find kind ${quote(word)}: there is none, the nearest is "${meant ?? ""}"; kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`,
-  );
+  const hint = meant === undefined ? ";" : `, did you mean ${meant}?`;
+  throw new UsageError(`find kind ${quote(word)}: there is none${hint} kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`);
+}
+
+/** Every kind with its short names, a line each, for help. */
+export function describeKinds(): string {
+  const width = Math.max(...ALL_KINDS.map(({ plural }) => plural.length));
+  return ALL_KINDS.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
 }
 
 export function proposeKinds(): readonly string[] {

@@ -24,6 +24,15 @@ const objects = {
   },
 } as const;
 
+/** Help of a command that takes kinds. @param examples without the program's name */
+function withKinds(brief: string, examples: readonly string[]) {
+  const lines = examples.map((example) => `  netplugctl ${example}`);
+  return {
+    brief,
+    fullDescription: [brief, "", "Kinds and their short names:", flags.describeKinds(), "", "Examples:", ...lines].join("\n"),
+  };
+}
+
 const inputFlags = { filename: flags.filenames, namespace: flags.namespace };
 const inputAliases = { f: "filename", n: "namespace" } as const;
 
@@ -65,7 +74,7 @@ const remove = buildCommand<DeleteFlags, string[], CliContext>({
     aliases: inputAliases,
     positional: objects,
   },
-  docs: { brief: "delete objects; workloads keep the addresses of a deleted pool" },
+  docs: withKinds("delete objects; workloads keep the addresses of a deleted pool", ["delete ippool blue", "delete -f pools.yaml"]),
 });
 
 const get = buildCommand<GetFlags, string[], CliContext>({
@@ -75,7 +84,12 @@ const get = buildCommand<GetFlags, string[], CliContext>({
     aliases: { ...inputAliases, A: "allNamespaces", o: "output" },
     positional: objects,
   },
-  docs: { brief: "show objects" },
+  docs: withKinds("show objects", [
+    "get ippools -o wide",
+    "get workloadendpoints -A",
+    "get ippool blue -o yaml",
+    "get ippools -o custom-columns=NAME:.metadata.name,CIDR:.spec.cidr",
+  ]),
 });
 
 const patch = buildCommand<PatchFlags, string[], CliContext>({
@@ -89,7 +103,7 @@ const patch = buildCommand<PatchFlags, string[], CliContext>({
     aliases: { p: "patch", n: "namespace" },
     positional: objects,
   },
-  docs: { brief: "change some fields of an object" },
+  docs: withKinds("change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
 });
 
 const label = buildCommand<LabelFlags, string[], CliContext>({
@@ -102,7 +116,10 @@ const label = buildCommand<LabelFlags, string[], CliContext>({
     aliases: { n: "namespace" },
     positional: { ...objects, parameter: { ...objects.parameter, brief: "kind and name, then KEY=VALUE to set or KEY- to remove" } },
   },
-  docs: { brief: "set and remove labels of an object" },
+  docs: {
+    ...withKinds("set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
+    customUsage: ["[-n NAMESPACE] KIND NAME (KEY=VALUE|KEY-)..."],
+  },
 });
 
 /** By the word that calls them. */

@@ -47,6 +47,11 @@ describe("usage", () => {
     for (const command of COMMANDS) expect(stdout).toContain(`netplugctl ${command.startsWith("ipam") ? "ipam show|check|" : command}`);
   });
 
+  test("help of a command that takes kinds names them, and has examples", () => {
+    for (const command of ["get", "delete", "patch", "label"])
+      expect(run([command, "--help"]).stdout).toMatch(/ippools +ipp, ipps, pool, pools\n(.*\n)*Examples:\n  netplugctl /);
+  });
+
   test.each([
     [["bogus"], 'find command "bogus": there is none', "--help"],
     [["ipam", "bogus"], 'find command "bogus": there is none', "ipam --help"],
@@ -54,13 +59,16 @@ describe("usage", () => {
     [["get", "--allnamespaces", "wep"], 'read option "--allnamespaces": there is none, did you mean --all-namespaces?', "get --help"],
     [["get", "-x", "ipp"], 'read option "-x": there is none', "get --help"],
     [["get", "-o", "xml", "ipp"], 'read option "--output": got "xml", want json, yaml, wide, name or custom-columns', "get --help"],
-    [["create"], 'read option "--filename": it is missing, or its value is', "create --help"],
+    [["create"], 'read option "--filename": got none, want it with a value', "create --help"],
     [["init", "now"], 'read arguments: got "now" too many, want 0', "init --help"],
     [["ipam", "split"], "read arguments: N is missing", "ipam split --help"],
     [["ipam", "release", "--ip=10.0.0.1", "--ip=10.0.0.2"], 'read option "--ip": got it twice, want it once', "ipam release --help"],
     [["ipam", "show", "--ip=10.0.0"], 'read option "--ip": parse address: got "10.0.0"', "ipam show --help"],
     [["patch", "ipp", "a", "-p", "{}", "--type", "xx"], 'read option "--type": got "xx", want strategic, merge, json', "patch --help"],
-    [["get", "nope"], 'find kind "nope": there is none', "get --help"],
+    [["get", "foo"], 'find kind "foo": there is none; kinds are ippools, ', "get --help"],
+    [["get", "ippol"], 'find kind "ippol": there is none, did you mean ippool? kinds are ', "get --help"],
+    [["gte"], 'find command "gte": there is none, did you mean `get`?', "--help"],
+    [["-n", "shop", "version"], 'read option "-n": there is none', "version --help"],
     [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
   ])("%j is wrong usage: %p", (argv, message, next) => {
     const { status, stdout, stderr } = run(argv);

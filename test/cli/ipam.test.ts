@@ -100,6 +100,19 @@ describe("ipam show", () => {
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.x"])).status).toBe(2);
   });
 
+  test("tells which pool an address lies in, and who reserves it", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await createPool("off", "10.66.0.0/24", { disabled: true });
+    const reservation = { apiVersion: "netplug.io/v3", kind: "IPReservation", metadata: { name: "gateways" } };
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...reservation, spec: { reservedCIDRs: ["10.65.0.0/30"] } }) });
+    expect(await world.done(["ipam", "show", "--ip=10.65.0.2"])).toBe(
+      '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nipreservation "gateways" reserves it\nno block is claimed around it\n',
+    );
+    expect(await world.done(["ipam", "show", "--ip=10.65.0.4"])).not.toContain("reserves");
+    expect(await world.done(["ipam", "show", "--ip=10.66.0.4"])).toContain('it lies in pool "off" (10.66.0.0/24), which is disabled\n');
+    expect(await world.done(["ipam", "show", "--ip=192.0.2.7"])).toContain("it lies in no pool\n");
+  });
+
   test("lists borrowed addresses", async () => {
     await createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
     await give("c1", "n1");
@@ -201,7 +214,9 @@ describe("ipam split", () => {
     await createPool("blue", "10.65.0.0/24", { natOutgoing: true });
     const ip = await give("c1", "n1");
     await lock(false);
-    expect(await world.done(["ipam", "split", "4", "--name", "blue"])).toEndWith("ippool/blue deleted\n");
+    const { status, stdout, stderr } = await world.ctl(["ipam", "split", "4", "--name", "blue"]);
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/ippool\/blue deleted\n$/)]);
+    expect(stderr).toStartWith('warning: whatever names pool "blue" must name the new ones');
     const { items } = JSON.parse(await world.done(["get", "ipp", "-o", "json"])) as { items: { metadata: object; spec: object }[] };
     expect(items.map(({ metadata, spec }) => ({ ...metadata, ...spec }))).toMatchObject(
       [0, 64, 128, 192].map((base, index) => ({

@@ -77,7 +77,7 @@ describe("ipam check compares blocks with pods:", () => {
     await createPod(world.api, { name: "waiting", namespace: "prod" });
     await createPod(world.api, { name: "beginning", namespace: "prod", spec: { nodeName: "n1" } });
     expect(await problems()).toEqual([]);
-    expect(await world.done(["ipam", "check"])).toBe("checked 1 pools, 2 blocks, 2 allocations, 3 endpoints\nfound 0 problems\n");
+    expect(await world.done(["ipam", "check"])).toBe("checked 1 pool, 2 blocks, 2 allocations, 3 endpoints\nfound 0 problems\n");
   });
 
   test("the address of a pod that is gone is leaked, and can be released (needs cluster)", async () => {

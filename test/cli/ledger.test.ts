@@ -70,7 +70,7 @@ test("a log that is not there is told, with what to do", async () => {
     status: 1,
     stdout: "",
     stderr: expect.stringMatching(
-      /^netplugctl: read log ".*none\.log": there is no such file; set "log_file_path".*\nnext: netplugctl ledger --file FILE\n$/,
+      /^netplugctl: read log ".*none\.log": there is no such file; the plugin writes it on the node .* "log_file_path"\nnext: netplugctl ledger --file FILE\n$/,
     ),
   });
   const empty = world.file("cni.log", other);

@@ -15,7 +15,7 @@ import { toBlockResource } from "../resources/block-resource.ts";
 import { checkNamespace, isWritable, type Named, parseNames } from "../resources/names.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { requireValid } from "../resources/validated.ts";
-import { toTitle } from "../resources/target.ts";
+import { toListing, toTitle } from "../resources/target.ts";
 
 export interface GetFlags {
   readonly filename?: readonly string[];
@@ -37,15 +37,15 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
   const namespace = flags.allNamespaces === true ? undefined : (flags.namespace ?? (await defaultNamespaceOf(cli)));
   return withDatastore(cli, async (datastore) => {
     const absent: string[] = [];
-    let kind: string | undefined;
+    let listing: string | undefined;
     for (const one of named) {
       const { resources, missing } = await find(datastore, one, namespace);
       if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
       absent.push(...missing);
-      if (missing.length > 0) kind ??= one.info.plural;
+      if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
     }
     if (absent.length === 0) return EXIT.done;
-    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: `get ${kind ?? ""}` });
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
   });
 }
 

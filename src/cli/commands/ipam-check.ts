@@ -21,13 +21,19 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
     cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)(report));
     return status;
   }
-  say(cli, `checked ${report.pools} pools, ${report.blocks} blocks, ${report.allocations} allocations, ${report.endpoints} endpoints`);
+  const { pools, blocks, allocations, endpoints } = report;
+  const counted = [count(pools, "pool"), count(blocks, "block"), count(allocations, "allocation"), count(endpoints, "endpoint")];
+  say(cli, `checked ${counted.join(", ")}`);
   if (problems.length > 0) {
     const rows = problems.map((problem) => [problem.class, problem.object, problem.detail]);
     cli.io.stdout.write(toTable(["CLASS", "OBJECT", "DETAIL"], rows, { colour: cli.io.stdout.isTerminal }));
   }
-  say(cli, `found ${problems.length} ${problems.length === 1 ? "problem" : "problems"}`);
+  say(cli, `found ${count(problems.length, "problem")}`);
   const leaked = problems.find((problem) => problem.class === "leaked-address");
   if (leaked !== undefined) note(cli, `next: ${toCommandLine(cli, `ipam release --ip=${leaked.object}`)}`);
   return status;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -4,10 +4,12 @@ import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { findOwner } from "../../ipam/admin/owner.ts";
 import { readBorrowed, readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
-import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
+import { IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
+import { toReservedSet } from "../../ipam/reservations.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { containsAddress, containsPrefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
@@ -116,8 +118,26 @@ async function showAddress(cli: Cli, datastore: Datastore, ip: Address, flags: S
   }
   if (allocation === undefined) say(cli, `${text} is not assigned${state.isCoolingDown ? "; it was released and is cooling down" : ""}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
+  for (const line of await describePlace(datastore, ip)) say(cli, line);
   if (block === undefined) say(cli, "no block is claimed around it");
-  else say(cli, `block ${toPrefixText(block.cidr)} belongs to node "${block.node}"`);
+  else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
+}
+
+/** What pools and reservations say of an address. */
+async function describePlace(datastore: Datastore, ip: Address): Promise<readonly string[]> {
+  const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
+  const around = pools.flatMap(({ value: { metadata, spec } }) => {
+    // written with etcdctl or kubectl, it may have any shape
+    const { cidr: text, disabled } = spec as { readonly cidr?: unknown; readonly disabled?: unknown };
+    const cidr = typeof text === "string" ? tryParsePrefix(text) : undefined;
+    if (cidr === undefined || !containsAddress(cidr, ip)) return [];
+    return [`it lies in pool ${quote(metadata.name)} (${toPrefixText(cidr)})${disabled === true ? ", which is disabled" : ""}`];
+  });
+  const reserved = reservations.filter((reservation) => toReservedSet([reservation]).has(ip));
+  return [
+    ...(around.length === 0 ? ["it lies in no pool"] : around),
+    ...reserved.map(({ value: { metadata } }) => `ipreservation ${quote(metadata.name)} reserves it`),
+  ];
 }
 
 async function showBorrowed(cli: Cli, datastore: Datastore, flags: ShowFlags): Promise<void> {

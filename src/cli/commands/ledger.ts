@@ -50,9 +50,12 @@ async function readEntries({ io }: Cli, { file, last, container = "", verb }: Le
     }
   }
   if (isThere) return found.toReversed();
-  throw new CommandFailed(`read log ${quote(file)}: there is no such file; set "log_file_path" in the network config, or name the log`, {
-    next: "ledger --file FILE",
-  });
+  throw new CommandFailed(
+    `read log ${quote(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
+    {
+      next: "ledger --file FILE",
+    },
+  );
 }
 
 function phaseNames(entries: readonly LedgerEntry[]): readonly string[] {

@@ -75,6 +75,12 @@ export function whyTooOld(information: ClusterInformationSpec | undefined, own =
 /** What was named does not exist. */
 export class NotFound extends CommandFailed {
   constructor(ref: ResourceRef) {
-    super(`find ${toTitle(ref)}: there is none`, { next: `get ${KINDS[ref.kind].plural}` });
+    super(`find ${toTitle(ref)}: there is none`, { next: toListing(ref.kind) });
   }
+}
+
+/** The command that shows which names there are. */
+export function toListing(kind: Kind): string {
+  // an endpoint's name is not its workload's, and stands among the wide columns
+  return kind === "WorkloadEndpoint" ? `get ${KINDS[kind].plural} -A -o wide` : `get ${KINDS[kind].plural}`;
 }
