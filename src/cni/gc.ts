@@ -106,17 +106,18 @@ async function collectAtDelegate({ call, stale }: Collection): Promise<readonly 
   return steps;
 }
 
-/** Addresses and records, those of some attachments with each commit. */
+/** Addresses and records, those of some attachments with each commit; again for those whose addresses lie in very many blocks. */
 async function withdrawStale({ call, stale }: Collection, records: readonly WorkloadEndpoint[]): Promise<void> {
   const keys = [...stale.keys()];
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
     const portion = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
     const meant = records.filter((record) => portion.has(keyOf(attachmentOf(record))));
-    await withdraw(call, portion, meant);
+    while (!(await withdraw(call, portion, meant)));
   }
 }
 
-async function withdraw(call: Call, portion: ReadonlySet<string>, records: readonly WorkloadEndpoint[]): Promise<void> {
+/** @returns whether that was all */
+async function withdraw(call: Call, portion: ReadonlySet<string>, records: readonly WorkloadEndpoint[]): Promise<boolean> {
   const { config, node } = call;
   const request: DelRequest = {
     node,
@@ -124,11 +125,12 @@ async function withdraw(call: Call, portion: ReadonlySet<string>, records: reado
     isEndpointMeant: (record) => isOwn(call, record) && portion.has(keyOf(attachmentOf(record))),
     endpoints: records.map(toRef),
   };
-  const released = await transact(transactPortsOf(call), delQueries(request), (facts, { now }) => {
+  const { released, isAll } = await transact(transactPortsOf(call), delQueries(request), (facts, { now }) => {
     const plan = planDel(request, facts, now);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan };
   });
   for (const { owner } of released) call.log.info("released address without attachment", { of: owner.containerID });
+  return isAll;
 }
 
 /** This node's and network's. */

@@ -21,7 +21,13 @@ export interface DelRequest {
 /** A decision, or the queries to answer first. */
 export type DelPlan =
   | { readonly wanted: readonly Query[] }
-  | { readonly released: readonly ReleasedAddress[]; readonly removed: readonly ResourceRef[]; readonly writes: readonly Write[] };
+  | {
+      readonly released: readonly ReleasedAddress[];
+      readonly removed: readonly ResourceRef[];
+      readonly writes: readonly Write[];
+      /** False: there is more to take away. Plan again when this is committed. */
+      readonly isAll: boolean;
+    };
 
 /** What {@link planDel} is certain to ask for: one round trip. */
 export function delQueries({ node, endpoints }: Pick<DelRequest, "node" | "endpoints">): readonly Query[] {
@@ -45,7 +51,8 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
       return stored !== undefined && request.isEndpointMeant(stored.value as WorkloadEndpoint) ? [{ ref, stored }] : [];
     });
     const deletes = records.map(({ ref, stored }): Write => ({ op: "delete", ref, revision: (stored satisfies Stored<unknown>).revision }));
-    return { released: release.released, removed: records.map(({ ref }) => ref), writes: [...release.writes, ...deletes] };
+    const removed = records.map(({ ref }) => ref);
+    return { released: release.released, removed, writes: [...release.writes, ...deletes], isAll: release.isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
 }

@@ -26,6 +26,8 @@ export type ReleasePlan =
       readonly released: readonly ReleasedAddress[];
       /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
       readonly writes: readonly Write[];
+      /** False: there is more to release, in further blocks. Plan again when this is committed. */
+      readonly isAll: boolean;
     };
 
 /** What a release on a node is certain to ask for. */
@@ -43,26 +45,29 @@ export function planRelease(id: AttachmentId, node: string, facts: Facts, now: n
   return planReleaseOf((owner) => isSameAttachment(owner, id), node, facts, now);
 }
 
-/** Most blocks that one release changes, so that a commit stays small; an attachment seldom has addresses in more than two. */
+/** Most blocks that one release changes, so that etcd takes it at once; an attachment seldom has addresses in more than two. */
 const MAX_BLOCKS = 16;
 
-/**
- * As {@link planRelease}, for all of this node's allocations whose owner `isMeant`: those of the first blocks that have any. Whoever means many asks again until nothing is released.
- */
+/** As {@link planRelease}, for all of this node's allocations whose owner `isMeant`: those of the first blocks that have any. */
 export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const decision = collectWanted(() => {
     const notFrozen = expectNotFrozen(facts);
     const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
     const released: ReleasedAddress[] = [];
     let draft: Draft = new Map();
+    let isAll = true;
     for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
       const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);
-      if (result.released.length === 0 || draft.size >= MAX_BLOCKS) continue;
+      if (result.released.length === 0) continue;
+      if (draft.size === MAX_BLOCKS) {
+        isAll = false;
+        break;
+      }
       draft = withBlock(draft, stored, result.block);
       for (const { ordinal, owner } of result.released)
         released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });
     }
-    return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)] };
+    return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)], isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
 }

@@ -244,6 +244,19 @@ describe("GC", () => {
     expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
   });
 
+  test("takes back every address at once, in however many blocks they lie", async () => {
+    await node.createPool("single-v4", { cidr: "10.66.0.0/28", blockSize: 32, assignmentMode: "Manual" });
+    await node.createPool("single-v6", { cidr: "fd00:66::/124", blockSize: 128, assignmentMode: "Manual" });
+    const ipam = { assign_ipv6: "true", ipv4_pools: ["single-v4"], ipv6_pools: ["single-v6"] };
+    using pods = new DisposableStack();
+    for (let i = 0; i < 9; i++)
+      await node.add(pods.use(new TestNetns()), { containerID: node.newContainerID(), config: node.config({ ipam }) });
+    expect(await node.addressesInUse()).toBe(18);
+    const reply = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
+    expect([reply.status, reply.stdout]).toEqual([0, ""]);
+    expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+  });
+
   test("cleans up after an attachment of which only the record is left", async () => {
     const containerID = node.newContainerID();
     const pod = new TestNetns();
