@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import type { Datastore, Query, RequestOptions } from "../datastore/datastore.ts";
+import type { Datastore, Query, RequestOptions, Write } from "../datastore/datastore.ts";
+import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { IP_POOLS } from "./cluster.ts";
 import { toFacts } from "./facts.ts";
@@ -35,6 +36,24 @@ test("a decision that fails on what is the newest anyway fails", async () => {
   const asked: boolean[] = [];
   await expect(decideOn(laggingDatastore("etcdv3", asked))).rejects.toThrow("no pool");
   expect(asked).toEqual([true]);
+});
+
+test("a commit that never gets a certain reply fails in time, and says what the last one was", async () => {
+  const clock = fakeClock();
+  const commit = (): Promise<never> =>
+    Promise.reject(new OutcomeUnknown("patch pods/status: the API server answers 500; it may have been done"));
+  const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0.5, deadline: startDeadline(clock, 5_000) };
+  const failing = transact(ports, [IP_POOLS], () => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined }));
+  const failure = failing.catch((thrown: unknown) => thrown);
+  for (let second = 0; second < 6; second++) await clock.advance(1_000);
+  expect(await failure).toMatchObject({
+    kind: "tryAgainLater",
+    message: expect.stringMatching(
+      /^(?:commit addresses: no certain reply after \d+ tries|wait for the datastore).*; a commit before, whose reply was lost, may/,
+    ),
+    details: "patch pods/status: the API server answers 500; it may have been done",
+  });
 });
 
 describe("after its turn came late", () => {

@@ -123,21 +123,21 @@ export async function transact<T>(
       whileRecording?.(result);
     };
     const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
-    if (commit?.committed === true) return result;
+    const isUnknown = commit instanceof OutcomeUnknown;
+    if (!isUnknown && commit.committed) return result;
     lost++;
-    if (commit !== undefined && lost <= IMMEDIATE_TRIES) {
+    if (!isUnknown && lost <= IMMEDIATE_TRIES) {
       known = toFacts(queries, commit.current);
       continue;
     }
     const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), AFTER_CONFLICT, random);
     if (delayMs >= deadline.remainingMs()) {
-      throw new NetplugError(
-        "tryAgainLater",
-        `commit addresses: others changed the same blocks ${lost} times in a row, and the time is over`,
-      );
+      const text = `commit addresses: ${isUnknown ? "no certain reply" : "others changed the same blocks"} after ${lost} tries, and the time is over`;
+      const failure = new NetplugError("tryAgainLater", text);
+      throw isUnknown ? afterLostReply(failure, commit) : failure;
     }
     await clock.sleep(delayMs);
-    known = commit === undefined ? await readAfterLostReply(ports, queries) : await readFacts(ports, queries);
+    known = isUnknown ? await readAfterLostReply(ports, queries, commit) : await readFacts(ports, queries);
   }
 }
 
@@ -161,14 +161,18 @@ function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): re
 }
 
 /** What is stored tells whether the commit was applied. When that cannot be read either, the failure says so. */
-async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[]): Promise<Facts> {
+async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[], lost: OutcomeUnknown): Promise<Facts> {
   try {
     return await readFacts(ports, queries);
   } catch (thrown) {
-    if (!(thrown instanceof NetplugError)) throw thrown;
-    const text = `${thrown.message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
-    throw new NetplugError(thrown.kind, text, { cause: thrown.cause, retriable: thrown.retriable });
+    throw thrown instanceof NetplugError ? afterLostReply(thrown, lost) : thrown;
   }
+}
+
+/** A failure while it is not known whether the last commit was applied; why that is so stands in the details. */
+function afterLostReply({ kind, message, cause, retriable }: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
+  const text = `${message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
+  return new NetplugError(kind, text, { cause, retriable, details });
 }
 
 function contradiction(wanted: readonly Query[]): NetplugError {
@@ -210,19 +214,19 @@ export async function readFacts(
   return toFacts(queries, answers, earlier);
 }
 
-/** @returns undefined when nobody knows whether it was applied */
+/** @returns OutcomeUnknown when nobody knows whether it was applied */
 async function tryCommit(
   { datastore, deadline, mayLag = false }: TransactPorts,
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
   meanwhile: () => void,
-): Promise<CommitResult<readonly Query[]> | undefined> {
+): Promise<CommitResult<readonly Query[]> | OutcomeUnknown> {
   const [commit, work] = await Promise.allSettled([
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),
   ]);
   if (work.status === "rejected") throw work.reason as Error;
   if (commit.status === "fulfilled") return commit.value;
-  if (commit.reason instanceof OutcomeUnknown) return undefined;
+  if (commit.reason instanceof OutcomeUnknown) return commit.reason;
   throw commit.reason as Error;
 }
