@@ -66,7 +66,7 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
     isTerminal,
     write(text) {
       try {
-        sink.write(text);
+        void sink.write(text);
         // Only who flushes hears of a disk that is full: what the sink writes by itself may be lost without a word.
         void Promise.resolve(sink.flush()).catch(note);
       } catch (thrown) {
