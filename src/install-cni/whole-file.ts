@@ -21,6 +21,8 @@ export function putWhole(disk: DurableFiles, path: string, make: (temporary: str
   const { folder, name } = splitPath(path);
   const temporary = `${folder}/.${name}${TEMPORARY}`;
   try {
+    // Not every file lies in a folder that {@link inFolder} has cleared.
+    disk.remove(temporary);
     make(temporary);
     disk.rename(temporary, path);
     disk.flushFolder(folder);

@@ -1,6 +1,7 @@
 /** The process is killed at each thing that it does to files: nobody ever sees a part of one, and the next run sets everything right. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
 import { CONFLIST, type Content, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { filesThatDie, type Moment } from "./support/steps.ts";
@@ -30,7 +31,7 @@ const SCENARIOS: readonly Scenario[] = [
     prepare: async (node) => {
       node.setExecutable(OLD);
       for (const name of Object.keys(ASSETS)) node.write(name, "old");
-      expect((await node.run({ env: envOf() })).status).toBe(0);
+      expect((await node.run({ env: envOf(node) })).status).toBe(0);
       node.write("net.d/10-old.conflist", "{}");
       node.setExecutable(NEW);
       for (const [name, text] of Object.entries(ASSETS)) node.write(name, text);
@@ -38,8 +39,8 @@ const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-function envOf(more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  return { K8S_API_ENDPOINT: api.url, ETCD_ENDPOINTS: "https://etcd:2379", ...more };
+function envOf({ folder }: InstallNode, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  return { K8S_API_ENDPOINT: api.url, ETCD_ENDPOINTS: "https://etcd:2379", STATE_FILE: `${folder}/state`, ...more };
 }
 
 describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
@@ -53,7 +54,7 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
         await prepare(node);
         const before = node.content();
         const dying = filesThatDie(at, moment);
-        const { status } = await node.run({ env: envOf(env), host: { disk: dying.disk } });
+        const { status } = await node.run({ env: envOf(node, env), host: { disk: dying.disk } });
         const step = dying.diedAt();
         if (step === undefined) {
           expect(status).toBe(0);
@@ -62,8 +63,9 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
         met.push(step);
         if (moment === "half" && !dying.hasHalf()) continue;
         expect([step, findParts(before, node.content())]).toEqual([step, []]);
-        const next = await node.run({ env: envOf(env) });
+        const next = await node.run({ env: envOf(node, env) });
         expect([step, next.status, findFaults(node.content(), env)]).toEqual([step, 0, []]);
+        expect([step, node.read("state"), existsSync(`${node.folder}/.state.netplug-tmp`)]).toEqual([step, '{"ready":true}\n', false]);
       }
       // Two executables, kubeconfig, conflist: making, renaming, flushing each, and the locks.
       expect(met.length).toBeGreaterThan(25);
