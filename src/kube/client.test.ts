@@ -79,7 +79,7 @@ describe("a request", () => {
       { uid: "u", resourceVersion: "7" },
     ],
   ])("that deletes %j hits nothing else", async (options, preconditions) => {
-    await using server = answering(() => Response.json({}));
+    await using server = answering(() => Response.json({ kind: "Status", metadata: {}, status: "Success" }));
     expect(await clientOf(server).delete(NODES, { name: "n" }, options)).toBe(true);
     expect(JSON.parse(server.seen[0]?.body ?? "")).toEqual({
       kind: "DeleteOptions",

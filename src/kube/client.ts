@@ -1,5 +1,6 @@
 /** The Kubernetes API, as far as netplug needs it. */
 
+import { isJsonObject } from "../lib/json.ts";
 import type { KubeSettings } from "./access/access.ts";
 import { KubeError, isKubeError } from "./kube-error.ts";
 import type { KubeList, KubeObject, ObjectMeta, ObjectName } from "./kube-object.ts";
@@ -112,12 +113,13 @@ export class KubeClient {
         accept: isMetadataOnly ? METADATA_LIST : undefined,
       },
     );
-    const page = await this.#call<{
+    const { metadata, items } = await this.#call<{
       readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
       readonly items?: readonly T[] | null;
     }>(request, options);
-    const { resourceVersion: revision = "", continue: next = "" } = page.metadata;
-    return { items: page.items ?? [], resourceVersion: revision, continueToken: next === "" ? undefined : next };
+    if (items !== undefined && items !== null && !(Array.isArray(items) && items.every(isApiObject))) throw noApiServer(request, "list");
+    const { resourceVersion: revision = "", continue: next = "" } = metadata;
+    return { items: items ?? [], resourceVersion: revision, continueToken: next === "" ? undefined : next };
   }
 
   /**
@@ -208,15 +210,25 @@ export class KubeClient {
 
   async #call<T>(request: KubeRequest, options: CallOptions): Promise<T> {
     const text = await this.requester.call(request, options);
+    let answer: unknown;
     try {
-      return JSON.parse(text) as T;
+      answer = JSON.parse(text);
     } catch (cause) {
-      throw new KubeError("lost", `${toActionText(request)}: the answer is no JSON; is there an API server?`, {
-        cause,
-        isOutcomeUnknown: !isRead(request),
-      });
+      throw noApiServer(request, "JSON", cause);
     }
+    if (!isApiObject(answer)) throw noApiServer(request, "object of the Kubernetes API");
+    return answer as T;
   }
+}
+
+/** Whatever the API server gives has metadata: objects, lists, and the Status of what is done. */
+function isApiObject(value: unknown): boolean {
+  return isJsonObject(value) && isJsonObject(value["metadata"]);
+}
+
+function noApiServer(request: KubeRequest, wanted: string, cause?: unknown): KubeError {
+  const message = `${toActionText(request)}: the answer is no ${wanted}; is there an API server?`;
+  return new KubeError("lost", message, { cause, isOutcomeUnknown: !isRead(request) });
 }
 
 function toWriteQuery({ fieldManager, isStrict = false }: WriteOptions): QueryValues {

@@ -159,12 +159,26 @@ export class Requester {
   async #toFailure(request: KubeRequest, response: Response, login: Login): Promise<KubeError> {
     const answer = {
       status: response.status,
-      body: await response.text(),
+      body: await readFailure(response),
       retryAfter: response.headers.get("retry-after") ?? undefined,
       now: this.#ports.clock.now(),
     };
     return toAnswerFailure(request, answer, this.contextOf(login));
   }
+}
+
+/** Characters of a failure that are read: what an API server has against the largest object fits. */
+const LONGEST_FAILURE = 1024 * 1024;
+
+/** What is no API server may never end. */
+async function readFailure({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > LONGEST_FAILURE) break;
+  }
+  return text;
 }
 
 /** The caller's signal ended it; what the signal says is what the caller hears. */

@@ -81,7 +81,9 @@ test("a token of 24 hours is asked for, bound to nothing", async () => {
 
 test("a token that is granted for a shorter time is said to expire then", async () => {
   await using brief = startTokenServer(({ path }) =>
-    path.endsWith("/token") ? Response.json({ spec: { expirationSeconds: 600 }, status: { token: "t" } }, { status: 201 }) : undefined,
+    path.endsWith("/token")
+      ? Response.json({ metadata: {}, spec: { expirationSeconds: 600 }, status: { token: "t" } }, { status: 201 })
+      : undefined,
   );
   using node = new InstallNode();
   const before = Date.now();
@@ -95,7 +97,7 @@ test.each([[{}], [{ status: {} }], [{ status: { token: "" } }]])(
   "an answer that holds no token (%j) stops the run, and leaves no kubeconfig",
   async (answer) => {
     await using api = startTokenServer(({ path }) =>
-      path.endsWith("/token") ? Response.json({ spec: {}, ...answer }, { status: 201 }) : undefined,
+      path.endsWith("/token") ? Response.json({ metadata: {}, spec: {}, ...answer }, { status: 201 }) : undefined,
     );
     using node = new InstallNode();
     expect(errorOf(await node.run({ env: { K8S_API_ENDPOINT: api.url } }))).toContain("the API server's answer holds none");

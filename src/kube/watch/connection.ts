@@ -6,7 +6,7 @@ import { toServerText } from "../access/server-url.ts";
 import type { KubeClient, Selection } from "../client.ts";
 import { toRequest } from "../client.ts";
 import { KubeError } from "../kube-error.ts";
-import type { KubeObject } from "../kube-object.ts";
+import type { KubeObject, ObjectMeta } from "../kube-object.ts";
 import type { KubeRequest } from "../request.ts";
 import { toActionText } from "../request.ts";
 import type { OpenAnswer } from "../requester.ts";
@@ -99,15 +99,16 @@ function parseEvent<T>(request: KubeRequest, line: string): KubeEvent<T> | { rea
   }
   const { type, object } = isJsonObject(event) ? event : {};
   if (!isJsonObject(object)) throw new KubeError("lost", `${toActionText(request)}: got an event without object`);
+  if (type === "ERROR") return { failed: object };
+  const { metadata } = object;
+  if (!isJsonObject(metadata)) throw new KubeError("lost", `${toActionText(request)}: got an event whose object has no metadata`);
   switch (type) {
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
       return { type, object: object as T };
     case "BOOKMARK":
-      return { type, resourceVersion: (object as unknown as KubeObject).metadata.resourceVersion };
-    case "ERROR":
-      return { failed: object };
+      return { type, resourceVersion: (metadata as ObjectMeta).resourceVersion };
     default:
       throw new KubeError("lost", `${toActionText(request)}: got an event of an unknown type`);
   }

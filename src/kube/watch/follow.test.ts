@@ -141,6 +141,41 @@ describe("following", () => {
     expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "trouble unexpected", "put a 6"]);
   });
 
+  test.each([
+    "rubbish",
+    "null",
+    '{"type":"ADDED"}',
+    '{"type":"ADDED","object":{"kind":"Node"}}',
+    '{"type":"BOOKMARK","object":{"metadata":null}}',
+    '{"type":"RENAMED","object":{"metadata":{}}}',
+  ])("goes on where it was after the line %p", async (line) => {
+    await using server = serving([() => list("5")], [() => stream([event("ADDED", "a", "6"), `${line}\n`]), () => silent()]);
+    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "put a 6", "trouble lost"]);
+    expect(revisionsWatched(server)).toEqual(["5"]);
+  });
+
+  test.each([
+    ["30", 30_000],
+    ["1000000", 60_000],
+  ])("waits as long as a server wants that has too much to do (Retry-After: %s), within reason", async (wish, pauseMs) => {
+    const pauses: number[] = [];
+    const controller = new AbortController();
+    const clock: Clock = {
+      ...systemClock,
+      sleep(ms, signal) {
+        // Requests say their limits, of 5 s, to the clock too.
+        if (ms > 4_000 && ms <= 5_000) return systemClock.sleep(ms, signal);
+        pauses.push(ms);
+        controller.abort();
+        return Promise.resolve();
+      },
+    };
+    await using server = serving([() => statusAnswer(429, "TooManyRequests", "busy", { headers: { "retry-after": wish } })], []);
+    const ports = { clock, random: () => 0.5 };
+    await Array.fromAsync(follow(clientOf(server, {}, clock), ports, NODES, { signal: controller.signal }));
+    expect(pauses).toEqual([pauseMs]);
+  });
+
   test("ends with what no waiting mends", async () => {
     await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
     expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });

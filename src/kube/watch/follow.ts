@@ -34,6 +34,9 @@ export interface FollowPorts {
 /** Between two connections while none lasts. */
 const BETWEEN_CONNECTIONS: Backoff = { firstMs: 100, maxMs: 10_000 };
 
+/** A server that says how long to wait is believed, up to this, in milliseconds: it may be something else that speaks for it. */
+const LONGEST_WISH_MS = 60_000;
+
 /** Shortest life of a watch, in seconds; up to twice that, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
 
@@ -62,8 +65,9 @@ export async function* follow<T extends KubeObject>(
       if (failures > 0) await pause(ports, failures, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      yield { type: "trouble", failure: curable(thrown) };
-      await pause(ports, ++failures, signal);
+      const failure = curable(thrown);
+      yield { type: "trouble", failure };
+      await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
 }
@@ -90,8 +94,9 @@ async function* followFrom<T extends KubeObject>(
       if (isShort(ports, startedAt)) await pause(ports, ++failures, signal);
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
-      yield { type: "trouble", failure: curable(thrown) };
-      await pause(ports, ++failures, signal);
+      const failure = curable(thrown);
+      yield { type: "trouble", failure };
+      await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
 }
@@ -114,6 +119,7 @@ function curable(thrown: unknown): KubeError {
   throw thrown;
 }
 
-async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal): Promise<void> {
-  await clock.sleep(delayAfter(failures, BETWEEN_CONNECTIONS, random), signal).catch(() => undefined);
+async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, wishMs = 0): Promise<void> {
+  const ms = Math.max(delayAfter(failures, BETWEEN_CONNECTIONS, random), Math.min(wishMs, LONGEST_WISH_MS));
+  await clock.sleep(ms, signal).catch(() => undefined);
 }
