@@ -20,7 +20,7 @@ import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { askKubernetes } from "./kubernetes.ts";
 import { isPodAsked } from "./kubernetes-facts.ts";
 import { inspectLink } from "./link/inspect.ts";
-import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
+import { expectNetns, openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -75,11 +75,12 @@ export async function add(call: Call): Promise<CniResult> {
         ? undefined
         : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, undo);
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-    const plan = await record(call, wanted, facts, undo, create);
+    const plan = await record(call, wanted, facts, undo, { beforeCommit: () => expectNetns(host.kernel, netns), create });
     if (!isRepeated || !isComplete(call, session, plan)) {
       ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo)));
     }
     await holdBack(call, plan);
+    expectNetns(host.kernel, netns);
     return toAddResult(call, plan, delegated?.dns);
   });
 }
@@ -100,16 +101,18 @@ async function passGates({ config, host, deadline, log, ledger }: Call, besides:
   await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports, ended.signal));
 }
 
+/** What an ADD does around its commit. */
+interface Surroundings {
+  readonly beforeCommit: () => void;
+  /** Work for the kernel that need not wait for the commit's end. */
+  readonly create: (plan: Planned) => void;
+}
+
 /** Gives the attachment its addresses and its record, in one commit. */
-async function record(
-  call: Call,
-  request: AddRequest,
-  facts: Facts,
-  undo: UndoStack,
-  meanwhile: (plan: Planned) => void,
-): Promise<Planned> {
+async function record(call: Call, request: AddRequest, facts: Facts, undo: UndoStack, around: Surroundings): Promise<Planned> {
+  const { beforeCommit, create } = around;
   // On Kubernetes others wait until the block is written: the kernel's work comes after that, beside the pod's status.
-  const work = call.datastore.type === "kubernetes" ? { whileRecording: meanwhile } : { whileCommitting: meanwhile };
+  const work = call.datastore.type === "kubernetes" ? { whileRecording: create } : { whileCommitting: create };
   let isUndoable = false;
   return await call.ledger.time("datastore", () =>
     transact(
@@ -128,7 +131,7 @@ async function record(
         }
         return { writes: plan.writes, result: outcome };
       },
-      { facts, ...work },
+      { facts, beforeCommit, ...work },
     ),
   );
 }

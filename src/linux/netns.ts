@@ -56,6 +56,14 @@ export function isOwnNetns(netns: Netns): boolean {
   return statFd(netns.fd).id === statFd(own).id;
 }
 
+/** Whether its path still names it. As long as it is open it goes on without a name, and nobody else finds it. */
+export function isNamed(netns: Netns): boolean {
+  const number = libc().open(toCString(netns.path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  if (number < 0) return false;
+  using named = new Fd(number);
+  return statFd(named).id === statFd(netns.fd).id;
+}
+
 /**
  * Runs `work` inside a network namespace. Synchronous, and must stay so: `setns` moves this thread only, and a thread that the
  * runtime starts meanwhile would stay there for ever. Best used to open a netlink socket, which keeps its namespace.

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { EtcdServer } from "../support/etcd.ts";
+import { TestNetns } from "../support/netns.ts";
 import { type Flow, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS } from "./support/flows.ts";
 import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
@@ -93,3 +94,29 @@ test.concurrent("a DEL does not wait for all of an ADD that waits for policy; th
   expect((await adding).json).toMatchObject({ code: 110 });
   expect(await node.verify()).toEqual([]);
 });
+
+test.concurrent("an ADD that outlives its runtime, the DEL of the next one, and the namespace leaves nothing", async () => {
+  await using node = await FaultNode.start(etcd, NETPLUG);
+  await using gate = closedGate();
+  using pod = new TestNetns();
+  const options = { netns: pod.path, config: { ...WITHOUT_POLICY, readiness_gates: [gate.url] } };
+  const adding = node.callVictim(plugin, "ADD", 0, "before", options);
+  await gate.asked;
+  expect((await node.callVictim(plugin, "DEL", 0, "before", options)).reply.status).toBe(0);
+  pod.delete();
+  gate.open();
+  expect((await adding).reply.json).toMatchObject({ code: 8, msg: expect.stringContaining("the container has ended meanwhile") });
+  expect(await node.verify()).toEqual([]);
+});
+
+/** A readiness gate that nobody passes before it opens. */
+function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  let isOpen = false;
+  const fetch = (): Response => {
+    resolve();
+    return new Response(null, { status: isOpen ? 204 : 503 });
+  };
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  return { url: server.url.href, asked, open: () => void (isOpen = true), [Symbol.asyncDispose]: () => server.stop(true) };
+}

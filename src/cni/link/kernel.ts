@@ -2,7 +2,7 @@
 
 import { tryLock } from "../../linux/flock.ts";
 import { NetlinkSocket, type RouteSocket } from "../../linux/netlink/socket.ts";
-import { inNetns, isOwnNetns, type Netns, openNetns } from "../../linux/netns.ts";
+import { inNetns, isNamed, isOwnNetns, type Netns, openNetns } from "../../linux/netns.ts";
 import { type SysctlWrite, writeSysctl } from "../../linux/sysctl.ts";
 
 /** The kernel, in the network namespace that the process is in ("the host's") and in the pods'. All synchronous. */
@@ -11,6 +11,8 @@ export interface Kernel {
   openNetns(path: string): Netns | undefined;
   /** Whether it is the host's. */
   isHostNetns(netns: Netns): boolean;
+  /** Whether its path still names it: who made it has not removed it. */
+  isNamed(netns: Netns): boolean;
   /** Takes the lock that calls in one namespace take in turn; it ends with `netns`. @returns false while another has it @throws {KernelError} */
   lockNetns(netns: Netns): boolean;
   /** A socket that stays bound to `netns`; without it, to the host's. @throws {KernelError} */
@@ -23,6 +25,7 @@ export interface Kernel {
 export const linuxKernel: Kernel = {
   openNetns,
   isHostNetns: isOwnNetns,
+  isNamed,
   lockNetns: ({ fd, path }) => tryLock(fd, path),
   openRouteSocket: (netns) => (netns === undefined ? NetlinkSocket.open() : inNetns(netns, () => NetlinkSocket.open())),
   writeSysctls(settings, netns) {

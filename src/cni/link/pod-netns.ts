@@ -46,6 +46,17 @@ export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefine
   }
 }
 
+/**
+ * For an ADD that has taken its time: the runtime that began it may have ended, and the next one have called DEL and removed the namespace, which lives
+ * only because we hold it. Nobody would ever call DEL for what is given to it now.
+ *
+ * @throws {NetplugError} badNetns
+ */
+export function expectNetns(kernel: Kernel, netns: Netns): void {
+  if (kernel.isNamed(netns)) return;
+  throw new NetplugError("badNetns", `use network namespace ${quote(netns.path)}: it was removed, the container has ended meanwhile`);
+}
+
 /** How long one call waits for another in the same namespace. */
 export interface TurnOptions {
   readonly clock: Pick<Clock, "sleep">;

@@ -61,6 +61,7 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
         () => linuxKernel.isHostNetns(netns),
         () => {},
       ),
+    isNamed: (netns) => linuxKernel.isNamed(netns),
     lockNetns: (netns) =>
       step(
         "lock",
