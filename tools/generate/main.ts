@@ -18,10 +18,10 @@ const GENERATED: readonly GeneratedFile[] = [
   { path: "manifests/crds.yaml", content: crdsManifest },
 ];
 
-/** Names the files that are not what their source makes of them. */
-export function checkGenerated(): Problem[] {
+/** Names the files that are not what their source makes of them. @param root the folder that they are in */
+export function checkGenerated(root = repositoryRoot): Problem[] {
   return GENERATED.filter(({ path, content }) => {
-    const file = join(repositoryRoot, path);
+    const file = join(root, path);
     return !existsSync(file) || readFileSync(file, "utf8") !== content();
   }).map(({ path }) => `${path}: not what its source makes: npm run generate`);
 }
