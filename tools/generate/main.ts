@@ -7,6 +7,7 @@ import { repositoryRoot } from "../repository.ts";
 import { say, TaskFailure } from "../terminal.ts";
 import { crdsManifest } from "./crds.ts";
 import { errorsDocument } from "./errors.ts";
+import { resourcesDocument } from "./resources.ts";
 
 interface GeneratedFile {
   readonly path: string;
@@ -15,6 +16,7 @@ interface GeneratedFile {
 
 const GENERATED: readonly GeneratedFile[] = [
   { path: "docs/errors.md", content: errorsDocument },
+  { path: "docs/resources.md", content: resourcesDocument },
   { path: "manifests/crds.yaml", content: crdsManifest },
 ];
 
