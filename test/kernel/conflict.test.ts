@@ -72,6 +72,17 @@ describe("an interface that has the host side's name", () => {
   });
 });
 
+test("an interface of which our name is an alternative one is refused, and no DEL takes it away", () => {
+  using node = new TestNode();
+  const pod = node.addPlace("a");
+  node.ip(node.host, "link add name rack0 type veth peer name rack1");
+  node.ip(node.host, `link property add dev rack0 altname ${NAME}`);
+  const link = podLink("ctr", { hostName: NAME });
+  expect(() => addLink(node, pod, link)).toThrow(/it is somebody else's: interface "rack0", kind "veth", no alias; rename or delete it$/);
+  for (const netns of [undefined, pod.path]) expect(node.onHost(() => removeLink(linuxKernel, link, netns))).toBe(false);
+  expect(node.links(node.host).toSorted()).toEqual(["rack0", "rack1"]);
+});
+
 describe("an interface that has the pod side's name", () => {
   test.each([
     ["is of another kind", "link add name eth0 type bridge"],

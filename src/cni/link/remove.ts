@@ -100,7 +100,7 @@ function findOwnHostSide(kernel: Kernel, host: RouteSocket, names: LinkNames, ne
   const byName = findLink(host, { name: names.hostName });
   if (byName?.alias === names.alias) return byName;
   const pod = netns === undefined ? undefined : findPodSide(kernel, names, netns);
-  if (byName?.alias === undefined && byName?.kind === "veth") {
+  if (byName?.alias === undefined && byName?.kind === "veth" && byName.name === names.hostName) {
     const isAnotherPods = netns !== undefined && (pod === undefined || !isPair(byName, pod));
     if (!isAnotherPods) return byName;
   }

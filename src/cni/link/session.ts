@@ -82,6 +82,6 @@ function isOwnPair(host: Link, pod: Link, { alias }: LinkNames): boolean {
   return isPair(host, pod) && (host.alias === alias || host.alias === undefined);
 }
 
-function describe({ kind, alias }: Link): string {
-  return `kind ${quote(kind ?? "hardware")}, ${alias === undefined ? "no alias" : `alias ${quote(alias)}`}`;
+function describe({ name, kind, alias }: Link): string {
+  return `interface ${quote(name)}, kind ${quote(kind ?? "hardware")}, ${alias === undefined ? "no alias" : `alias ${quote(alias)}`}`;
 }
