@@ -34,8 +34,11 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
     if (name === "--ready" && args.length === 1 && values.length === 0) return { isReadinessAsked: true };
     if (name === "--once" && values.length === 0) isOnce = true;
     else if (name === "--bin-dir" || name === "--conf-dir") {
-      const folder = values.length > 0 ? values.join("=") : args[++at];
+      const isAttached = values.length > 0;
+      const folder = isAttached ? values.join("=") : args[++at];
       if (folder === undefined || folder === "") return { fault: `${name}: got nothing, want a folder` };
+      // An option that was forgotten its value, most likely; `--bin-dir=--x` says what it means.
+      if (!isAttached && folder.startsWith("--")) return { fault: `${name}: got ${quote(folder)}, want a folder` };
       folders.set(name, folder);
     } else return { fault: `got ${quote(args[at] ?? "")}, want --bin-dir, --conf-dir or --once, or --ready alone` };
   }

@@ -4,6 +4,7 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles } from "./host.ts";
 import { DEFAULT_FOLDERS, type Settings } from "./settings.ts";
+import { withoutSlash } from "./variables.ts";
 
 export interface Folders {
   readonly bin: string;
@@ -62,8 +63,4 @@ function makeFolder(folder: string, disk: DurableFiles): void {
   } catch (cause) {
     throw new NetplugError("ioFailure", `install into ${quote(folder)}: ${messageOf(cause)}`, { cause });
   }
-}
-
-function withoutSlash(path: string): string {
-  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }

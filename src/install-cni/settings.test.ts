@@ -29,6 +29,7 @@ describe("command line", () => {
   test.each<[args: readonly string[], fault: string]>([
     [["--bin-dir"], "--bin-dir: got nothing, want a folder"],
     [["--conf-dir="], "--conf-dir: got nothing, want a folder"],
+    [["--bin-dir", "--once"], '--bin-dir: got "--once", want a folder'],
     [["--once=true"], 'got "--once=true", want --bin-dir, --conf-dir or --once, or --ready alone'],
     [["now"], 'got "now", want --bin-dir, --conf-dir or --once, or --ready alone'],
     [["--once", "--ready"], 'got "--ready", want --bin-dir, --conf-dir or --once, or --ready alone'],

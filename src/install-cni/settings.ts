@@ -5,11 +5,11 @@ import { datastoreSettingsOfEnvironment } from "../datastore/datastore-settings.
 import type { KubeSettings } from "../kube/access/access.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { LogLevel } from "../lib/log.ts";
+import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
 import type { Options } from "./command-line.ts";
 import { KUBECONFIG_NAME } from "./kubeconfig.ts";
 import { TLS_FOLDER } from "./tls-assets.ts";
-import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord } from "./variables.ts";
+import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord, withoutSlash } from "./variables.ts";
 
 /** Where manifests mount the host's folders. */
 export const DEFAULT_FOLDERS = { bin: "/host/opt/cni/bin", conf: "/host/etc/cni/net.d" } as const;
@@ -22,8 +22,6 @@ const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
 /** How other roles get into etcd: here certificates come from {@link Settings.tlsAssetsDir}, and passwords belong into a template. */
 const OF_OTHER_ROLES = ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_USERNAME", "ETCD_PASSWORD"] as const;
-
-const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
 
 export interface LogSettings {
   readonly level: LogLevel;
@@ -162,8 +160,4 @@ function splitList(text = ""): readonly string[] {
     .split(",")
     .map((piece) => piece.trim())
     .filter((piece) => piece !== "");
-}
-
-function withoutSlash(path: string): string {
-  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }

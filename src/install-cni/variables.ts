@@ -19,6 +19,11 @@ export function readPath(env: Environment, name: string): string | undefined {
   return text;
 }
 
+/** A folder's path in the form to which `/` and a name are added. */
+export function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
 /** `true` and `false`, in any case, and their digits. @throws NetplugError invalidConfig */
 export function readFlag(env: Environment, name: string, otherwise: boolean): boolean {
   const text = readText(env, name);
