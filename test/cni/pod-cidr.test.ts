@@ -171,3 +171,24 @@ test("STATUS is silent when the CIDR is there, and a config without the words ne
     expect.stringMatching(/^10\.98\.0\./),
   ]);
 });
+
+// Last: it stops the API server.
+test("a DEL gives the addresses back without an API server, and says so where that is the datastore (needs cluster)", async () => {
+  using netns = new TestNetns();
+  const config = hostLocal({ ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "usePodCidrIPv6" }]] });
+  await createPod(api, { name: "late", namespace: "default", spec: { nodeName: "node-a" } });
+  const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=late";
+  const call = { containerID: node.newContainerID(), netns: netns.path, args, config };
+  await node.add(netns, call);
+  expect(reserved()).toHaveLength(2);
+  await api.server.stop();
+  try {
+    const { json } = await node.call("DEL", call);
+    expect(json?.code).toBe(isOnEtcd ? undefined : 11);
+    expect([reserved(), netns.link("eth0")]).toEqual([[], undefined]);
+  } finally {
+    await api.server.start();
+  }
+  await node.del(call);
+  expect(await node.endpoints()).toEqual([]);
+}, 60_000);
