@@ -16,7 +16,7 @@ import {
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../repository.ts";
 import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
-import { keepBlocksRouted } from "./block-routes.ts";
+import { keepRouted } from "./block-routes.ts";
 import { parseClusterOrder } from "./order.ts";
 import type { ClusterStart } from "./order.ts";
 
@@ -68,7 +68,7 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   say(`logs of every program: ${cluster.api.folder}/*.log, ${cluster.api.folder}/node-*/*.log`);
   if (network === "netplug")
     say(`the plugin's log, for netplugctl ledger --file: ${cluster.api.folder}/node-*/var/log/netplug/cni/cni.log`);
-  const stopRouting = network === "netplug" && nodes > 1 ? keepBlocksRouted(cluster, accessOf(order, cluster)) : () => undefined;
+  const stopRouting = network === "netplug" && nodes > 1 ? keepRouted(cluster, accessOf(order, cluster)) : () => undefined;
   if (network === "netplug" && nodes > 1) say("routes between the nodes are this command's: netplug does not make them yet");
   await untilInterrupted();
   stopRouting();
@@ -103,12 +103,12 @@ function sayHowToUse(kubeconfigFile: string, variables: readonly string[], comma
   say("in another terminal:");
   say(`  ${["export", `KUBECONFIG=${kubeconfigFile}`, ...variables, path].join(" ")}`);
   for (const command of commands) say(`  ${command}`);
-  say("Ctrl-C ends it and removes everything that it made");
 }
 
 async function untilInterrupted(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = (): void => resolve();
+  say("Ctrl-C ends it and removes everything that it made");
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, done);
   // nothing else keeps the process alive
   const timer = setInterval(() => undefined, 60_000);
