@@ -6,7 +6,7 @@ import type { Node } from "../api/node.ts";
 import type { Query } from "../datastore/datastore.ts";
 import type { Family } from "../lib/ip/address.ts";
 import { containsPrefix } from "../lib/ip/prefix.ts";
-import { isEmpty, moveTo, newBlock } from "./block.ts";
+import { hasBegun, isEmpty, moveTo, newBlock } from "./block.ts";
 import { byBorrowing } from "./borrowing.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
 import { noAddressLeft } from "./exhausted.ts";
@@ -115,7 +115,7 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
 function emptyBlocks({ situation, request, spread }: Search, pool: Pool, later: readonly Pool[]): readonly BlockRef[] {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;
   const isCandidate = (ref: BlockRef & { readonly since: number }): boolean =>
-    ref.node !== request.owner.node && ref.since <= situation.moment.now && isAllowed(situation, pool, ref.cidr);
+    ref.node !== request.owner.node && hasBegun(ref.since, situation.moment.now) && isAllowed(situation, pool, ref.cidr);
   for (let limit = EMPTY_BLOCKS; ; limit *= 8) {
     const listed = know(situation.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
     const candidates = listed.filter(isCandidate);

@@ -73,7 +73,18 @@ export function release(block: Block, isMeant: (allocation: Allocation) => boole
 
 /** Whether nothing is allocated and nothing cools down: then another node may have it. */
 export function isEmpty(block: Block, { now, cooldown }: Moment): boolean {
-  return block.emptySince !== undefined && block.emptySince <= now && latest(0, block.releasedAt, cooldown) <= now;
+  return block.emptySince !== undefined && hasBegun(block.emptySince, now) && latest(0, block.releasedAt, cooldown) <= now;
+}
+
+/** Longer than any cool-down lasts, and than a block must be empty to be deleted: in seconds. */
+const FAR_AHEAD = 3_600;
+
+/**
+ * Whether the second from which on a block counts as empty has come. One that lies ahead further than any cool-down is of a node whose clock was
+ * wrong: without this its blocks would be lost until then.
+ */
+export function hasBegun(emptySince: number, now: number): boolean {
+  return emptySince <= now || emptySince > now + FAR_AHEAD;
 }
 
 /** Gives an empty block to another node, with its order of reuse. */

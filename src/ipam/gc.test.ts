@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { createIpamWorld, failureOf, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners, releaseStale } from "./gc.ts";
-import { allocate } from "./store.ts";
+import { allocate, releaseAttachment } from "./store.ts";
 
 async function createWorld(): Promise<IpamWorld> {
   const world = await createIpamWorld();
@@ -86,5 +86,43 @@ describe("deleteEmptyBlocks()", () => {
     await world.put("ClusterInformation", "default", { datastoreReady: true, datastoreFrozen: true });
     expect(deleteEmptyBlocks(world.ports, "n1")).rejects.toMatchObject({ kind: "tryAgainLater" });
     expect(await world.blocks()).toHaveLength(1);
+  });
+});
+
+describe("a block that a node with a wrong clock left empty, years ahead", () => {
+  async function leaveEmpty(world: IpamWorld, aheadMs: number): Promise<void> {
+    await world.add("c1", "n1");
+    const wrong = { ...world.clock, now: () => world.clock.now() + aheadMs };
+    await releaseAttachment({ ...world.ports, clock: wrong }, idOf("c1"), "n1");
+  }
+  const YEARS_MS = 10 * 365 * 86_400_000;
+
+  test("is taken over by a node that needs one", async () => {
+    const world = await createWorld();
+    await world.configure({ strictAffinity: true });
+    await leaveEmpty(world, YEARS_MS);
+    for (const container of ["d1", "d2", "d3"]) await world.add(container, "n2");
+    expect(await world.blocks()).toEqual([expect.stringContaining(" n2 "), expect.stringContaining(" n2 ")]);
+  });
+
+  test("is deleted by a GC", async () => {
+    const world = await createWorld();
+    await leaveEmpty(world, YEARS_MS);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);
+  });
+
+  test("keeps its addresses for as long as they must rest by what it says", async () => {
+    const world = await createWorld();
+    await world.configure({ ipCooldownSeconds: 60, strictAffinity: true });
+    await leaveEmpty(world, YEARS_MS);
+    for (const container of ["d1", "d2"]) await world.add(container, "n2");
+    expect(await failureOf(world.add("d3", "n2"))).toMatchObject({ kind: "noAddressLeft" });
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toEqual([]);
+  });
+
+  test("is not empty yet where clocks differ by minutes", async () => {
+    const world = await createWorld();
+    await leaveEmpty(world, 30 * 60_000);
+    expect(await deleteEmptyBlocks(world.ports, "n1")).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Stored } from "../../datastore/datastore.ts";
-import { isEmpty } from "../../ipam/block.ts";
+import { hasBegun, isEmpty } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { claimedBlocks } from "./pool-rules.ts";
@@ -57,7 +57,7 @@ async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<numbe
   let released = 0;
   for (;;) {
     const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
-    const rested = empty.filter(({ since }) => since <= now);
+    const rested = empty.filter(({ since }) => hasBegun(since, now));
     const done = await Promise.all(rested.map((ref) => deleteBlock(target, ref, now)));
     const count = done.filter(Boolean).length;
     released += count;
