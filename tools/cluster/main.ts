@@ -26,6 +26,7 @@ export async function runCluster(args: readonly string[]): Promise<number> {
   switch (order.command) {
     case "build":
       await ensurePrograms(CLUSTER_PROGRAMS);
+      say(`everything is built: ${dirname(clusterProgram("kubectl"))}`);
       return 0;
     case "api":
       return await playWithApiServer();
