@@ -1,7 +1,7 @@
 /** netplug on the Kubernetes API under what only a whole cluster does: annotations and garbage. Faults are in `faults.test.ts`. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
@@ -9,6 +9,7 @@ import type { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
+import { STATIC_PODS } from "./node-config.ts";
 import { pingFrom, runPods } from "./pods.ts";
 
 const test = always.skipIf(!canStartCluster());
@@ -81,6 +82,24 @@ describe("annotations", () => {
     expect(await untilAddressesAgree(cluster)).toEqual([...(a?.addresses ?? []), ...(b?.addresses ?? [])].sort());
     await pingFrom(cluster, "a", b?.addresses ?? []);
     await removePods("default", "a", "b");
+    await untilAddressesAgree(cluster, 0);
+  });
+
+  test("a pod of a file on the node, whose mirror has another UID, gets the address that it asks for, and gives it back", async () => {
+    const file = node.path(`${STATIC_PODS}/still.json`);
+    const staging = node.path(`${STATIC_PODS}/.still`);
+    writeFileSync(staging, JSON.stringify(waiting("still", annotations({ ipAddrs: ["10.65.7.8"] }))));
+    renameSync(staging, file);
+    const mirror = `still-${node.name}`;
+    await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=30s"]);
+    await cluster.untilReady([mirror]);
+    expect(await untilAddressesAgree(cluster)).toEqual(["10.65.7.8"]);
+    const { metadata } = JSON.parse(await cluster.kubectl(["get", "pod", mirror, "-o", "json"])) as {
+      readonly metadata: { readonly uid: string; readonly annotations: Readonly<Record<string, string>> };
+    };
+    // what the runtime calls its UID
+    expect(metadata.annotations["kubernetes.io/config.mirror"]).not.toBe(metadata.uid);
+    rmSync(file);
     await untilAddressesAgree(cluster, 0);
   });
 

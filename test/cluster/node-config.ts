@@ -27,6 +27,9 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 `;
 }
 
+/** Folder on a node whose files are pods. */
+export const STATIC_PODS = "/var/lib/kubelet/manifests";
+
 /** A KubeletConfiguration; JSON is accepted as well as YAML. */
 export function kubeletConfig(): Readonly<Record<string, unknown>> {
   return {
@@ -46,6 +49,7 @@ export function kubeletConfig(): Readonly<Record<string, unknown>> {
     imageGCHighThresholdPercent: 100,
     evictionHard: { "nodefs.available": "1%", "imagefs.available": "1%" },
     volumePluginDir: "/var/lib/kubelet/volumeplugins",
+    staticPodPath: STATIC_PODS,
     resolvConf: "",
     // nobody answers there; without one every pod gets a warning
     clusterDNS: ["10.96.0.10"],

@@ -9,7 +9,7 @@ import { makeCgroups, planCgroups } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
 import type { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
-import { containerdConfig, kubeletConfig, SNAPSHOTTERS } from "./node-config.ts";
+import { containerdConfig, kubeletConfig, SNAPSHOTTERS, STATIC_PODS } from "./node-config.ts";
 import type { NodeWire } from "./underlay.ts";
 
 export interface NodeOptions {
@@ -86,6 +86,7 @@ export class ClusterNode {
   /** Its Node object must exist, or the kubelet makes one. */
   async startKubelet(kubeconfigFile: string): Promise<void> {
     const config = join(this.#folder, "kubelet.json");
+    mkdirSync(this.path(STATIC_PODS), { recursive: true });
     writeFileSync(config, JSON.stringify(kubeletConfig()));
     const addresses = this.wire.addresses.join(",");
     const flags = [`--config=${config}`, `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${this.name}`, `--node-ip=${addresses}`];
