@@ -68,6 +68,11 @@ test("an announcement comes before the reply", () => {
   expect(readInPieces(bytesOf(text), [30])).toEqual({ status: 200, body: "ok", isKept: true });
 });
 
+test("extensions of chunks are passed over", () => {
+  const text = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA ; a="b"\r\n0123456789\r\n0;last\r\n\r\n';
+  expect(readInPieces(bytesOf(text), [60, 9])).toEqual({ status: 200, body: "0123456789", isKept: true });
+});
+
 test.each([
   ["HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"],
   ["HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"],
@@ -90,7 +95,17 @@ test.each([
   ["SSH-2.0-OpenSSH_9.2\r\n\r\n", "want HTTP/1.1"],
   ["HTTP/1.1 0 no\r\n\r\n", "want HTTP/1.1"],
   ["HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "content-length"],
+  ["HTTP/1.1 2e2 OK\r\nContent-Length: 0\r\n\r\n", "want HTTP/1.1"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabcdefgh", "content-length"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\nok", "content-length"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok", "content-length"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", "two lengths"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "transfer-encoding"],
   ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "size of a chunk"],
+  // Read as a number, it leads back to where it stands, for ever.
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-10\r\nabc", "size of a chunk"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", "size of a chunk"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokay\r\n0\r\n\r\n", "longer than it says"],
   ["x".repeat(70_000), "longer than"],
 ])("what is not HTTP is refused: %#", (text, reason) => {
   expect(() => readInPieces(bytesOf(text), [])).toThrow(reason);

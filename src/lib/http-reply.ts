@@ -70,7 +70,7 @@ export class HttpReplyReader {
 function parseHead(text: string): Head {
   const lines = text.split("\r\n");
   const [protocol = "", statusText = ""] = (lines[0] ?? "").split(" ");
-  const status = Number(statusText);
+  const status = toNumber(statusText, 10) ?? 0;
   if (!protocol.startsWith("HTTP/1.") || !(status >= 100 && status <= 599)) {
     throw new HttpReplyError(`read HTTP reply: got ${JSON.stringify(text.slice(0, 40))}, want HTTP/1.1`);
   }
@@ -84,18 +84,22 @@ function parseHead(text: string): Head {
       .trim()
       .toLowerCase();
     switch (line.slice(0, colon).toLowerCase()) {
-      case "content-length":
-        length = Number(value);
+      case "content-length": {
+        const own = toNumber(value, 10);
+        if (own === undefined) throw new HttpReplyError("read HTTP reply: its content-length is no number");
+        if (length !== undefined && length !== own) throw new HttpReplyError("read HTTP reply: it has two lengths");
+        length = own;
         break;
+      }
       case "transfer-encoding":
-        isChunked = value === "chunked";
+        if (value !== "chunked") throw new HttpReplyError("read HTTP reply: its transfer-encoding is another than chunked");
+        isChunked = true;
         break;
       case "connection":
         isKept = value !== "close" && isKept;
         break;
     }
   }
-  if (length !== undefined && !Number.isSafeInteger(length)) throw new HttpReplyError("read HTTP reply: its content-length is no number");
   if (isChunked) return { status, framing: "chunked", isKept };
   if (status === 204 || status === 304) return { status, framing: { length: 0 }, isKept };
   return length === undefined ? { status, framing: "until-end", isKept: false } : { status, framing: { length }, isKept };
@@ -112,15 +116,28 @@ function joinChunks(bytes: Uint8Array): Uint8Array | undefined {
   for (let at = 0; ;) {
     const lineEnd = bytes.indexOf(LINE_FEED, at);
     if (lineEnd < 0) return undefined;
-    const size = Number.parseInt(new TextDecoder().decode(bytes.subarray(at, lineEnd)), 16);
-    if (Number.isNaN(size)) throw new HttpReplyError("read HTTP reply: the size of a chunk is no number");
+    // Behind a semicolon stand extensions, which nobody has to know.
+    const [sizeText = ""] = new TextDecoder().decode(bytes.subarray(at, lineEnd)).split(";", 1);
+    const size = toNumber(sizeText.trim().toLowerCase(), 16);
+    if (size === undefined) throw new HttpReplyError("read HTTP reply: the size of a chunk is no number");
     const [start, end] = [lineEnd + 1, lineEnd + 1 + size];
     // behind the last chunk may stand trailers, which end with an empty line
     if (size === 0) return findEndOfHead(bytes, lineEnd - 1) === undefined ? undefined : concat(chunks);
     if (bytes.length < end + 2) return undefined;
+    if (bytes[end] !== CARRIAGE_RETURN || bytes[end + 1] !== LINE_FEED)
+      throw new HttpReplyError("read HTTP reply: a chunk is longer than it says");
     chunks.push(bytes.subarray(start, end));
     at = end + 2;
   }
+}
+
+/** Digits and nothing else: a sign, a dot or an exponent would make a length that sends the reader backwards. @returns undefined for other text */
+function toNumber(text: string, radix: 10 | 16): number | undefined {
+  for (let i = 0; i < text.length; i++) {
+    if (!"0123456789abcdef".slice(0, radix).includes(text.charAt(i))) return undefined;
+  }
+  const number = Number.parseInt(text, radix);
+  return Number.isSafeInteger(number) ? number : undefined;
 }
 
 /** Where an empty line follows; its bytes are `\r\n\r\n`. */
