@@ -171,3 +171,18 @@ describe("init", () => {
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":true}}']);
   });
 });
+
+test.each(["create", "apply"])("where kubectl brought the definitions, the first %s fills the datastore (needs cluster)", async (verb) => {
+  await world.api.kubectl(["delete", "clusterinformations,tiers", "--all"]);
+  const reservation = {
+    apiVersion: "netplug.io/v3",
+    kind: "IPReservation",
+    metadata: { name: verb },
+    spec: { reservedCIDRs: ["10.65.0.0/30"] },
+  };
+  expect(await world.done([verb, "-f", "-"], { stdin: JSON.stringify(reservation) })).toBe(`ipreservation/${verb} created\n`);
+  const { spec } = await world.read<{ spec: object }>("clusterinformation", "default");
+  expect(spec).toMatchObject({ guid: expect.stringMatching(/^[0-9a-f]{32}$/), type: "k8s", datastoreReady: true });
+  const { items } = await world.read<{ items: readonly { metadata: { name: string } }[] }>("tiers");
+  expect(items.map(({ metadata }) => metadata.name)).toEqual(["default", "kube-admin", "kube-baseline"]);
+});
