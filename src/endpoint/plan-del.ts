@@ -2,7 +2,7 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
-import type { Query, ResourceRef, Stored, Write } from "../datastore/datastore.ts";
+import type { Query, ResourceRef, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -46,15 +46,35 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   const decision = collectWanted(() => {
     const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
     if (cluster !== undefined) requireReady(cluster, "release");
-    const records = refsOf(request, release.released).flatMap((ref) => {
+    const removed: ResourceRef[] = [];
+    const ends: Write[] = [];
+    for (const ref of refsOf(request, release.released)) {
       const stored = know(facts, { type: "get", ref });
-      return stored !== undefined && request.isEndpointMeant(stored.value as WorkloadEndpoint) ? [{ ref, stored }] : [];
-    });
-    const deletes = records.map(({ ref, stored }): Write => ({ op: "delete", ref, revision: (stored satisfies Stored<unknown>).revision }));
-    const removed = records.map(({ ref }) => ref);
-    return { released: release.released, removed, writes: [...release.writes, ...deletes], isAll: release.isAll };
+      if (stored === undefined) continue;
+      const endpoint = stored.value as WorkloadEndpoint;
+      if (request.isEndpointMeant(endpoint)) {
+        removed.push(ref);
+        ends.push({ op: "delete", ref, revision: (stored satisfies Stored<unknown>).revision });
+      } else ends.push(...endUnrecorded(endpoint, stored.revision, release.released));
+    }
+    return { released: release.released, removed, writes: [...release.writes, ...ends], isAll: release.isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
+}
+
+/**
+ * On Kubernetes the record is written after the address, and by a request of its own: when the ADD was killed it may still be on its way. So the pod
+ * is told first that this container's addresses are over, which such a request takes for somebody else's record.
+ */
+function endUnrecorded(
+  { metadata, spec, ...rest }: WorkloadEndpoint,
+  revision: Revision,
+  released: readonly ReleasedAddress[],
+): readonly Write[] {
+  const owner = released.find((one) => one.owner.endpoint === metadata.name && one.owner.namespace === metadata.namespace)?.owner;
+  if (spec.containerID !== undefined || owner?.podUID === undefined || owner.podUID !== metadata.uid) return [];
+  const resource = { ...rest, metadata, spec: { ...spec, containerID: owner.containerID, ipNetworks: [] } };
+  return [{ op: "update", resource, revision }];
 }
 
 function refsOf(request: DelRequest, released: readonly ReleasedAddress[]): readonly ResourceRef[] {

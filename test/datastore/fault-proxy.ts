@@ -30,6 +30,8 @@ export interface FaultProxy extends AsyncDisposable {
   decide: (request: PassingRequest) => Fate | Promise<Fate>;
   /** `GET ipamblocks/…`, in the order in which they came. */
   readonly seen: string[];
+  /** `PATCH pods/… 200`, in the order in which the API server answered. */
+  readonly answered: string[];
 }
 
 /** Everybody who comes through it is the administrator. */
@@ -56,6 +58,7 @@ export async function startFaultProxy(target: ApiServer): Promise<FaultProxy> {
       tls,
       signal: ending.signal,
     });
+    proxy.answered.push(`${method} ${resource} ${answer.status}`);
     if (fate === "lose-reply") {
       await answer.text();
       return void request.socket.destroy();
@@ -71,6 +74,7 @@ export async function startFaultProxy(target: ApiServer): Promise<FaultProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     decide: () => "pass",
     seen: [],
+    answered: [],
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

@@ -33,9 +33,12 @@ type OwnAnnotation = "containerID" | "podIP" | "podIPs";
 /** What a revision stands for: what we keep of an endpoint, and in which pod. A kubelet that changes the rest of the pod is no conflict. */
 export interface EndpointState {
   readonly uid: string;
-  readonly containerID: string;
+  /** The annotation; undefined: there is none. */
+  readonly containerID: string | undefined;
   /** The annotation. */
   readonly podIPs: string;
+  /** Whether the pod has any annotation, whosever: a patch must know whether there is a place for ours. */
+  readonly isAnnotated: boolean;
 }
 
 /** Whether an interface can have annotations: its name becomes a part of theirs. */
@@ -53,9 +56,9 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const { name = "", namespace = "", uid = "" } = metadata;
   if (spec.hostNetwork === true) return undefined;
   const annotation = (which: OwnAnnotation): string | undefined => metadata.annotations?.[annotationName(which, ifName)];
-  const containerID = annotation("containerID") ?? "";
+  const containerID = annotation("containerID");
   const podIPs = annotation("podIPs");
-  const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "" });
+  const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "", isAnnotated: metadata.annotations !== undefined });
   const fields = toPodFields(toKnownPod(pod));
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
@@ -73,7 +76,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
     spec: {
       orchestrator: "k8s",
       node,
-      ...(containerID !== "" && { containerID }),
+      ...(containerID !== undefined && containerID !== "" && { containerID }),
       pod: name,
       ...(fields.serviceAccountName !== undefined && { serviceAccountName: fields.serviceAccountName }),
       endpoint: ifName,
@@ -101,39 +104,68 @@ export function toEndpoints(pod: Pod): readonly Stored<WorkloadEndpoint>[] {
 /** What an endpoint that somebody writes leaves in its pod. */
 export function toState(uid: string, { spec }: Resource): EndpointState {
   const { containerID = "", ipNetworks = [] } = spec as WorkloadEndpointSpec;
-  return { uid, containerID, podIPs: ipNetworks.join(",") };
+  return { uid, containerID, podIPs: ipNetworks.join(","), isAnnotated: true };
 }
 
-/** Fails where the pod is another one: the API server compares the UID with its own. */
-export function toStatusPatch({ uid, containerID, podIPs }: EndpointState, ifName: string): object {
+/**
+ * Fails where the pod is another one, or somebody has recorded something since `before`: what a call has sent that was killed may arrive after
+ * its DEL, or after the ADD of the next container.
+ */
+export function toRecordingPatch(
+  before: EndpointState,
+  { containerID, podIPs }: EndpointState,
+  ifName: string,
+): readonly JsonPatchOperation[] {
   const [podIP = ""] = podIPs.split(",");
-  const annotations: Record<string, string> = {
-    [annotationName("containerID", ifName)]: containerID,
-    [annotationName("podIP", ifName)]: podIP,
-    [annotationName("podIPs", ifName)]: podIPs,
-  };
-  return { metadata: { uid, annotations } };
+  const values: readonly (readonly [OwnAnnotation, string])[] = [
+    ["containerID", containerID ?? ""],
+    ["podIP", podIP],
+    ["podIPs", podIPs],
+  ];
+  const isSamePod: JsonPatchOperation = { op: "test", path: "/metadata/uid", value: before.uid };
+  if (!before.isAnnotated) {
+    const annotations = Object.fromEntries(values.map(([which, value]) => [annotationName(which, ifName), value]));
+    return [isSamePod, { op: "test", path: ANNOTATIONS, value: null }, { op: "add", path: ANNOTATIONS, value: annotations }];
+  }
+  return [isSamePod, isSameContainer(before, ifName), ...values.map(([which, value]) => toWrite(which, value, ifName))];
 }
 
 /** Fails where the pod is another one, or another container has it. The container ID stays: it says whose addresses were there. */
-export function toClearingPatch({ uid, containerID }: EndpointState, ifName: string): readonly JsonPatchOperation[] {
-  const path = (which: OwnAnnotation): string => `/metadata/annotations/${toPointerStep(annotationName(which, ifName))}`;
+export function toClearingPatch(before: EndpointState, ifName: string): readonly JsonPatchOperation[] {
   return [
-    { op: "test", path: "/metadata/uid", value: uid },
-    { op: "test", path: path("containerID"), value: containerID },
-    { op: "add", path: path("podIP"), value: "" },
-    { op: "add", path: path("podIPs"), value: "" },
+    { op: "test", path: "/metadata/uid", value: before.uid },
+    isSameContainer(before, ifName),
+    toWrite("podIP", "", ifName),
+    toWrite("podIPs", "", ifName),
   ];
 }
 
-export function toRevision({ uid, containerID, podIPs }: EndpointState): Revision {
-  return `${uid}/${containerID}/${podIPs}` as Revision;
+const ANNOTATIONS = "/metadata/annotations";
+
+/** What is not there is equal to null. */
+function isSameContainer({ containerID = null }: { readonly containerID?: string | null | undefined }, ifName: string): JsonPatchOperation {
+  return { op: "test", path: toPath("containerID", ifName), value: containerID };
 }
 
-/** Reads what {@link toRevision} wrote. Prefixes have slashes, container IDs have none. */
+function toWrite(which: OwnAnnotation, value: string, ifName: string): JsonPatchOperation {
+  return { op: "add", path: toPath(which, ifName), value };
+}
+
+function toPath(which: OwnAnnotation, ifName: string): string {
+  return `${ANNOTATIONS}/${toPointerStep(annotationName(which, ifName))}`;
+}
+
+/** `uid/` and nothing, `~` where the pod has annotations of others, or `=` and the container ID; then `/` and the addresses. */
+export function toRevision({ uid, containerID, podIPs, isAnnotated }: EndpointState): Revision {
+  const owner = containerID === undefined ? (isAnnotated ? "~" : "") : `=${encodeURIComponent(containerID)}`;
+  return `${uid}/${owner}/${podIPs}` as Revision;
+}
+
+/** Reads what {@link toRevision} wrote. */
 export function fromRevision(revision: Revision): EndpointState {
-  const [uid = "", containerID = "", ...podIPs] = revision.split("/");
-  return { uid, containerID, podIPs: podIPs.join("/") };
+  const [uid = "", owner = "", ...podIPs] = revision.split("/");
+  const containerID = owner.startsWith("=") ? decodeURIComponent(owner.slice(1)) : undefined;
+  return { uid, containerID, podIPs: podIPs.join("/"), isAnnotated: owner !== "" };
 }
 
 function annotationName(which: OwnAnnotation, ifName: string): string {

@@ -11,7 +11,7 @@ import type { RequestOptions, ResourceRef, Revision } from "../datastore.ts";
 import { parseEndpointName } from "./endpoint-name.ts";
 import type { EndpointPlace } from "./endpoint-name.ts";
 import type { EndpointState } from "./endpoint-view.ts";
-import { canAnnotate, fromRevision, toClearingPatch, toEndpoint, toRevision, toState, toStatusPatch } from "./endpoint-view.ts";
+import { canAnnotate, fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "./endpoint-view.ts";
 
 /** @returns the new revision; undefined when it is not as expected */
 type Run = (client: KubeClient, options: RequestOptions) => Promise<Revision | undefined>;
@@ -22,8 +22,15 @@ interface PodPlace extends EndpointPlace {
 
 const STATUS = { subresource: "status" } as const;
 
+/** Whether nobody has given the endpoint an address: it ends before it began. */
+export function isWithoutAddresses({ spec }: Resource): boolean {
+  const { ipNetworks = [] } = spec as WorkloadEndpointSpec;
+  return ipNetworks.length === 0;
+}
+
 /**
- * Records an endpoint.
+ * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is what was
+ * sent.
  *
  * @param resource with the UID of the pod that was looked at, where whoever made it knows it
  * @param revision what was read; undefined: there was no such pod
@@ -36,14 +43,27 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
   if (uid === undefined || (before !== undefined && before.uid !== uid)) throw podGone(place);
   const state = toState(uid, resource);
   const after = toRevision(state);
+  const isOver = isWithoutAddresses(resource);
+  const gone = (): undefined => {
+    if (!isOver) throw podGone(place);
+  };
   return async (client, options) => {
     if (revision === after) return after;
+    const known = before ?? (await readState(client, place, options));
+    if (known?.uid !== uid) return gone();
     try {
-      const body = toStatusPatch(state, place.ifName);
-      await client.patch(PODS, { namespace: place.namespace, name: place.pod }, { type: "merge", body }, { ...options, ...STATUS });
+      const operations = toRecordingPatch(known, state, place.ifName);
+      await client.patch(PODS, { namespace: place.namespace, name: place.pod }, { type: "json", operations }, { ...options, ...STATUS });
       return after;
     } catch (thrown) {
-      if (isKubeError(thrown, "notFound") || isKubeError(thrown, "otherObject")) throw podGone(place);
+      if (isKubeError(thrown, "notFound")) return gone();
+      if (isOver && isKubeError(thrown, "forbidden")) return toRevision(known);
+      if (!isKubeError(thrown, "invalid")) throw thrown;
+      // A test that does not hold, or something that forbids to write here: only what stands there tells.
+      const found = await readState(client, place, options);
+      if (found?.uid !== uid) return gone();
+      if (found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated) return undefined;
+      if (isOver) return toRevision(known);
       throw thrown;
     }
   };
@@ -52,7 +72,7 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
 /** Takes the addresses out of an endpoint; one without a pod is gone already. Without a revision: whosever they are. */
 export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined): Run {
   const place = toPlace(ref);
-  const gone = toRevision({ uid: "", containerID: "", podIPs: "" });
+  const gone = toRevision({ uid: "", containerID: undefined, podIPs: "", isAnnotated: false });
   if (place === undefined) return async () => gone;
   const name = { namespace: place.namespace, name: place.pod };
   return async (client, options) => {

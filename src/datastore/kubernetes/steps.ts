@@ -11,7 +11,7 @@ import type { RequestOptions, ResourceRef, Revision, Write } from "../datastore.
 import { toBlockName } from "./block-name.ts";
 import { toBlockObject } from "./block-object.ts";
 import { revisionOf, toNewObject, toReplacement } from "./custom-object.ts";
-import { clearEndpoint, writeEndpoint } from "./endpoint-writes.ts";
+import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-writes.ts";
 import { toBlockError, toEndpointError, toResourceError } from "./failure.ts";
 import { NODES } from "../../kube/core-types.ts";
 import { toNodePatch } from "./node-view.ts";
@@ -114,9 +114,9 @@ function toResourceStep(write: Extract<Write, { readonly op: "create" | "update"
   const { kind } = ref;
   const target = toTarget(ref);
   if (kind === "WorkloadEndpoint") {
-    const isEnd = write.op === "delete";
+    const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
     const revision = write.op === "create" ? undefined : write.revision;
-    const run = isEnd ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
+    const run = write.op === "delete" ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
     const settled: Step["run"] = (client, options) => settle(run(client, options), toEndpointError);
     return { phase: isEnd ? "end-endpoints" : "record-endpoints", target, ref: undefined, run: settled };
   }

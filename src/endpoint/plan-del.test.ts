@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import type { AllocationOwner, Block } from "../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
+import { toFacts } from "../ipam/facts.ts";
+import { parsePrefix } from "../lib/ip/prefix.ts";
+import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
+
+const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
+const OWNER: AllocationOwner = {
+  network: "net",
+  containerID: "c1",
+  ifName: "eth0",
+  node: "n1",
+  pod: "web",
+  namespace: "default",
+  podUID: "uid-1",
+  endpoint: REF.name,
+};
+const REQUEST: DelRequest = {
+  node: "n1",
+  isOwnerMeant: ({ containerID }) => containerID === "c1",
+  isEndpointMeant: ({ spec }) => spec.containerID === "c1",
+  endpoints: [REF],
+};
+
+/** What is written to the record when addresses of these owners are released, and this is recorded. */
+function writesTo(
+  record: { readonly uid?: string; readonly containerID?: string },
+  ...owners: readonly AllocationOwner[]
+): readonly Write[] {
+  const { uid = "uid-1", containerID } = record;
+  const value: WorkloadEndpoint = {
+    apiVersion: "netplug.io/v3",
+    kind: "WorkloadEndpoint",
+    metadata: { ...REF, uid },
+    spec: { orchestrator: "k8s", node: "n1", pod: "web", endpoint: "eth0", ...(containerID !== undefined && { containerID }) },
+  };
+  const block: Block = {
+    cidr: parsePrefix("10.65.0.0/26"),
+    node: "n1",
+    allocations: owners.map((owner, ordinal) => ({ ordinal, owner, since: 1 })),
+    free: [],
+    releasedAt: new Map(),
+    emptySince: undefined,
+  };
+  const blocks: readonly Stored<Block>[] = [{ value: block, revision: "5" as Revision }];
+  const answers: Readonly<Record<string, unknown>> = { "blocks-of-node": blocks, "blocks-borrowed-by": [] };
+  const queries = delQueries(REQUEST);
+  const isRecord = (query: Query): boolean => query.type === "get" && query.ref.kind === "WorkloadEndpoint";
+  const facts = toFacts(
+    queries,
+    queries.map((query) => (isRecord(query) ? { value, revision: "7" } : answers[query.type])),
+  );
+  const plan = planDel(REQUEST, facts, 1);
+  if ("wanted" in plan) throw new Error(`wants ${JSON.stringify(plan.wanted)}`);
+  return plan.writes.filter((write) => write.op === "delete" || (write.op === "update" && write.resource.kind === "WorkloadEndpoint"));
+}
+
+test("its own record ends", () => {
+  expect(writesTo({ containerID: "c1" }, OWNER)).toEqual([{ op: "delete", ref: REF, revision: "7" as Revision }]);
+});
+
+test("a pod in which nothing is recorded is told once that its container's addresses are over", () => {
+  expect(writesTo({}, OWNER, OWNER)).toMatchObject([
+    { op: "update", revision: "7", resource: { spec: { containerID: "c1", ipNetworks: [] } } },
+  ]);
+});
+
+function without(field: "podUID" | "endpoint"): AllocationOwner {
+  const { [field]: _, ...owner } = OWNER;
+  return owner;
+}
+
+test.each<[what: string, record: Parameters<typeof writesTo>[0], owners: readonly AllocationOwner[]]>([
+  ["of another container", { containerID: "c2" }, [OWNER]],
+  ["of a pod made anew", { uid: "uid-2" }, [OWNER]],
+  ["of a pod whose UID nobody knew", {}, [without("podUID")]],
+  ["of whom no address is left", {}, []],
+  ["beside an address for another main plugin", {}, [without("endpoint")]],
+])("a record %s stays as it is", (_what, record, owners) => {
+  expect(writesTo(record, ...owners)).toEqual([]);
+});

@@ -1,0 +1,119 @@
+/** What a killed ADD has sent comes after the DEL, or after the next ADD: the pod never shows an address that is not its own. */
+
+import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { eventually } from "../cluster/eventually.ts";
+import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
+import { pluginPath, TestNode } from "../support/cni.ts";
+import type { CniCall, Json } from "../support/cni-call.ts";
+import { createPod, type TestPod } from "../support/kubernetes.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+let datastore: KubernetesNodeDatastore;
+let node: TestNode;
+let proxy: FaultProxy;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  datastore = await KubernetesNodeDatastore.start("node-a");
+  datastore.makesPods = false;
+  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
+  proxy = await startFaultProxy(datastore.api);
+}, 60_000);
+afterAll(async () => {
+  await proxy?.[Symbol.asyncDispose]();
+  await node?.[Symbol.asyncDispose]();
+});
+
+type Attachment = CniCall & { readonly containerID: string };
+
+/** What the pod's status says of its network. */
+async function recordOf(pod: string): Promise<Json> {
+  const { metadata } = JSON.parse(await datastore.api.kubectl(["get", "pod", pod, "-o", "json"])) as { metadata: { annotations?: Json } };
+  const { annotations = {} } = metadata;
+  return { containerID: annotations["cni.netplug.io/containerID"], podIPs: annotations["cni.netplug.io/podIPs"] };
+}
+
+/** Kills an ADD when its last request is on its way. @returns what lets that request arrive: what it is answered */
+async function killBeforeStatus(attachment: Attachment): Promise<() => Promise<string>> {
+  const isHeld = Promise.withResolvers<void>();
+  const mayPass = Promise.withResolvers<void>();
+  proxy.decide = async ({ method }): Promise<Fate> => {
+    if (method !== "PATCH") return "pass";
+    proxy.decide = () => "pass";
+    isHeld.resolve();
+    await mayPass.promise;
+    return "pass";
+  };
+  const pidFile = join(node.folder, `${attachment.containerID}.pid`);
+  const plugin = join(node.folder, `${attachment.containerID}.sh`);
+  writeFileSync(plugin, `#!/bin/sh\necho $$ > ${pidFile}\nexec ${pluginPath("netplug")}\n`, { mode: 0o755 });
+  const running = node.call("ADD", { ...attachment, plugin });
+  await isHeld.promise;
+  process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL");
+  await running;
+  return async () => {
+    proxy.answered.length = 0;
+    mayPass.resolve();
+    return await eventually(() => {
+      const answer = proxy.answered.find((one) => one.startsWith("PATCH"));
+      if (answer === undefined) throw new Error("the request that was held has no answer yet");
+      return answer.split(" ").at(-1) ?? "";
+    });
+  };
+}
+
+function attachmentOf({ args }: TestPod, netns: TestNetns): Attachment {
+  return { containerID: node.newContainerID(), netns: netns.path, args, config: node.config({ kubernetes: { k8s_api_root: proxy.url } }) };
+}
+
+test("a request that arrives after the DEL of its ADD is refused, and the pod shows no address (needs cluster)", async () => {
+  using netns = new TestNetns();
+  const pod = await createPod(datastore.api, { name: "after-del" });
+  const attachment = attachmentOf(pod, netns);
+  const arrive = await killBeforeStatus(attachment);
+  await node.del(attachment);
+  expect(await arrive()).toBe("422");
+  expect(await recordOf(pod.name)).toEqual({ containerID: attachment.containerID, podIPs: "" });
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+test("a request that arrives after the ADD of the pod's next container is refused, and the pod keeps its address (needs cluster)", async () => {
+  using oldNetns = new TestNetns();
+  using netns = new TestNetns();
+  const pod = await createPod(datastore.api, { name: "after-add" });
+  const old = attachmentOf(pod, oldNetns);
+  const next = attachmentOf(pod, netns);
+  const arrive = await killBeforeStatus(old);
+  await node.del(old);
+  const { ips } = await node.add(netns, next);
+  expect(await arrive()).toBe("422");
+  expect(await recordOf(pod.name)).toEqual({ containerID: next.containerID, podIPs: ips?.[0]?.address });
+  await node.del(next);
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+test("a request for a container that was not the pod's first shows its address after the DEL, until the pod's next ADD (needs cluster)", async () => {
+  using firstNetns = new TestNetns();
+  using oldNetns = new TestNetns();
+  using netns = new TestNetns();
+  const pod = await createPod(datastore.api, { name: "restarted" });
+  const first = attachmentOf(pod, firstNetns);
+  await node.add(firstNetns, first);
+  await node.del(first);
+  const old = attachmentOf(pod, oldNetns);
+  const arrive = await killBeforeStatus(old);
+  await node.del(old);
+  // the DEL leaves alone what is another container's, though that has no addresses any more
+  expect(await recordOf(pod.name)).toEqual({ containerID: first.containerID, podIPs: "" });
+  expect(await arrive()).toBe("200");
+  expect([(await recordOf(pod.name))["containerID"], await node.addressesInUse()]).toEqual([old.containerID, 0]);
+  const next = attachmentOf(pod, netns);
+  const { ips } = await node.add(netns, next);
+  expect(await recordOf(pod.name)).toEqual({ containerID: next.containerID, podIPs: ips?.[0]?.address });
+  await node.del(next);
+});
