@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
+import { allocateAll } from "../../test/support/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
-import { allocate, allocateAll } from "./store.ts";
+import { allocate } from "./store.ts";
 
 const ips = (...texts: string[]) => ({ addresses: texts.map(parseAddress) });
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
-import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners, releaseStale } from "./gc.ts";
-import { allocate, releaseAttachment } from "./store.ts";
+import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners } from "./gc.ts";
+import { allocate } from "./store.ts";
 
 async function createWorld(): Promise<IpamWorld> {
   const world = await createIpamWorld();

@@ -1,4 +1,4 @@
-/** Takes back what nobody uses any more: addresses of attachments that are gone, and blocks that stay empty. */
+/** What nobody uses any more: addresses of attachments that are gone are found, and blocks that stay empty deleted. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
@@ -8,7 +8,7 @@ import { isEmpty } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, ownBlocks } from "./draft.ts";
 import { collectWanted } from "./facts.ts";
-import { planReleaseOf, type ReleasedAddress, releaseQueries } from "./release.ts";
+import { releaseQueries } from "./release.ts";
 import type { AttachmentId } from "./request.ts";
 import { type Step, transact, type TransactPorts } from "./transact.ts";
 
@@ -39,20 +39,6 @@ export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope)
     const owners = decision.decided.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
     return { writes: [], result: owners.filter(isStale) };
   });
-}
-
-/** Releases every address of this node and network that belongs to no valid attachment. */
-export async function releaseStale(ports: TransactPorts, scope: GarbageScope): Promise<readonly ReleasedAddress[]> {
-  const isStale = staleIn(scope);
-  const released: ReleasedAddress[] = [];
-  for (;;) {
-    const part = await transact(ports, releaseQueries(scope.node), (facts, { now }): Step<readonly ReleasedAddress[]> => {
-      const plan = planReleaseOf(isStale, scope.node, facts, now);
-      return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
-    });
-    if (part.length === 0) return released;
-    released.push(...part);
-  }
 }
 
 /**

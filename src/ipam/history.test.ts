@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import { playHistories } from "../../test/support/ipam-model.ts";
 import { createIpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { releaseAttachment } from "../../test/support/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../lib/random.ts";
-import { allocate, releaseAttachment } from "./store.ts";
+import { allocate } from "./store.ts";
 import type { TransactPorts } from "./transact.ts";
 
 const seed = testSeed();

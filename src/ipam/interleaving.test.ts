@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { createIpamWorld, idOf, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { allocateAll, releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
 import { testSeed } from "../../test/support/seed.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
@@ -14,8 +15,7 @@ import { addressAt, toPrefixText } from "../lib/ip/prefix.ts";
 import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../lib/random.ts";
 import { checkConsistency } from "./admin/check.ts";
-import { deleteEmptyBlocks, releaseStale } from "./gc.ts";
-import { allocateAll, releaseAttachment } from "./store.ts";
+import { deleteEmptyBlocks } from "./gc.ts";
 import type { TransactPorts } from "./transact.ts";
 
 const seed = testSeed();

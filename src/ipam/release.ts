@@ -1,15 +1,14 @@
-/** Decides what a release changes: it needs no more than the identity of an attachment and its node. */
+/** Decides what a release changes: it needs no more than whose addresses are meant, and their node. */
 
 import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
-import { isSameAttachment, release } from "./block.ts";
+import { release } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, type Draft, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
 import { collectWanted, type Facts } from "./facts.ts";
-import type { AttachmentId } from "./request.ts";
 
 /** An address that somebody gave back. */
 export interface ReleasedAddress {
@@ -35,20 +34,16 @@ export function releaseQueries(node: string): readonly Query[] {
   return [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }, { type: "blocks-borrowed-by", node }];
 }
 
+/** Most blocks that one release changes, so that etcd takes it at once; an attachment seldom has addresses in more than two. */
+const MAX_BLOCKS = 16;
+
 /**
- * Plans the release of every address of an attachment: from the node's own blocks, and from those it borrowed of.
+ * Plans the release of all of this node's allocations whose owner `isMeant`: from its own blocks, and from those it borrowed of; at once those of
+ * the first blocks that have any.
  *
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater when nothing at all may be written
  */
-export function planRelease(id: AttachmentId, node: string, facts: Facts, now: number): ReleasePlan {
-  return planReleaseOf((owner) => isSameAttachment(owner, id), node, facts, now);
-}
-
-/** Most blocks that one release changes, so that etcd takes it at once; an attachment seldom has addresses in more than two. */
-const MAX_BLOCKS = 16;
-
-/** As {@link planRelease}, for all of this node's allocations whose owner `isMeant`: those of the first blocks that have any. */
 export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const decision = collectWanted(() => {
     const notFrozen = expectNotFrozen(facts);

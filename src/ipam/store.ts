@@ -1,10 +1,9 @@
-/** Address management for whoever has nothing else to commit: `netplug-ipam`, tunnels, tests. */
+/** Addresses for whoever has nothing else to commit: `netplug-ipam`. */
 
 import { NetplugError } from "../lib/errors.ts";
-import { type AllocatedAddress, type AllocationOutcome, allocationQueries, planAllocation } from "./allocate.ts";
+import { type AllocatedAddress, allocationQueries, planAllocation } from "./allocate.ts";
 import type { Facts } from "./facts.ts";
-import { planRelease, type ReleasedAddress, releaseQueries } from "./release.ts";
-import type { AddressRequest, AttachmentId } from "./request.ts";
+import type { AddressRequest } from "./request.ts";
 import { type Step, transact, type TransactPorts, type Try } from "./transact.ts";
 
 /**
@@ -24,33 +23,4 @@ export async function allocate(ports: TransactPorts, request: AddressRequest, fa
     return { writes: plan.writes, result: outcome.addresses };
   };
   return await transact(ports, allocationQueries([request]), decide, { facts });
-}
-
-/**
- * Gives addresses to several attachments with one commit; each is all or nothing, and one that fails does not stop the others.
- *
- * @returns outcomes by position of the request
- */
-export async function allocateAll(
-  ports: TransactPorts,
-  requests: readonly AddressRequest[],
-  facts?: Facts,
-): Promise<readonly AllocationOutcome[]> {
-  const decide = (known: Facts, attempt: Try): Step<readonly AllocationOutcome[]> => {
-    const plan = planAllocation(requests, known, attempt);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
-  };
-  return await transact(ports, allocationQueries(requests), decide, { facts });
-}
-
-/**
- * Releases every address of an attachment.
- *
- * @returns what was released; nothing when it had nothing
- */
-export async function releaseAttachment(ports: TransactPorts, id: AttachmentId, node: string): Promise<readonly ReleasedAddress[]> {
-  return await transact(ports, releaseQueries(node), (facts, { now }) => {
-    const plan = planRelease(id, node, facts, now);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
-  });
 }

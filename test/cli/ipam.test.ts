@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { allocate, releaseAttachment } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/store.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { releaseAttachment } from "../support/ipam-operations.ts";
 
 let world: CliWorld;
 

@@ -3,12 +3,13 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
+import { releaseStale } from "./ipam-operations.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt, parsePrefix, sizeOf, subnetAt, subnetCount, toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { deleteEmptyBlocks, releaseStale } from "../../src/ipam/gc.ts";
+import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { allocate } from "../../src/ipam/store.ts";
 import { checkConsistency } from "../../src/ipam/admin/check.ts";
 

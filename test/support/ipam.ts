@@ -7,13 +7,14 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
 import type { AllocatedAddress } from "../../src/ipam/allocate.ts";
 import type { AddressRequest, AttachmentId } from "../../src/ipam/request.ts";
-import { allocate, releaseAttachment } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/store.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { type Family, toAddressText } from "../../src/lib/ip/address.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { seededRandom } from "../../src/lib/random.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
+import { releaseAttachment } from "./ipam-operations.ts";
 
 /** One world: a datastore and a clock that moves only when told, with short words for what tests do in it. */
 export interface IpamWorld {
