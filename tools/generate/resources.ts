@@ -108,5 +108,5 @@ function typeOf({ type, enum: values, items }: OpenApiSchema): string {
 
 function defaultOf({ default: value }: OpenApiSchema): string {
   if (value === undefined || value === "") return "none";
-  return `\`${String(value)}\``;
+  return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
