@@ -5,7 +5,7 @@ import { withDatastore } from "../access.ts";
 import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { toJsonText, toYamlText } from "../output/data.ts";
+import { toReportText } from "../output/data.ts";
 import { toTable } from "../output/table.ts";
 
 export interface CheckFlags {
@@ -18,7 +18,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const { problems } = report;
   const status = problems.length === 0 ? EXIT.done : EXIT.failed;
   if (flags.output !== undefined) {
-    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)(report));
+    cli.io.stdout.write(toReportText(flags.output, report));
     return status;
   }
   const { pools, blocks, allocations, endpoints } = report;

@@ -14,7 +14,7 @@ import { withDatastore } from "../access.ts";
 import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { toJsonText, toYamlText } from "../output/data.ts";
+import { toReportText } from "../output/data.ts";
 import { toTable } from "../output/table.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
@@ -38,7 +38,7 @@ export async function ipamShow(cli: Cli, flags: ShowFlags): Promise<number> {
 }
 
 function report(cli: Cli, output: "json" | "yaml", value: unknown): void {
-  cli.io.stdout.write((output === "json" ? toJsonText : toYamlText)(value));
+  cli.io.stdout.write(toReportText(output, value));
 }
 
 async function showUtilisation(cli: Cli, datastore: Datastore, flags: ShowFlags): Promise<void> {

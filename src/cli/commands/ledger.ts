@@ -6,7 +6,7 @@ import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import { linesFromEnd } from "../log-lines.ts";
-import { toJsonText, toYamlText } from "../output/data.ts";
+import { toReportText } from "../output/data.ts";
 import { toTable } from "../output/table.ts";
 
 export interface LedgerFlags {
@@ -21,7 +21,7 @@ export interface LedgerFlags {
 export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
   const entries = await readEntries(cli, flags);
   if (flags.output !== undefined) {
-    cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)({ entries }));
+    cli.io.stdout.write(toReportText(flags.output, { entries }));
     return EXIT.done;
   }
   if (entries.length === 0) {

@@ -7,7 +7,7 @@ import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
 import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { toJsonText, toYamlText } from "../output/data.ts";
+import { toReportText } from "../output/data.ts";
 import { whyTooOld } from "../resources/target.ts";
 
 const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
@@ -25,7 +25,7 @@ export async function version(cli: Cli, flags: VersionFlags): Promise<number> {
   const kubernetes = flags.client === true ? undefined : await readKubernetes(cli);
   if (isText && kubernetes !== undefined) say(cli, `Kubernetes:       ${kubernetes}`);
   const information = flags.client === true ? undefined : await readInformation(cli);
-  if (!isText) cli.io.stdout.write((flags.output === "json" ? toJsonText : toYamlText)(toReport(kubernetes, information)));
+  if (flags.output !== undefined) cli.io.stdout.write(toReportText(flags.output, toReport(kubernetes, information)));
   else if (flags.client !== true) sayCluster(cli, information);
   return EXIT.done;
 }

@@ -13,13 +13,13 @@ test("integers are exact in both forms", () => {
 
 test("what is read back is what was written, and nothing of it moves the cursor", () => {
   const text = fc.oneof(
-    fc.constantFrom("yes", "null", "1e3", "- a", "a: b", " x", "x ", "a\nb", "\u001b[2J", "\u009b1m", "\u202e"),
+    fc.constantFrom("yes", "null", "1e3", "- a", "a: b", " x", "x ", "a\nb", "\u001b[2J", "\u009b1m", "\u202e", "__kept_as_it_is_1__"),
     fc.string({ unit: "grapheme" }),
   );
   const value = fc.record({
     text,
     list: fc.array(text),
-    object: fc.dictionary(fc.stringMatching(/^[a-z./-]{1,9}$/), fc.oneof(text, fc.integer(), fc.boolean())),
+    object: fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean())),
   });
   fc.assert(
     fc.property(value, (written) => {

@@ -1,10 +1,16 @@
 /** JSON and YAML for programs; numbers are exact however large they are. */
 
+import { isJsonObject } from "../../lib/json.ts";
+
 /** Makes the digits of a text stand in JSON as a number; newer than the compiler's library. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /** Characters that JSON may hold as they are, and that move the cursor of a terminal or turn the direction of what it shows. */
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Stands, with a number behind it, for what the writer of YAML does not do: integers beyond a double, and escapes. YAML needs no quotes around it. */
+const MARK = "__kept_as_it_is_";
+const MARKS = /__kept_as_it_is_(\d+)__/g;
 
 /** Indented JSON, a line break at the end. A bigint becomes a plain number with all its digits. */
 export function toJsonText(value: unknown): string {
@@ -15,23 +21,25 @@ export function toJsonText(value: unknown): string {
 /** YAML in block style, a line break at the end. */
 export function toYamlText(value: unknown): string {
   const originals: string[] = [];
-  const keep = (text: string): string => toMark(originals.push(text));
-  const withMarks: unknown = JSON.parse(
-    JSON.stringify(value, (_, item: unknown) => {
-      if (typeof item === "bigint") return keep(item.toString());
-      return typeof item === "string" && item.search(UNSEEN) >= 0 ? keep(escapeUnseen(JSON.stringify(item))) : item;
-    }),
-  );
-  const text = Bun.YAML.stringify(withMarks, null, 2);
-  return `${originals.reduce((done, original, index) => done.replace(toMark(index + 1), () => original), text)}\n`;
+  const keep = (original: string): string => `${MARK}${originals.push(original)}__`;
+  const withMarks = (item: unknown): unknown => {
+    if (typeof item === "bigint") return keep(item.toString());
+    if (typeof item === "string") return item.search(UNSEEN) >= 0 || item.includes(MARK) ? keep(escapeUnseen(JSON.stringify(item))) : item;
+    if (Array.isArray(item)) return item.map(withMarks);
+    if (!isJsonObject(item)) return item;
+    const present = Object.entries(item).filter(([, part]) => part !== undefined);
+    return Object.fromEntries(present.map(([key, part]) => [withMarks(key), withMarks(part)]));
+  };
+  const text = Bun.YAML.stringify(withMarks(value), null, 2);
+  return `${text.replace(MARKS, (mark, number: string) => originals[Number(number) - 1] ?? mark)}\n`;
+}
+
+/** JSON or YAML, as a command's `-o` says. */
+export function toReportText(output: "json" | "yaml", value: unknown): string {
+  return output === "json" ? toJsonText(value) : toYamlText(value);
 }
 
 /** Inside the quotes of JSON, which are those of YAML too. */
 function escapeUnseen(text: string): string {
   return text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-/** Stands for what the writer of YAML does not do: integers beyond a double, and escapes. YAML needs no quotes around it. */
-function toMark(number: number): string {
-  return `__kept_as_it_is_${number}__`;
 }
