@@ -8,7 +8,6 @@ import type { VersionFlags } from "./commands/version.ts";
 import { type CliContext, type NoFlags, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
-import { DEFAULT_LOG_FILE } from "./ledger-file.ts";
 import { resourceCommands } from "./resource-commands.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
@@ -28,6 +27,9 @@ const version = buildCommand<VersionFlags, [], CliContext>({
   },
   docs: { brief: "versions of this program and of the cluster" },
 });
+
+/** Where the CNI plugin writes its log by the configs that we install. */
+const DEFAULT_LOG_FILE = "/var/log/netplug/cni/cni.log";
 
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ledger.ts")).ledger),
@@ -74,6 +76,16 @@ const root = buildRouteMap({
 
 /** Rather no proposal than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
+
+/** The words at the beginning that name a command, for hints. */
+export function commandOf(words: readonly string[]): readonly string[] {
+  let target: ReturnType<typeof root.getRoutingTargetForInput> = root;
+  for (const [index, word] of words.entries()) {
+    target = "getRoutingTargetForInput" in target ? target.getRoutingTargetForInput(word) : undefined;
+    if (target === undefined) return words.slice(0, index);
+  }
+  return words;
+}
 
 /** Builds the application. @param name what it was called as */
 export function buildCli(name: string): Application<CliContext> {

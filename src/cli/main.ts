@@ -2,7 +2,7 @@
 
 import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
-import { buildCli } from "./app.ts";
+import { buildCli, commandOf } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { parseCommandLine } from "./command-line.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
@@ -58,17 +58,6 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
   const isDone = base.process.exitCode === 0;
   if (!isDone) io.stderr.write(`next: ${[program, ...command, "--help"].join(" ")}\n`);
   return isDone ? EXIT.done : EXIT.usage;
-}
-
-const COMMANDS: ReadonlySet<string> = new Set(
-  "init create apply replace delete get patch label validate version ipam ledger completion".split(" "),
-);
-
-/** The words that name a command, for hints. */
-function commandOf([first, second]: readonly string[]): readonly string[] {
-  if (first === undefined || !COMMANDS.has(first)) return [];
-  const isSub = first === "ipam" && second !== undefined && ["show", "check", "release", "configure", "split"].includes(second);
-  return isSub ? [first, second] : [first];
 }
 
 /** Colour depth as the parser of commands asks for it. */
