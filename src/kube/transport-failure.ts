@@ -21,6 +21,19 @@ function isHandshakeCode(code: string): boolean {
   return /CERT|ISSUER|CRL|ERR_TLS|ERR_SSL|ERR_BORINGSSL|SIGNATURE|EPROTO|HOSTNAME|PATH_LENGTH|INVALID_CA|INVALID_PURPOSE/.test(code);
 }
 
+const NOT_SIGNED = "no authority that we trust has signed its certificate; its own is what certificate-authority must name";
+
+/** What the commonest of them mean, and what to do. */
+const HANDSHAKES: Readonly<Record<string, string>> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_SIGNED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_SIGNED,
+  SELF_SIGNED_CERT_IN_CHAIN: NOT_SIGNED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_SIGNED,
+  CERT_HAS_EXPIRED: "its certificate has expired; renew it, or set this machine's clock",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet; set this machine's clock, or the server's",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for other names; one of them may be given as tls-server-name",
+};
+
 /** Whether `fetch` could not even begin: the network may be the cause, or what it was given. */
 export function isNeverBegun(thrown: unknown): boolean {
   const { code } = thrown as { code?: unknown };
@@ -44,7 +57,10 @@ export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }
   if (!isAnswered) {
     const reason = NEVER_SENT[codeText];
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
-    if (isHandshakeCode(codeText)) return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown });
+    if (isHandshakeCode(codeText)) {
+      const details = HANDSHAKES[codeText];
+      return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown, details });
+    }
   }
   const text = codeText === "" ? messageOf(thrown) : `connection lost (${codeText})`;
   return new KubeError("lost", `${action}: ${server}: ${text}`, { cause: thrown, isOutcomeUnknown: !isRead(request) });

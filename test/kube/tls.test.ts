@@ -114,13 +114,17 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     const error = await failureOf<KubeError>(ask(client));
     expect(error).toMatchObject({ code: 108, reason: "untrusted" });
     expect(error.message).toStartWith(`get nodes "n": ${server.url}: TLS handshake: `);
+    expect(error.details).toStartWith("no authority that we trust has signed its certificate");
     expect(server.seen).toEqual([]);
   });
 
   test("a server with another name is not, unless tls-server-name says that name", async () => {
     await using server = serve(byName);
     const cluster = { server: server.url, "certificate-authority": authority.certFile };
-    expect(await failureOf(ask(clientFor(cluster, {}, { protocol })))).toMatchObject({ reason: "untrusted" });
+    expect(await failureOf(ask(clientFor(cluster, {}, { protocol })))).toMatchObject({
+      reason: "untrusted",
+      details: "its certificate is for other names; one of them may be given as tls-server-name",
+    });
     expect(await failureOf(ask(clientFor({ ...cluster, "tls-server-name": "api.external" }, {}, { protocol })))).toMatchObject({
       reason: "untrusted",
     });
