@@ -1,5 +1,7 @@
 /** Reads a selector's characters: the parser says what may come next, because a label may be named like a keyword. */
 
+import { quote } from "../../lib/quote.ts";
+
 /** Longest label key. */
 export const MAX_LABEL_LENGTH = 512;
 
@@ -10,8 +12,7 @@ export class SelectorError extends SyntaxError {
   readonly position: number;
 
   constructor(text: string, position: number, got: string, want: string) {
-    const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
-    super(`parse selector "${shown}": at character ${position + 1} got ${got}, want ${want}`);
+    super(`parse selector ${quote(text)}: at character ${position + 1} got ${got}, want ${want}`);
     this.position = position;
   }
 }
@@ -56,10 +57,10 @@ export class Scanner {
   /** Takes a text in single or double quotes; there are no escapes. */
   takeString(): string | undefined {
     this.skipBlanks();
-    const quote = this.text.charAt(this.position);
-    if (quote !== '"' && quote !== "'") return undefined;
-    const end = this.text.indexOf(quote, this.position + 1);
-    if (end < 0) throw new SelectorError(this.text, this.position, "a string without an end", `a closing ${quote}`);
+    const mark = this.text.charAt(this.position);
+    if (mark !== '"' && mark !== "'") return undefined;
+    const end = this.text.indexOf(mark, this.position + 1);
+    if (end < 0) throw new SelectorError(this.text, this.position, "a string without an end", `a closing ${mark}`);
     const value = this.text.slice(this.position + 1, end);
     this.position = end + 1;
     return value;
@@ -80,7 +81,7 @@ export class Scanner {
     if (this.position === this.text.length) return "the end";
     LABEL.lastIndex = this.position;
     const word = LABEL.exec(this.text)?.[0] ?? String.fromCodePoint(this.text.codePointAt(this.position) ?? 0);
-    return word.length > 40 ? `${JSON.stringify(word.slice(0, 40))}…` : JSON.stringify(word);
+    return word.length > 40 ? quote(`${word.slice(0, 40)}…`) : quote(word);
   }
 
   private skipBlanks(): void {

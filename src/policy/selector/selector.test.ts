@@ -217,3 +217,9 @@ function toJavaScript(selector: Selector): string {
       return `(${selector.operands.map(toJavaScript).join(" || ")})`;
   }
 }
+
+test("a text that is no selector is shown with nothing that a terminal would obey, on one line", () => {
+  expect(() => parseSelector('zone == \u001b[2Jx\n\u202e"')).toThrow(
+    'parse selector "zone == \\u001b[2Jx\\n\\u{202e}\\"": at character 9 got "\\u001b", want a string in quotes',
+  );
+});
