@@ -13,7 +13,7 @@ import { resourceCommands } from "./resource-commands.ts";
 const init = buildCommand<NoFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/init.ts")).init),
   parameters: {},
-  docs: { brief: "prepare a new datastore" },
+  docs: { brief: "prepare a new datastore; on Kubernetes bring the CRDs, too" },
 });
 
 const version = buildCommand<VersionFlags, [], CliContext>({

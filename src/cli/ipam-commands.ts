@@ -19,8 +19,13 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
     flags: {
       ip: { ...ipFlag, brief: "who has this address", optional: true },
       showBlocks: { kind: "boolean", brief: "the blocks of each pool as well", optional: true, withNegated: false },
-      showBorrowed: { kind: "boolean", brief: "addresses that nodes hold in blocks of others", optional: true, withNegated: false },
-      showConfiguration: { kind: "boolean", brief: "settings of address management", optional: true, withNegated: false },
+      showBorrowed: {
+        kind: "boolean",
+        brief: "instead of pools: addresses that nodes hold in blocks of others",
+        optional: true,
+        withNegated: false,
+      },
+      showConfiguration: { kind: "boolean", brief: "instead of pools: settings of address management", optional: true, withNegated: false },
       output: flags.reportOutput,
     },
     aliases: { o: "output" },
