@@ -15,7 +15,7 @@ import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { startWithCrds } from "../crds/api.ts";
-import { add, del } from "./attachments.ts";
+import { add, type Container, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
 import { openKubernetes, realPorts, wipe } from "./open-kubernetes.ts";
@@ -195,6 +195,32 @@ describe("an ADD (needs cluster)", () => {
     expect(lastRounds).toBe(3);
     expect((await audit.take(server)).filter((request) => request.startsWith("list"))).toEqual([]);
   });
+});
+
+test("a node with more blocks than requests may be made at once lists them by label, though it has a note (needs cluster)", async () => {
+  const blocks = Array.from({ length: 130 }, (_, i) => makeBlock(`10.65.${200 + (i >> 5)}.${(i & 31) * 8}/29`, "n1", { 0: "n1" }));
+  await commit(admin, ...blocks.map((block) => ({ op: "create-block", block }) as const));
+  const process = async (verb: typeof add | typeof del, container: Container): Promise<readonly string[]> => {
+    // with the limits that nobody has set
+    const datastore = openKubernetes(server, { qps: undefined, hints: { file: hintFile("n1"), node: "n1" } });
+    try {
+      return await verb(datastore, container);
+    } finally {
+      lastRounds = datastore.requests.roundTrips;
+      datastore.close();
+    }
+  };
+  await process(add, await pods.create("first"));
+  const web = await pods.create("web");
+  await audit.take(server);
+  const given = await process(add, web);
+  expect(lastRounds).toBe(3);
+  const asked = shorten(await audit.take(server)).filter((request) => request.includes("ipamblocks"));
+  expect(asked).toEqual([
+    "list ipamblocks?labelSelector=holder.netplug.io/n1",
+    expect.stringMatching(/^update ipamblocks\//) as unknown as string,
+  ]);
+  expect(await process(del, web)).toEqual(given);
 });
 
 test("thirty ADDs at once on one node all get an address, and their DELs give all back (needs cluster)", async () => {

@@ -29,21 +29,30 @@ export interface NodeReads {
   readonly onAnotherRound: () => void;
 }
 
+/**
+ * So many blocks are asked for by name; the list by label is cheaper than more, and one request: a call may make 100 at once where nobody has
+ * set `burst`, and 25 more within the time that a request has.
+ */
+const MOST_BY_NAME = 32;
+
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
   if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, batch));
   const note = hints.read();
-  if (note !== undefined) {
+  if (note !== undefined && note.blocks.length <= MOST_BY_NAME) {
     const [cluster, objects] = await Promise.all([readCluster(), readByName(note.blocks, batch)]);
     if (note.cluster === cluster) return sort(node, objects);
     onAnotherRound();
   }
   const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, batch)]);
   const blocks = sort(node, objects);
-  await hints.replace(
-    cluster,
-    objects.map((object) => refOfObject(object).cidr),
-  );
+  // One that is too long for its names to be asked for is complete all the same.
+  if (note?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
+    await hints.replace(
+      cluster,
+      objects.map((object) => refOfObject(object).cidr),
+    );
+  }
   return blocks;
 }
 
