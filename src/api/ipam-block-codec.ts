@@ -15,6 +15,7 @@ import { toPrefixText, tryParsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { WIDTH } from "../lib/ip/address.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { isJsonObject } from "../lib/json.ts";
+import { quote, quoteValue } from "../lib/quote.ts";
 import { parseRanges, toRangesText } from "./ipam-block-ranges.ts";
 import {
   createOwnerWriter,
@@ -32,7 +33,7 @@ export class CorruptBlock extends NetplugError {
   readonly ref: BlockRef;
 
   constructor(ref: BlockRef, fault: string) {
-    super("ioFailure", `read block "${toPrefixText(ref.cidr)}" of node "${ref.node}": ${fault}; run "netplugctl ipam check"`);
+    super("ioFailure", `read block "${toPrefixText(ref.cidr)}" of node ${quote(ref.node)}: ${fault}; run "netplugctl ipam check"`);
     this.ref = ref;
   }
 }
@@ -70,19 +71,19 @@ export function decodeBlock(text: string, ref: BlockRef): Block {
   const record = parseRecord(text, ref);
   const cidr = typeof record.cidr === "string" ? tryParsePrefix(record.cidr) : undefined;
   if (cidr === undefined || toPrefixText(cidr) !== toPrefixText(ref.cidr))
-    throw new CorruptBlock(ref, `got ${shown(record.cidr)} as its CIDR`);
-  if (record.node !== ref.node) throw new CorruptBlock(ref, `got ${shown(record.node)} as its node`);
+    throw new CorruptBlock(ref, `got ${quoteValue(record.cidr)} as its CIDR`);
+  if (record.node !== ref.node) throw new CorruptBlock(ref, `got ${quoteValue(record.node)} as its node`);
   const size = sizeOfBlock(cidr, ref);
   const free = typeof record.free === "string" ? parseRanges(record.free, size) : undefined;
   if (free === undefined)
-    throw new CorruptBlock(ref, `got ${shown(record.free)} as its free addresses, want each ordinal once, below ${size}`);
+    throw new CorruptBlock(ref, `got ${quoteValue(record.free)} as its free addresses, want each ordinal once, below ${size}`);
   const { base } = record;
-  if (!isSeconds(base)) throw new CorruptBlock(ref, `got ${shown(base)} as the base of its times`);
+  if (!isSeconds(base)) throw new CorruptBlock(ref, `got ${quoteValue(base)} as the base of its times`);
   const allocations = decodeAllocations(record, free, base, size, ref);
   const releasedAt = decodeReleased(record.released, new Set(free), base, ref);
   const emptySince = record.emptySince ?? undefined;
   if (allocations.length > 0 ? emptySince !== undefined : !isSeconds(emptySince)) {
-    throw new CorruptBlock(ref, `got ${shown(emptySince)} as "emptySince" with ${allocations.length} allocations`);
+    throw new CorruptBlock(ref, `got ${quoteValue(emptySince)} as "emptySince" with ${allocations.length} allocations`);
   }
   return { cidr, node: ref.node, allocations, free, releasedAt, emptySince: isSeconds(emptySince) ? emptySince : undefined };
 }
@@ -145,7 +146,7 @@ function decodeReleased(released: unknown, free: ReadonlySet<number>, base: numb
     const since = Number.parseInt(entry.slice(colon + 1), 36);
     const at = base + since;
     if (`${ordinal}:${since.toString(36)}` !== entry || !free.has(ordinal) || !isSeconds(at))
-      throw new CorruptBlock(ref, `got ${shown(entry)} as the release of a free address`);
+      throw new CorruptBlock(ref, `got ${quoteValue(entry)} as the release of a free address`);
     releasedAt.set(ordinal, at);
   }
   return releasedAt;
@@ -166,8 +167,4 @@ function isText(value: unknown): value is string {
 
 function isSeconds(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
-
-function shown(value: unknown): string {
-  return value === undefined ? "nothing" : JSON.stringify(value).slice(0, 80);
 }

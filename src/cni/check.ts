@@ -13,6 +13,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";
 import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { quoteValue } from "../lib/quote.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { checkLink } from "./check-link.ts";
 import { delegateCheck } from "./delegate/mod.ts";
@@ -107,7 +108,7 @@ function checkAllocations(held: readonly Address[], addresses: readonly Address[
 function checkRecord(containerID: string, record: WorkloadEndpoint | undefined, addresses: readonly Address[]): readonly string[] {
   if (record === undefined) return ["datastore: the workload endpoint is missing"];
   if (record.spec.containerID !== containerID) {
-    return [`datastore: the workload endpoint is of container "${record.spec.containerID ?? ""}"`];
+    return [`datastore: the workload endpoint is of container ${quoteValue(record.spec.containerID ?? "")}`];
   }
   const recorded = networksOf(record);
   return addresses

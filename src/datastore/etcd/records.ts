@@ -5,6 +5,7 @@ import { decodeBlock } from "../../api/ipam-block-codec.ts";
 import type { Resource } from "../../api/resource.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import { quote } from "../../lib/quote.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { parseBlockKey, parseResourceKey } from "./keys.ts";
 import type { KeyValue } from "./rpc.ts";
@@ -77,6 +78,6 @@ export function parseValue(kv: KeyValue): object {
 }
 
 export function notOurs(key: string, cause?: unknown): NetplugError {
-  const message = `read "${key}" in etcd: the value is not what netplug writes there; restore it or delete the key`;
+  const message = `read ${quote(key)} in etcd: the value is not what netplug writes there; restore it or delete the key`;
   return new NetplugError("ioFailure", message, cause === undefined ? {} : { cause });
 }
