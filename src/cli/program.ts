@@ -5,7 +5,8 @@ import { systemClock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
-import { linuxProcesses } from "../linux/processes.ts";
+import type { Processes } from "../lib/ports.ts";
+import { endProcesses, linuxProcesses } from "../linux/processes.ts";
 import { EXIT } from "./failure.ts";
 import type { CliIo, Output } from "./io.ts";
 import type { LogText } from "./log-lines.ts";
@@ -22,7 +23,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
   const stdout = toOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = toOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
-  const kubernetes = { processes: linuxProcesses, env: process.env };
+  const kubernetes = { processes: processesThatEndWithUs, env: process.env };
   const io: CliIo = {
     ...ports,
     stdout,
@@ -44,6 +45,24 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
   return fault === undefined ? status : EXIT.failed;
 }
 
+const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** A person who interrupts us means the program too that we wait for, such as one that asks for credentials. */
+const processesThatEndWithUs: Processes = {
+  async run(request) {
+    const onSignal = (signal: NodeJS.Signals): void => {
+      endProcesses();
+      for (const one of INTERRUPTS) process.off(one, onSignal);
+      process.kill(process.pid, signal);
+    };
+    for (const one of INTERRUPTS) process.on(one, onSignal);
+    try {
+      return await linuxProcesses.run(request);
+    } finally {
+      for (const one of INTERRUPTS) process.off(one, onSignal);
+    }
+  },
+};
 /** @returns undefined when there is no such file */
 export async function openLog(path: string): Promise<LogText | undefined> {
   const file = Bun.file(path);

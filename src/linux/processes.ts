@@ -12,16 +12,26 @@ const LINGER_MS = 100;
 /** The real ones. A program that runs too long, or writes without end, is killed together with what it has started. */
 export const linuxProcesses: Processes = { run };
 
+/** Process groups of what runs just now. */
+const running = new Set<number>();
+
+/** Ends everything that runs just now, for a process that is about to end: a group of its own hears nothing of our terminal. */
+export function endProcesses(): void {
+  for (const group of running) endGroup(group);
+}
+
+function endGroup(group: number): void {
+  try {
+    process.kill(-group, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}
+
 async function run(request: ProcessRequest): Promise<ProcessResult> {
   const child = start(request);
   const ended = new AbortController();
-  const kill = (): void => {
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  };
+  running.add(child.pid);
   try {
     const work = collect(child, ended.signal);
     const result = await Promise.race([work, timeOut(request.timeoutMs, ended.signal)]);
@@ -30,9 +40,10 @@ async function run(request: ProcessRequest): Promise<ProcessResult> {
     }
     return result;
   } catch (thrown) {
-    kill();
+    endGroup(child.pid);
     throw thrown;
   } finally {
+    running.delete(child.pid);
     ended.abort();
   }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { distFolder } from "../support/cni.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
@@ -116,6 +117,41 @@ describe("streams", () => {
     expect(run(["validate", "-f", "-"])).toMatchObject({ status: 1, stderr: expect.stringContaining("got no object") });
   });
 });
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "%s ends the program too that gives credentials, and that we wait for",
+  async (signal) => {
+    const folder = mkdtempSync(join(tmpdir(), "npgt-cli-"));
+    try {
+      const [plugin, pidFile, kubeconfig] = ["plugin", "pid", "kubeconfig"].map((name) => join(folder, name)) as [string, string, string];
+      writeFileSync(plugin, `#!/bin/sh\necho $$ > ${pidFile}.new && mv ${pidFile}.new ${pidFile}\nexec sleep 30\n`, { mode: 0o755 });
+      const exec = { apiVersion: "client.authentication.k8s.io/v1", command: plugin, interactiveMode: "Never" };
+      const config = {
+        clusters: [{ name: "k", cluster: { server: "https://127.0.0.1:1" } }],
+        users: [{ name: "u", user: { exec } }],
+        contexts: [{ name: "c", context: { cluster: "k", user: "u" } }],
+        "current-context": "c",
+      };
+      writeFileSync(kubeconfig, JSON.stringify(config));
+      const child = Bun.spawn([netplugctl, "--kubeconfig", kubeconfig, "get", "ipp"], {
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      while (!existsSync(pidFile)) await Bun.sleep(1);
+      const pid = Number(readFileSync(pidFile, "utf8"));
+      child.kill(signal);
+      await child.exited;
+      expect(child.signalCode).toBe(signal);
+      // It was killed before we ended; the kernel may need a moment for it.
+      const isAlive = (): boolean => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+      for (const end = performance.now() + 5_000; isAlive() && performance.now() < end;) await Bun.sleep(1);
+      expect(isAlive()).toBe(false);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 describe("colour", () => {
   const onTerminal = async (argv: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string> => {
