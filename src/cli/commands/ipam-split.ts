@@ -8,7 +8,7 @@ import { type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.t
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { type Cli, note, say } from "../io.ts";
+import { type Cli, say } from "../io.ts";
 import { guardsFor, withRetries } from "../resources/target.ts";
 
 export interface SplitFlags {
@@ -40,7 +40,7 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
   );
   for (const { metadata, spec } of made.parts) say(cli, `ippool/${metadata.name} created (${spec.cidr})`);
   say(cli, `ippool/${made.name} deleted`);
-  note(cli, `warning: whatever names pool ${quote(made.name)} must name the new ones: annotations of pods and namespaces, network configs`);
+  say(cli, `whatever names pool ${quote(made.name)} must name the new ones: annotations of pods and namespaces, network configs`);
   return EXIT.done;
 }
 
