@@ -40,6 +40,13 @@ describe("an endpoint", () => {
 
   test("of a pod in which nothing is recorded has no container and no fields that would be empty", () => {
     const { value } = toEndpoint(WEB, "eth0", "n1") ?? {};
+    expect(value?.metadata).toEqual({
+      name: "n1-k8s-web--0-eth0",
+      namespace: "shop",
+      uid: "uid-1",
+      labels: { "netplug.io/namespace": "shop", "netplug.io/orchestrator": "k8s" },
+      resourceVersion: "uid-1//",
+    });
     expect(Object.keys(value?.spec ?? {}).sort()).toEqual(
       ["endpoint", "interfaceName", "ipNetworks", "node", "orchestrator", "pod", "profiles"].sort(),
     );
@@ -52,7 +59,11 @@ describe("an endpoint", () => {
       serviceAccountName: "seller",
       containers: [{ name: "main", ports: [{ name: "http", containerPort: 80, protocol: "TCP" }] }],
     };
-    expect(toEndpoint(recorded({ ...C1, ...wishes }, { spec }), "eth0", "n1")?.value.spec).toMatchObject({
+    const pod = recorded({ ...C1, ...wishes }, { spec });
+    const labelled: Pod = { ...pod, metadata: { ...pod.metadata, generateName: "web-", labels: { app: "web" } } };
+    const { value } = toEndpoint(labelled, "eth0", "n1") ?? {};
+    expect(value?.metadata).toMatchObject({ generateName: "web-", labels: { app: "web", "netplug.io/serviceaccount": "seller" } });
+    expect(value?.spec).toMatchObject({
       containerID: "c1",
       ipNetworks: NETWORKS.split(","),
       ipNATs: [{ internalIP: "10.65.0.7", externalIP: "192.0.2.9" }],

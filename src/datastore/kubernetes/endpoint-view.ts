@@ -10,6 +10,7 @@
  * An interface other than `eth0` has annotations of its own: `cni.netplug.io/podIPs.net1`.
  */
 
+import { FIRST_INTERFACE, toHostSideName } from "../../api/endpoint-names.ts";
 import { type KubernetesPod, toPodFields } from "../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
@@ -17,16 +18,12 @@ import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../api/workload-
 import type { Pod } from "../../kube/core-types.ts";
 import { type JsonPatchOperation, toPointerStep } from "../../kube/patch.ts";
 import { isName } from "../../lib/characters.ts";
-import { sha1Hex } from "../../lib/hash.ts";
 import { WIDTH } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
 import { toEndpointName } from "./endpoint-name.ts";
 import { toEndpointNATs, toSourcePrefixes } from "./pod-wishes.ts";
-
-/** The interface whose annotations bear no name. */
-const FIRST_INTERFACE = "eth0";
 
 type OwnAnnotation = "containerID" | "podIP" | "podIPs";
 
@@ -80,7 +77,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
       pod: name,
       ...(fields.serviceAccountName !== undefined && { serviceAccountName: fields.serviceAccountName }),
       endpoint: ifName,
-      interfaceName: toHostName(namespace, name, ifName),
+      interfaceName: toHostSideName(`${namespace}.${name}`, ifName),
       ipNetworks: networks,
       ...(nats.length > 0 && { ipNATs: nats }),
       profiles: fields.profiles,
@@ -186,24 +183,11 @@ function isAddress(text: string): boolean {
   return prefix !== undefined && prefix.length === WIDTH[prefix.family];
 }
 
-/** @see docs/network-config.md, "Names on the host" */
-function toHostName(namespace: string, pod: string, ifName: string): string {
-  const owner = `${namespace}.${pod}`;
-  return `npg${sha1Hex(ifName === FIRST_INTERFACE ? owner : `${owner}.${ifName}`).slice(0, 11)}`;
-}
-
-/** An API server never leaves these out. */
+/** What an API server never leaves out, and what policy goes by. */
 function toKnownPod({ metadata, spec = {} }: Pod): KubernetesPod {
-  const { name = "", namespace = "", uid = "", generateName, labels, annotations } = metadata;
+  const { name = "", namespace = "", uid = "", labels } = metadata;
   return {
-    metadata: {
-      name,
-      namespace,
-      uid,
-      ...(generateName !== undefined && { generateName }),
-      ...(labels !== undefined && { labels }),
-      ...(annotations !== undefined && { annotations }),
-    },
+    metadata: { name, namespace, uid, ...(labels !== undefined && { labels }) },
     spec: { ...spec, containers: spec.containers ?? [] },
   };
 }

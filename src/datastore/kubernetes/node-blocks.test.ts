@@ -110,10 +110,29 @@ test("a note of another cluster costs a second round, and is replaced", async ()
   ]);
 });
 
+/** Of so many blocks in a row what read() is given and the note says; what it asks and notes. */
+async function readMany(stored: number, noted: number, cluster: string): Promise<readonly [asked: string, isNoted: boolean]> {
+  const cidrs = Array.from({ length: Math.max(stored, noted) }, (_, i) => `10.66.${i}.0/26`);
+  const objects = cidrs.slice(0, stored).map((cidr) => toObject(makeBlock(cidr, "n1")));
+  const note = { cluster, blocks: cidrs.slice(0, noted) };
+  const { found, asked, noted: written } = await read({ objects, note });
+  expect(found.own).toHaveLength(stored);
+  expect(written?.length ?? stored + 1).toBe(stored + 1);
+  return [asked.every((one) => one.startsWith("010-")) ? "names" : asked.join(), written !== undefined];
+}
+
+test("more than 32 blocks that are noted are listed, and noted again when they are another cluster's or have become few", async () => {
+  const list = "holder.netplug.io/n1";
+  expect(await readMany(32, 32, "u1")).toEqual(["names", false]);
+  expect(await readMany(33, 33, "u1")).toEqual([list, false]);
+  expect(await readMany(33, 33, "u0")).toEqual([list, true]);
+  expect(await readMany(32, 33, "u1")).toEqual([list, true]);
+});
+
 test("an own record that cannot be read is the failure of all own blocks, the first of several", async () => {
   const { found } = await read({ objects: [corrupt(OWN), corrupt(EMPTY), toObject(LENT)] });
   expect(textsOf(found)).toEqual({ own: expect.any(CorruptBlock), borrowed: ["10.65.1.64/26"] });
-  expect(String(found.own)).toContain("10.65.0.64/26");
+  expect(found.own).toMatchObject({ message: expect.stringContaining("10.65.0.64/26") });
 });
 
 test("a block of another node whose record cannot be read is borrowed where its label says so", async () => {
