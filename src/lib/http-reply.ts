@@ -28,10 +28,20 @@ interface Head {
   readonly isKept: boolean;
 }
 
+/** Chunks that have come whole, as offsets in the body: they are looked at once, however many pieces the body comes in. */
+interface Chunks {
+  readonly ranges: (readonly [start: number, end: number])[];
+  /** Where the next one begins. */
+  next: number;
+}
+
 /** Takes the bytes of one reply. */
 export class HttpReplyReader {
-  #bytes: Uint8Array = new Uint8Array();
+  /** What has come and is not read yet, and room behind it: long bodies are not copied with each of their pieces. */
+  #buffer: Uint8Array = new Uint8Array();
+  #length = 0;
   #head: Head | undefined;
+  readonly #chunks: Chunks = { ranges: [], next: 0 };
 
   /**
    * @param bytes empty: the other side ended the connection
@@ -39,31 +49,57 @@ export class HttpReplyReader {
    * @throws {HttpReplyError}
    */
   push(bytes: Uint8Array): HttpReply | undefined {
-    this.#bytes = this.#bytes.length === 0 ? bytes : concat([this.#bytes, bytes]);
+    this.#append(bytes);
     this.#head ??= this.#takeHead();
     if (this.#head === undefined) {
       if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended before it");
       return undefined;
     }
     const { status, isKept, framing } = this.#head;
-    const body = takeBody(this.#bytes, framing, bytes.length === 0);
+    const body = this.#takeBody(framing, bytes.length === 0);
     if (body !== undefined) return { status, isKept, body: new TextDecoder().decode(body) };
     if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended inside its body");
     return undefined;
+  }
+
+  get #bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #append(bytes: Uint8Array): void {
+    const length = this.#length + bytes.length;
+    if (this.#length === 0) this.#buffer = bytes;
+    else {
+      if (length > this.#buffer.length) {
+        const larger = new Uint8Array(2 * length);
+        larger.set(this.#bytes);
+        this.#buffer = larger;
+      }
+      this.#buffer.set(bytes, this.#length);
+    }
+    this.#length = length;
   }
 
   #takeHead(): Head | undefined {
     for (;;) {
       const end = findEndOfHead(this.#bytes);
       if (end === undefined) {
-        if (this.#bytes.length > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: its head is longer than ${LONGEST_HEAD} bytes`);
+        if (this.#length > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: its head is longer than ${LONGEST_HEAD} bytes`);
         return undefined;
       }
       const head = parseHead(new TextDecoder().decode(this.#bytes.subarray(0, end)));
-      this.#bytes = this.#bytes.subarray(end + 4);
+      this.#buffer = this.#buffer.subarray(end + 4);
+      this.#length -= end + 4;
       // 100 (continue) and the like only announce the reply.
       if (head.status >= 200) return head;
     }
+  }
+
+  /** @returns the body without its framing; undefined while bytes are missing */
+  #takeBody(framing: Framing, hasEnded: boolean): Uint8Array | undefined {
+    if (framing === "until-end") return hasEnded ? this.#bytes : undefined;
+    if (framing === "chunked") return joinChunks(this.#bytes, this.#chunks);
+    return this.#length < framing.length ? undefined : this.#bytes.subarray(0, framing.length);
   }
 }
 
@@ -105,29 +141,26 @@ function parseHead(text: string): Head {
   return length === undefined ? { status, framing: "until-end", isKept: false } : { status, framing: { length }, isKept };
 }
 
-/** @returns the body without its framing; undefined while bytes are missing */
-function takeBody(bytes: Uint8Array, framing: Framing, hasEnded: boolean): Uint8Array | undefined {
-  if (framing === "until-end") return hasEnded ? bytes : undefined;
-  return framing === "chunked" ? joinChunks(bytes) : bytes.length < framing.length ? undefined : bytes.subarray(0, framing.length);
-}
-
-function joinChunks(bytes: Uint8Array): Uint8Array | undefined {
-  const chunks: Uint8Array[] = [];
-  for (let at = 0; ;) {
-    const lineEnd = bytes.indexOf(LINE_FEED, at);
+/** @returns the chunks put together; undefined while the last one is missing */
+function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
+  for (;;) {
+    const lineEnd = bytes.indexOf(LINE_FEED, chunks.next);
     if (lineEnd < 0) return undefined;
     // Behind a semicolon stand extensions, which nobody has to know.
-    const [sizeText = ""] = new TextDecoder().decode(bytes.subarray(at, lineEnd)).split(";", 1);
+    const [sizeText = ""] = new TextDecoder().decode(bytes.subarray(chunks.next, lineEnd)).split(";", 1);
     const size = toNumber(sizeText.trim().toLowerCase(), 16);
     if (size === undefined) throw new HttpReplyError("read HTTP reply: the size of a chunk is no number");
     const [start, end] = [lineEnd + 1, lineEnd + 1 + size];
-    // behind the last chunk may stand trailers, which end with an empty line
-    if (size === 0) return findEndOfHead(bytes, lineEnd - 1) === undefined ? undefined : concat(chunks);
+    if (size === 0) {
+      // Behind the last chunk may stand trailers, which end with an empty line.
+      const isComplete = findEndOfHead(bytes, lineEnd - 1) !== undefined;
+      return isComplete ? concat(chunks.ranges.map(([from, to]) => bytes.subarray(from, to))) : undefined;
+    }
     if (bytes.length < end + 2) return undefined;
     if (bytes[end] !== CARRIAGE_RETURN || bytes[end + 1] !== LINE_FEED)
       throw new HttpReplyError("read HTTP reply: a chunk is longer than it says");
-    chunks.push(bytes.subarray(start, end));
-    at = end + 2;
+    chunks.ranges.push([start, end]);
+    chunks.next = end + 2;
   }
 }
 
