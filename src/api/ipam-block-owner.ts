@@ -1,5 +1,6 @@
 /** Owners in a block's record: what many of them share is written once, what is hexadecimal is packed. */
 
+import { joinEndpointName } from "./endpoint-names.ts";
 import type { AllocationOwner } from "./ipam-block.ts";
 
 /** What owners have in common. */
@@ -138,7 +139,7 @@ function endpointFormOf({ endpoint, node, pod, containerID, ifName }: Allocation
 /** Only shortens the record: an endpoint called otherwise is written in full. */
 function toEndpoint(form: EndpointForm, node: string, workload: string | undefined, ifName: string): string | undefined {
   if (form === "none" || form === "given" || workload === undefined) return undefined;
-  return [node, form === "pod" ? "k8s" : "cni", workload, ifName].map((part) => part.replaceAll("-", "--")).join("-");
+  return joinEndpointName(node, form === "pod" ? "k8s" : "cni", workload, ifName);
 }
 
 function packId({ containerID, podUID }: AllocationOwner): string | undefined {

@@ -1,6 +1,7 @@
 /** What an attachment is called: on the host, in the datastore. */
 
-import { sha1Hex } from "../lib/hash.ts";
+import { joinEndpointName, toHostSideName } from "../api/endpoint-names.ts";
+import type { Orchestrator } from "../api/workload-endpoint.ts";
 
 /** The pod that the runtime names in `CNI_ARGS`. */
 export interface PodIdentity {
@@ -17,17 +18,9 @@ export interface Workload {
   readonly pod: PodIdentity | undefined;
 }
 
-/** First letters of every host side that is ours. */
-export const HOST_PREFIX = "npg";
-
-/** The interface whose name leaves no trace in the host side's name. */
-const FIRST_INTERFACE = "eth0";
-
-/** Name of the host side: 3 letters and 11 hexadecimal digits, within the kernel's limit of 15 characters. */
-export function toHostName(workload: Workload): string {
-  const owner = workload.pod === undefined ? workload.containerID : `${workload.pod.namespace}.${workload.pod.name}`;
-  const text = workload.ifName === FIRST_INTERFACE ? owner : `${owner}.${workload.ifName}`;
-  return HOST_PREFIX + sha1Hex(text).slice(0, 11);
+/** Name of the host side. */
+export function toHostName({ pod, containerID, ifName }: Workload): string {
+  return toHostSideName(pod === undefined ? containerID : `${pod.namespace}.${pod.name}`, ifName);
 }
 
 /** `ifalias` of the host side: tells DEL and GC whose interface it is. */
@@ -35,14 +28,11 @@ export function toAlias(network: string, workload: Pick<Workload, "containerID" 
   return `netplug:${network}:${workload.containerID}:${workload.ifName}`;
 }
 
-export type Orchestrator = "k8s" | "cni";
-
 export function orchestratorOf(workload: Workload): Orchestrator {
   return workload.pod === undefined ? "cni" : "k8s";
 }
 
-/** Name of the `WorkloadEndpoint`: its parts joined by `-`, with every `-` inside a part doubled, so that it can be taken apart again. */
+/** Name of the `WorkloadEndpoint`. */
 export function toEndpointName(node: string, workload: Workload): string {
-  const parts = [node, orchestratorOf(workload), workload.pod?.name ?? workload.containerID, workload.ifName];
-  return parts.map((part) => part.replaceAll("-", "--")).join("-");
+  return joinEndpointName(node, orchestratorOf(workload), workload.pod?.name ?? workload.containerID, workload.ifName);
 }

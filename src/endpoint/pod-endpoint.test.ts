@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { toPodFields } from "./kubernetes-pod.ts";
+import { toPodFields } from "../api/kubernetes-pod.ts";
 import { toPodEndpoint } from "./pod-endpoint.ts";
 import { toWorkloadEndpoint } from "./record.ts";
 

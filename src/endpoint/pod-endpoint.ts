@@ -1,5 +1,6 @@
 /** The record of a pod's attachment: what the pod and its annotations add to what every attachment has. */
 
+import type { PodFields } from "../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import type { EndpointNAT, WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -7,7 +8,6 @@ import { type Address, toAddressText } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
 import type { PodRequest } from "./annotations/read-pod-request.ts";
-import type { PodFields } from "./kubernetes-pod.ts";
 
 /** What of a pod's wishes its record holds. */
 export type RecordedWishes = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;

@@ -1,6 +1,6 @@
 /** Taking a link away: DEL, GC, and the way back of a failed ADD. */
 
-import { HOST_PREFIX } from "../../endpoint/names.ts";
+import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";

@@ -5,7 +5,7 @@ import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
-import { requireSamePod } from "../../endpoint/kubernetes-pod.ts";
+import { requireSamePod } from "../../endpoint/same-pod.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { toPodEndpoint } from "../../endpoint/pod-endpoint.ts";
 import type { KubeClient } from "../../kube/client.ts";

@@ -1,4 +1,6 @@
-/** Names of workload endpoints: the parts joined by `-`, with every `-` inside a part doubled. */
+/** Names of the workload endpoints of pods, taken apart. */
+
+import { joinEndpointName } from "../../api/endpoint-names.ts";
 
 /** What the name of a pod's endpoint says. */
 export interface EndpointPlace {
@@ -12,7 +14,7 @@ const KUBERNETES = "k8s";
 
 /** `n1-k8s-web--0-eth0`. */
 export function toEndpointName({ node, pod, ifName }: EndpointPlace): string {
-  return [node, KUBERNETES, pod, ifName].map((part) => part.replaceAll("-", "--")).join("-");
+  return joinEndpointName(node, KUBERNETES, pod, ifName);
 }
 
 /** @returns undefined for the name of an endpoint that is no pod's */

@@ -5,9 +5,6 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { PodIdentity } from "./names.ts";
 
-export { toPodFields } from "../api/kubernetes-pod.ts";
-export type { KubernetesPod, PodFields } from "../api/kubernetes-pod.ts";
-
 /** On the API server's copy of a static pod: the UID under which the kubelet, and so the runtime, knows it. */
 const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { KubernetesPod } from "../api/kubernetes-pod.ts";
 import type { NetplugError } from "../lib/errors.ts";
-import { requireSamePod } from "./kubernetes-pod.ts";
+import { requireSamePod } from "./same-pod.ts";
 
 function pod(metadata: Partial<KubernetesPod["metadata"]> = {}): KubernetesPod {
   return { metadata: { name: "web-0", namespace: "prod", uid: "u-1", ...metadata }, spec: { containers: [] } };
