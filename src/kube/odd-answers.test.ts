@@ -48,6 +48,6 @@ test("a failure whose words never end is read as far as anybody needs it", async
     return new Response(body, { status: 404 });
   });
   const failure = await failureOf<KubeError>(clientOf(server).list(NODES));
-  expect(failure).toMatchObject({ reason: "notServed", status: 404 });
+  expect(failure).toMatchObject({ reason: "unexpected", status: 404 });
   expect(sentBytes).toBeLessThan(50_000_000);
 });

@@ -63,6 +63,18 @@ test("404 is an object that is not there, or a path that nobody serves", () => {
   expect(failure("list", 404, notFound, undefined, POOLS).reason).toBe("notServed");
 });
 
+test("404 to a question about core objects is nothing that an API server says: no CRD is missing there", () => {
+  for (const [verb, body] of [
+    ["get", "404 page not found\n"],
+    ["patch", "404 page not found\n"],
+    ["list", { reason: "NotFound", message: "the server could not find the requested resource" }],
+  ] as const) {
+    const error = failure(verb, 404, body);
+    expect(error).toMatchObject({ reason: "unexpected", code: 5 });
+    expect(error.message).toEndWith("; is what answers there an API server?");
+  }
+});
+
 test("409 is a name that is taken, or another revision", () => {
   expect(failure("create", 409, { reason: "AlreadyExists", message: "x" })).toMatchObject({ reason: "alreadyExists", code: 11 });
   expect(failure("update", 409, { reason: "Conflict", message: "x" })).toMatchObject({
@@ -83,7 +95,7 @@ test.each([
 
 test("JSON that is no Status says nothing: what it is an answer of is no API server", () => {
   const body = '{"error": "no upstream"}';
-  expect(failure("get", 404, body).reason).toBe("notServed");
+  expect(failure("get", 404, body, undefined, POOLS).reason).toBe("notServed");
   expect(failure("update", 422, body).reason).toBe("unexpected");
   expect(failure("get", 502, body).message).toBe(`get pods "d/web": the API server answers 502: ${body}`);
 });

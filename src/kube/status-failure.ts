@@ -108,7 +108,9 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
       return "forbidden";
     case 404:
       // "404 page not found" and nothing else: no handler for the path. A list of what is served is never not there.
-      return status === undefined || verb === "list" ? "notServed" : "notFound";
+      if (status !== undefined && verb !== "list") return "notFound";
+      // Whoever does not serve pods is no API server.
+      return request.type?.group === "" ? "unexpected" : "notServed";
     case 409:
       if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";
       return status !== undefined && / UID in (?:the )?precondition/.test(status.message) ? "otherObject" : "conflict";
