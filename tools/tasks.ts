@@ -47,7 +47,7 @@ const TASKS: Readonly<Record<string, Task>> = {
   bench: {
     summary: "how fast and how small, as a table and as JSON",
     needsRoot: true,
-    tools: ["etcd", "etcdctl", "ip", "nsenter", "cni-plugins"],
+    tools: ["etcd", "etcdctl", "openssl", "ip", "nsenter", "cni-plugins", "runc", "busybox", "iptables"],
     usage: async () => ["npm run bench", "npm run bench -- ROUNDS    of each measurement, 100 unless told otherwise"].join("\n"),
     run: async (args) => (await import("./bench.ts")).runBench(args),
   },
