@@ -14,7 +14,7 @@ import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, type Delegate, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { askKubernetes } from "./kubernetes.ts";
@@ -27,6 +27,7 @@ import { toResultDocument } from "./protocol/print-result.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
 import { inOrder } from "./undo-in-order.ts";
+import { forgetUnreleased } from "./unreleased.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
 import { waitForGates } from "./wait/readiness-gates.ts";
 
@@ -40,6 +41,7 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
 export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
   checkAddable(call);
+  if (hasOwnIpam(call)) forgetUnreleased(call, [environment]);
   const delegate = delegateOf(call);
   const attachment = toAttachmentRequest(call);
   const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);

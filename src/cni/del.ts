@@ -7,11 +7,12 @@ import { readFacts, transact, type TransactOptions } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { linkNamesOf } from "./attachment.ts";
-import { type Call, delegateOf, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, delegateOf, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
+import { forgetUnreleased, listUnreleased, noteUnreleased } from "./unreleased.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const TURN_WAIT_MS = 5_000;
@@ -33,7 +34,24 @@ export async function del(call: Call): Promise<void> {
   });
   const delegate = await settle(() => releaseFromDelegate(call, removal));
   const store = await settle(async () => withdraw(call, request, { facts: await reading, beforeCommit: () => expectGone(removal) }));
-  throwFirstFailure([removal.finish(), delegate, store]);
+  const link = removal.finish();
+  // another main plugin deletes its interface only after its addresses are given back
+  if (call.plugin === "netplug" && hasOwnIpam(call)) {
+    if (store.ok) await releaseNoted(call);
+    else if (link.ok) noteUnreleased(call, store.error);
+  }
+  throwFirstFailure([link, delegate, store]);
+}
+
+/** What earlier DELs could not. That it fails again is no failure of this one. */
+async function releaseNoted(call: Call): Promise<void> {
+  const released = await settle(async () => {
+    const noted = listUnreleased(call);
+    if (noted.length === 0) return;
+    await (await import("./gc.ts")).collectAttachments(call, noted);
+    forgetUnreleased(call, noted);
+  });
+  if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
 /**

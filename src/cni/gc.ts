@@ -51,6 +51,13 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
+/** Takes from the datastore what is left there of attachments that ended, but of none whose interface stands. */
+export async function collectAttachments(call: Call, ended: readonly Attachment[]): Promise<void> {
+  const kept = new Map(listLinksOf(call.host.kernel, call.config.name).map((link) => [keyOf(link), link]));
+  const stale = new Map(ended.filter((attachment) => !kept.has(keyOf(attachment))).map((attachment) => [keyOf(attachment), attachment]));
+  await withdrawStale({ call, kept, stale }, []);
+}
+
 async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
   const { kernel } = call.host;
   const network = call.config.name;

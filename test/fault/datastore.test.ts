@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { beforeStep, isCommit } from "./support/at-step.ts";
-import { type Flow, FLOWS } from "./support/flows.ts";
-import { findIncompleteness, hasLink } from "./support/judge.ts";
+import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
+import { findIncompleteness, hasLink, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
 
 interface World extends AsyncDisposable {
@@ -120,6 +120,37 @@ describe.each(FLOWS)("$name", (flow) => {
     await etcd.ctl(["get", "/netplug/", "--prefix", "--keys-only"]);
     expect((await node.call("GC")).stdout).toBe("");
     await expectAddedByNextCalls(world);
+  });
+});
+
+describe("of an own interface and own addresses", () => {
+  const flow = NETPLUG;
+
+  test.concurrent("what an ADD and its only DEL leave while etcd is away, the next container's DEL gives back", async () => {
+    await using world = await startWorld(flow);
+    const { node, proxy, byProxy } = world;
+    const loseAll = beforeStep(isCommit, () => void (proxy.mode = "drop"));
+    expect((await node.call("ADD", { config: byProxy, host: loseAll })).json?.code).toBe(11);
+    expect((await node.call("DEL", { config: byProxy })).json?.code).toBe(11);
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.call("DEL", { containerID: "another", config: byProxy })).json?.code).toBe(11);
+    proxy.mode = "pass";
+    expect((await node.call("DEL", { containerID: "another" })).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+    await expectAddedByNextCalls(world);
+  });
+
+  test.concurrent("what a DEL could not give back stays with a container that is added again", async () => {
+    await using world = await startWorld(flow);
+    const { node, proxy, byProxy } = world;
+    expect((await node.call("ADD")).status).toBe(0);
+    proxy.mode = "drop";
+    expect((await node.call("DEL", { config: byProxy })).json?.code).toBe(11);
+    const added = await node.call("ADD");
+    expect((await node.call("DEL", { containerID: "another" })).stdout).toBe("");
+    expect(findIncompleteness(flow, added, await node.changes())).toEqual([]);
+    expect((await node.call("DEL")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
   });
 });
 
