@@ -3,8 +3,11 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseNetworkConfig } from "../../src/cni/config/parse-network-config.ts";
 import { parseCommandLine } from "../../src/install-cni/command-line.ts";
+import { toPlaceholders } from "../../src/install-cni/network-config.ts";
 import { DEFAULT_FOLDERS, readSettings } from "../../src/install-cni/settings.ts";
+import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/template.ts";
 import { VERSION } from "../../src/lib/version.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 
@@ -95,6 +98,24 @@ describe("it may", () => {
     });
     expect([pod["hostPID"], pod["hostIPC"]]).toEqual([undefined, undefined]);
   });
+});
+
+test("the network config that docs/install.md shows for dual stack is one, of both families", () => {
+  const [, block = ""] = /^```yaml\n(apiVersion: v1\nkind: ConfigMap\n[\s\S]*?)^```$/m.exec(read("docs/install.md")) ?? [];
+  const { metadata, data: shown } = Bun.YAML.parse(block) as { readonly metadata: object; readonly data: Record<string, string> };
+  expect(metadata).toEqual({ name: "netplug-install", namespace: "kube-system" });
+  const settings = readSettings({ binDir: undefined, confDir: undefined, isOnce: false }, { ...env, ...shown });
+  const found = { assets: {}, kubeconfigPath: "/etc/cni/net.d/netplug-kubeconfig" };
+  const text = fillTemplate(
+    shown["CNI_NETWORK_CONFIG"] ?? "",
+    toPlaceholders(settings, found, () => "n1"),
+    "docs/install.md",
+  );
+  checkNetworkConfig(text, "10-netplug.conflist", "docs/install.md");
+  const { name, cniVersion, plugins } = JSON.parse(text) as { name: string; cniVersion: string; plugins: [object] };
+  const { config, warnings, fault } = parseNetworkConfig(JSON.stringify({ name, cniVersion, ...plugins[0] }), "ADD");
+  expect({ warnings, fault }).toEqual({ warnings: [], fault: undefined });
+  expect(config.ipam.families).toEqual([4, 6]);
 });
 
 test("every variable that the program reads is in the table of docs/install.md, and the other way round", () => {
