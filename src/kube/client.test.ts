@@ -312,6 +312,19 @@ describe("a request", () => {
     expect(error).toMatchObject({ code: 11, reason: "throttled" });
     expect(error.message).toContain("raise qps and burst");
   });
+
+  test("whose caller goes while it waits for its turn leaves the turn to others", async () => {
+    await using server = answering(() => Response.json(NODE));
+    const client = clientOf(server, { qps: 4, burst: 1 });
+    await client.get(NODES, { name: "n" });
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 10 }, () => failureOf(client.get(NODES, { name: "n" }, { signal: gone.signal })));
+    gone.abort();
+    await Promise.all(waiting);
+    // Behind ten others it would be 2.75 s.
+    await client.get(NODES, { name: "n" }, { limitMs: 1_500 });
+    expect(server.seen).toHaveLength(2);
+  });
 });
 
 describe("a list", () => {

@@ -147,7 +147,12 @@ export class Requester {
         `${toActionText(request)}: not sent within ${toDurationText(limitMs)}, for so many requests are waiting; raise qps and burst`,
       );
     }
-    await this.#sleep(request, waitMs, signal);
+    try {
+      await this.#sleep(request, waitMs, signal);
+    } catch (thrown) {
+      this.#rate.giveBack();
+      throw thrown;
+    }
   }
 
   async #sleep(request: KubeRequest, ms: number, signal: AbortSignal | undefined): Promise<void> {
