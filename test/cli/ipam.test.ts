@@ -114,6 +114,15 @@ describe("ipam show", () => {
     expect(await world.done(["ipam", "show", "--ip=192.0.2.7"])).toContain("it lies in no pool\n");
   });
 
+  test("without a pool it says so, also where blocks are left", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await give("c1", "n1");
+    await world.done(["delete", "ippool", "blue"]);
+    const { stdout, stderr } = await world.ctl(["ipam", "show"]);
+    expect([stdout, stderr]).toEqual(["", "no ippools found\nnext: netplugctl create -f FILE\n"]);
+    expect(await world.done(["ipam", "show", "--show-blocks"])).toContain("Orphaned block");
+  });
+
   test("lists borrowed addresses", async () => {
     await createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
     await give("c1", "n1");

@@ -51,14 +51,13 @@ async function showUtilisation(cli: Cli, datastore: Datastore, flags: ShowFlags)
     });
     return;
   }
-  if (utilisation.pools.length === 0 && utilisation.blocks.length === 0) {
+  const rows = toRows(utilisation, flags.showBlocks === true);
+  if (rows.length === 0) {
     note(cli, `no ippools found\nnext: ${toCommandLine(cli, "create -f FILE")}`);
     return;
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];
-  cli.io.stdout.write(
-    toTable(header, toRows(utilisation, flags.showBlocks === true), { colour: cli.io.stdout.isTerminal, right: new Set([3, 4, 5, 6]) }),
-  );
+  cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([3, 4, 5, 6]) }));
 }
 
 /** Blocks follow their pool; those of no pool come last. */
