@@ -6,7 +6,7 @@ import { toVersionInfo } from "./protocol/versions.ts";
 /**
  * Plays one CNI verb with the real environment, stdin and stdout of the process.
  *
- * @returns the exit status of VERSION; the other verbs end the process
+ * @returns the exit status of VERSION; the other verbs end the process, if they can
  */
 export async function runAsProgram(plugin: PluginName, command: string): Promise<number> {
   if (command === "VERSION") {

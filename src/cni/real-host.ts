@@ -12,6 +12,7 @@ import { takeLock } from "../linux/flock.ts";
 import { readHostName } from "../linux/hostname.ts";
 import { probeHttp } from "../linux/http-probe.ts";
 import { watchDirectory } from "../linux/inotify.ts";
+import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStart } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
@@ -24,14 +25,23 @@ import { linuxKernel } from "./link/kernel.ts";
 import type { LogConfig } from "./network-config.ts";
 import { runPlugin } from "./plugin.ts";
 
-/** Plays the call and ends the process with its answer. One that cannot be told is a failure: the runtime will call DEL. */
-export async function playWithRealHost(plugin: PluginName): Promise<never> {
+/**
+ * Plays the call and ends the process with its answer. One that cannot be told is a failure: the runtime will call DEL.
+ *
+ * @returns the exit status where nothing of ours works, and the answer says why
+ */
+export async function playWithRealHost(plugin: PluginName): Promise<number> {
   const { status, stdout } = await runPlugin(plugin, realHost());
   try {
     if (stdout !== "") writeStdout(`${stdout}\n`);
   } catch (thrown) {
-    console.error(`${plugin}: write answer: ${messageOf(thrown)}`);
-    return endProcess(1);
+    if (thrown instanceof KernelError) {
+      console.error(`${plugin}: write answer: ${messageOf(thrown)}`);
+      return endProcess(1);
+    }
+    // Without the C library there is the runtime's own stream.
+    console.log(stdout);
+    return 1;
   }
   return endProcess(status);
 }

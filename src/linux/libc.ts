@@ -1,6 +1,7 @@
 /** The C library: the only door to the kernel, opened once and only when something needs it. */
 
 import { dlopen, read } from "bun:ffi";
+import { messageOf, NetplugError } from "../lib/errors.ts";
 
 /** glibc 2.28 (for `statx`) or later; each further symbol costs about 5 µs of the 0.2 ms. */
 const LIBRARY = "libc.so.6";
@@ -56,7 +57,7 @@ let errnoPointer: ReturnType<Libc["__errno_location"]> = null;
 /**
  * The functions that an ADD and a DEL need. All are synchronous and block the event loop.
  *
- * @throws what `dlopen` throws: without a JIT (`MemoryDenyWriteExecute=`) there is no `bun:ffi`
+ * @throws {NetplugError} kernelRefused where it cannot be loaded: without memory that is writable and executable there is no `bun:ffi`
  */
 export function libc(): Libc {
   library ??= openLibrary();
@@ -90,7 +91,16 @@ export function toCString(text: string): Uint8Array {
 }
 
 function openLibrary(): Library {
-  const opened = dlopen(LIBRARY, SYMBOLS);
+  let opened: Library;
+  try {
+    opened = dlopen(LIBRARY, SYMBOLS);
+  } catch (cause) {
+    throw new NetplugError(
+      "kernelRefused",
+      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc, and a caller that allows memory to be made executable (MemoryDenyWriteExecute of systemd)`,
+      { cause },
+    );
+  }
   errnoPointer = opened.symbols.__errno_location();
   return opened;
 }

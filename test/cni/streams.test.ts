@@ -150,3 +150,13 @@ test("without log_file_path there is no file, whatever the level", async () => {
   await node.del({ containerID, netns: pod.path, config });
   expect(node.logLines()).toHaveLength(before);
 });
+
+test.each(["ADD", "DEL", "STATUS"] as const)(
+  "a %s that may not make memory executable, as systemd can forbid, answers why",
+  async (verb) => {
+    using pod = new TestNetns();
+    // The same to the runtime: without its compiler it cannot call the C library.
+    const { status, json } = await node.call(verb, { containerID: "none", netns: pod.path, env: { BUN_JSC_useJIT: "0" } });
+    expect([status, json?.code, json?.msg]).toEqual([1, 5, expect.stringContaining('load C library "libc.so.6": ')]);
+  },
+);
