@@ -1,7 +1,6 @@
 /** Certificates, names, proxies and the two HTTP versions, over real connections. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Socket } from "bun";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
@@ -10,6 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { Authority, CertificateFolder, KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf, noProcesses } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
@@ -28,66 +28,6 @@ beforeAll(() => {
 afterAll(() => folder[Symbol.dispose]());
 
 const base64 = (path: string): string => Buffer.from(text(path)).toString("base64");
-
-interface Network extends AsyncDisposable {
-  readonly port: number;
-  /** Loses the connections that exist as a power cut does: nobody hears of it. */
-  loseConnections(): void;
-  /** Throws the server's next words away and closes the connection, once. */
-  dropNextReply(): void;
-}
-
-/** Passes connections on. */
-function startNetwork(targetPort: number): Network {
-  interface Link {
-    peer: Promise<Socket<Link>> | undefined;
-    isLost: boolean;
-  }
-  const sockets = new Set<Socket<Link>>();
-  let dropsNext = false;
-  const pass = async (socket: Socket<Link>, data: Uint8Array): Promise<void> => {
-    const bytes = data.slice();
-    const peer = await socket.data.peer;
-    if (!socket.data.isLost) peer?.write(bytes);
-  };
-  const passReply = async (socket: Socket<Link>, data: Uint8Array): Promise<void> => {
-    if (!dropsNext) return await pass(socket, data);
-    dropsNext = false;
-    socket.data.isLost = true;
-    (await socket.data.peer)?.terminate();
-  };
-  const listener = Bun.listen<Link>({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      open(client) {
-        const upstream = Bun.connect<Link>({
-          hostname: "127.0.0.1",
-          port: targetPort,
-          data: { peer: Promise.resolve(client), isLost: false },
-          socket: { data: passReply },
-        });
-        client.data = { peer: upstream, isLost: false };
-        sockets.add(client);
-        void upstream.then((socket) => sockets.add(socket));
-      },
-      data: pass,
-    },
-  });
-  return {
-    port: listener.port,
-    loseConnections() {
-      for (const { data } of sockets) data.isLost = true;
-    },
-    dropNextReply() {
-      dropsNext = true;
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.terminate();
-      listener.stop(true);
-    },
-  };
-}
 
 const clientFor = (cluster: object, user: object = {}, options: KubeOptions = {}): KubeClient =>
   clientOfFiles(folder.path, cluster, user, options);
@@ -154,11 +94,11 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
 
   test("a connection whose other end has vanished is not used again", async () => {
     await using server = serve(byAddress);
-    await using network = startNetwork(Number(new URL(server.url).port));
-    const cluster = { server: `https://127.0.0.1:${network.port}`, "certificate-authority": authority.certFile };
+    await using proxy = await startTcpProxy(Number(new URL(server.url).port));
+    const cluster = { server: `https://127.0.0.1:${proxy.port}`, "certificate-authority": authority.certFile };
     const client = clientFor(cluster, {}, { protocol });
     await ask(client);
-    network.loseConnections();
+    proxy.lose();
     expect(await failureOf(client.get(NODES, { name: "n" }, { limitMs: 200 }))).toMatchObject({ reason: "lost" });
     await ask(client);
     expect(server.seen).toHaveLength(2);
@@ -166,8 +106,8 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
 
   test("a write whose reply is lost reaches the server once, and its outcome is unknown", async () => {
     await using server = serve(byAddress);
-    await using network = startNetwork(Number(new URL(server.url).port));
-    const cluster = { server: `https://127.0.0.1:${network.port}`, "certificate-authority": authority.certFile };
+    await using proxy = await startTcpProxy(Number(new URL(server.url).port));
+    const cluster = { server: `https://127.0.0.1:${proxy.port}`, "certificate-authority": authority.certFile };
     const client = clientFor(cluster, {}, { protocol });
     const node = { metadata: { name: "n" } };
     const writes = [
@@ -179,7 +119,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     for (const write of writes) {
       await ask(client);
       server.seen.length = 0;
-      network.dropNextReply();
+      proxy.mode = "drop-next";
       expect(await failureOf(write())).toMatchObject({ reason: "lost", isOutcomeUnknown: true });
       // Whoever sent it again would have done so by now.
       await ask(client);

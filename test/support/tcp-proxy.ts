@@ -6,7 +6,9 @@ import type { Socket } from "bun";
 export type ReplyMode =
   | "pass"
   /** The request reaches the server; its reply is thrown away and the client's connection closed. */
-  | "drop";
+  | "drop"
+  /** So it goes with one reply; whoever asks again gets through. */
+  | "drop-next";
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
@@ -17,12 +19,15 @@ export interface TcpProxy extends AsyncDisposable {
   readonly dropped: Promise<void>;
   /** Closes all connections. */
   cut(): void;
+  /** Loses the connections that exist as a power cut does: nobody hears of it. */
+  lose(): void;
 }
 
 interface Link {
   peer: Socket<Link> | undefined;
   /** What came before the other side was connected. */
   waiting: Uint8Array[];
+  isLost: boolean;
 }
 
 /** Passes connections on to a port of 127.0.0.1. */
@@ -38,24 +43,26 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     port: 0,
     socket: {
       open(client) {
-        client.data = { peer: undefined, waiting: [] };
+        client.data = { peer: undefined, waiting: [], isLost: false };
         open.add(client);
         void Bun.connect<Link>({
           hostname: "127.0.0.1",
           port: targetPort,
-          data: { peer: client, waiting: [] },
+          data: { peer: client, waiting: [], isLost: false },
           socket: {
             open(upstream) {
               open.add(upstream);
               client.data.peer = upstream;
               for (const chunk of client.data.waiting) upstream.write(chunk);
             },
-            data(_upstream, chunk) {
+            data(upstream, chunk) {
+              if (upstream.data.isLost) return;
               if (proxy.mode === "pass") {
                 if (proxy.delayMs === 0) client.write(chunk);
                 // A piece's memory may be used again once this returns.
                 else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, chunk.slice());
               } else {
+                if (proxy.mode === "drop-next") proxy.mode = "pass";
                 client.end();
                 dropped.resolve();
               }
@@ -66,6 +73,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
         }).catch(() => client.terminate());
       },
       data(client, chunk) {
+        if (client.data.isLost) return;
         if (client.data.peer === undefined) client.data.waiting.push(chunk);
         else client.data.peer.write(chunk);
       },
@@ -81,6 +89,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     cut() {
       for (const socket of open) socket.terminate();
       open.clear();
+    },
+    lose() {
+      for (const socket of open) socket.data.isLost = true;
     },
     async [Symbol.asyncDispose]() {
       proxy.cut();
