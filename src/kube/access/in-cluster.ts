@@ -4,7 +4,7 @@ import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { KubeAccess } from "./access.ts";
 import { ANONYMOUS } from "./access.ts";
-import { toServerUrl } from "./server-url.ts";
+import { requireServer, toServerUrl } from "./server-url.ts";
 
 /** Where kubelet mounts the service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -17,20 +17,22 @@ export interface PodPorts {
   readonly serviceAccountFolder?: string | undefined;
 }
 
-/** @returns undefined when this process is in no pod */
+/** @returns undefined when this process is in no pod @throws NetplugError invalidConfig for variables that make no address */
 export function readInClusterAccess({ env, files, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: PodPorts): KubeAccess | undefined {
   const host = env["KUBERNETES_SERVICE_HOST"];
   const port = env["KUBERNETES_SERVICE_PORT"];
   if (host === undefined || host === "" || port === undefined || port === "") return undefined;
+  const server = toServerUrl(host, port);
+  requireServer(server, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT");
   const caFile = `${serviceAccountFolder}/ca.crt`;
   return {
-    server: toServerUrl(host, port),
+    server,
     ca: files.exists(caFile) ? { file: caFile, label: `certificate authority ${quote(caFile)} of this pod` } : undefined,
     skipsTlsVerify: false,
     tlsServerName: undefined,
     proxyUrl: undefined,
     user: { ...ANONYMOUS, tokenFile: `${serviceAccountFolder}/token` },
-    namespace: files.readText(`${serviceAccountFolder}/namespace`)?.trim(),
+    namespace: files.readText(`${serviceAccountFolder}/namespace`)?.trim() || undefined,
     origin: "service account of this pod",
   };
 }

@@ -42,6 +42,19 @@ describe("without any setting", () => {
     },
   );
 
+  test.each([
+    ["a b", "443", "https://a b:443"],
+    ["10.96.0.1", "tcp://10.96.0.1:443", "https://10.96.0.1:tcp://10.96.0.1:443"],
+  ])("variables that make no address (%s, %s) are named", async (host, port, got) => {
+    const env = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port };
+    const message = `read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got "${got}", want https://host:port`;
+    expect(await failureOf<NetplugError>(resolve({}, POD_FILES, env))).toMatchObject({ code: 7, message });
+  });
+
+  test("a namespace file that is empty names none", async () => {
+    expect((await resolve({}, { ...POD_FILES, [`${FOLDER}/namespace`]: "\n" }, POD_ENV)).namespace).toBeUndefined();
+  });
+
   test("outside of a pod the error says what could be set", async () => {
     const error = await failureOf<NetplugError>(resolve({}, POD_FILES));
     expect(error).toMatchObject({ kind: "invalidConfig", code: 7 });

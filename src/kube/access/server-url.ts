@@ -15,11 +15,20 @@ export function normaliseServer(text: string, usesTls: boolean, where: string): 
   if (withScheme.includes("@")) {
     throw new NetplugError("invalidConfig", `read ${where}: got a URL with user or password, want them in the kubeconfig's user`);
   }
+  const url = requireServer(withScheme, where, text);
+  return `${url.protocol}//${url.host}${withoutSlashes(url.pathname)}`;
+}
+
+/**
+ * @param shown what messages show of it
+ * @throws NetplugError invalidConfig for what is no server's address
+ */
+export function requireServer(withScheme: string, where: string, shown: string = withScheme): URL {
   const url = URL.parse(withScheme);
   if (url === null || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(text)}, want https://host:port`);
+    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port`);
   }
-  return `${url.protocol}//${url.host}${withoutSlashes(url.pathname)}`;
+  return url;
 }
 
 /** As {@link normaliseServer}, without `/api` and what follows: people copy the address of a request. */
