@@ -27,7 +27,7 @@ import { toResultDocument } from "./protocol/print-result.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
 import { inOrder } from "./undo-in-order.ts";
-import { forgetUnreleased } from "./unreleased.ts";
+import { claimUnreleased } from "./unreleased.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
 import { waitForGates } from "./wait/readiness-gates.ts";
 
@@ -41,7 +41,7 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
 export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
   checkAddable(call);
-  if (hasOwnIpam(call)) forgetUnreleased(call, [environment]);
+  if (hasOwnIpam(call)) await claimUnreleased(call);
   const delegate = delegateOf(call);
   const attachment = toAttachmentRequest(call);
   const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);

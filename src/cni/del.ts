@@ -12,10 +12,13 @@ import { delegateDel } from "./delegate/mod.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
-import { forgetUnreleased, listUnreleased, noteUnreleased } from "./unreleased.ts";
+import { noteUnreleased, type NotedAttachment, releaseUnreleased } from "./unreleased.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const TURN_WAIT_MS = 5_000;
+
+/** Milliseconds that a DEL spends on what earlier ones could not do. */
+const NOTED_MS = 3_000;
 
 /**
  * Does all that can be done, then throws the first failure: the runtime tries again.
@@ -43,14 +46,11 @@ export async function del(call: Call): Promise<void> {
   throwFirstFailure([link, delegate, store]);
 }
 
-/** What earlier DELs could not. That it fails again is no failure of this one. */
+/** What earlier DELs could not. That it fails again is no failure of this one, which is done. */
 async function releaseNoted(call: Call): Promise<void> {
-  const released = await settle(async () => {
-    const noted = listUnreleased(call);
-    if (noted.length === 0) return;
-    await (await import("./gc.ts")).collectAttachments(call, noted);
-    forgetUnreleased(call, noted);
-  });
+  const release = async (noted: readonly NotedAttachment[]): Promise<void> =>
+    (await import("./gc.ts")).collectAttachments({ ...call, deadline: call.deadline.within(NOTED_MS) }, noted);
+  const released = await settle(() => releaseUnreleased(call, release));
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 

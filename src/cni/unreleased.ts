@@ -5,6 +5,7 @@
 
 import type { ErrorName } from "../lib/errors.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 import type { LocalCall } from "./call.ts";
 
 /** As the runtime names it, within a network. */
@@ -19,6 +20,8 @@ const SEPARATOR = "@";
 const FILE_MODE = 0o600;
 /** What one DEL takes upon itself besides its own. */
 const MOST = 48;
+/** Milliseconds, longer than a DEL takes for them. */
+const TURN_WAIT_MS = 5_000;
 
 /** Failures that end without anybody changing what is stored. */
 const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
@@ -34,7 +37,7 @@ export function noteUnreleased(call: LocalCall, reason: unknown): void {
 }
 
 /** Those of the call's network, in no order, and not too many at once. */
-export function listUnreleased(call: LocalCall): readonly NotedAttachment[] {
+function listUnreleased(call: LocalCall): readonly NotedAttachment[] {
   const folder = folderOf(call);
   // the usual case is that there never was any
   if (!call.host.files.exists(folder)) return [];
@@ -48,12 +51,38 @@ export function listUnreleased(call: LocalCall): readonly NotedAttachment[] {
     });
 }
 
-/** They are given back, or in use again. */
-export function forgetUnreleased(call: LocalCall, attachments: readonly NotedAttachment[]): void {
-  for (const attachment of attachments) {
-    const file = fileOf(call, attachment);
-    if (call.host.files.exists(file)) call.host.files.remove(file);
-  }
+/**
+ * Gives back all that is noted of the call's network, unless another call is at it.
+ *
+ * @param release is done with them when it ends
+ * @throws what `release` throws; then they stay noted
+ */
+export async function releaseUnreleased(call: LocalCall, release: (noted: readonly NotedAttachment[]) => Promise<void>): Promise<void> {
+  if (listUnreleased(call).length === 0) return;
+  using turn = await call.host.takeTurn(lockOf(call), 0);
+  if (turn === undefined) return;
+  const noted = listUnreleased(call);
+  await release(noted);
+  for (const attachment of noted) call.host.files.remove(fileOf(call, attachment));
+}
+
+/**
+ * For an ADD of an attachment that may be noted, before it reads what is allocated: what it gets is not to be given back. Waits for whoever is about to.
+ *
+ * @throws NetplugError tryAgainLater when that takes too long
+ */
+export async function claimUnreleased(call: LocalCall): Promise<void> {
+  const file = fileOf(call, call.environment);
+  if (!call.host.files.exists(file)) return;
+  using turn = await call.host.takeTurn(lockOf(call), TURN_WAIT_MS);
+  if (turn === undefined)
+    throw new NetplugError("tryAgainLater", `lock ${quote(lockOf(call))}: the addresses of an earlier ADD are being given back`);
+  call.host.files.remove(file);
+}
+
+/** Who has it decides what becomes of the notes. */
+function lockOf(call: LocalCall): string {
+  return `${folderOf(call)}.lock`;
 }
 
 /** In a folder that does not outlive a boot, beside the lock that all calls of the node share. */
