@@ -198,9 +198,12 @@ export class KubeClient {
     }
   }
 
-  /** What a path that is no resource answers: `/version`, `/readyz`, `/apis`. */
-  async getPath(path: string, options: CallOptions = {}): Promise<string> {
-    return await this.requester.call({ verb: "get", type: undefined, target: {}, path, query: {}, isRepeatable: true }, options);
+  /** What a path that is no resource answers: `/version`, `/apis`. */
+  async getPath(path: string, options: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
+    const request: KubeRequest = { verb: "get", type: undefined, target: {}, path, query: {}, isRepeatable: true };
+    const answer = parse(request, await this.requester.call(request, options));
+    if (!isJsonObject(answer)) throw noApiServer(request, "JSON object");
+    return answer;
   }
 
   /** Lets go of connections. */
@@ -209,19 +212,21 @@ export class KubeClient {
   }
 
   async #call<T>(request: KubeRequest, options: CallOptions): Promise<T> {
-    const text = await this.requester.call(request, options);
-    let answer: unknown;
-    try {
-      answer = JSON.parse(text);
-    } catch (cause) {
-      throw noApiServer(request, "JSON", cause);
-    }
+    const answer = parse(request, await this.requester.call(request, options));
     if (!isApiObject(answer)) throw noApiServer(request, "object of the Kubernetes API");
     return answer as T;
   }
 }
 
-/** Whatever the API server gives has metadata: objects, lists, and the Status of what is done. */
+function parse(request: KubeRequest, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw noApiServer(request, "JSON", cause);
+  }
+}
+
+/** Whatever the API server gives of resources has metadata: objects, lists, and the Status of what is done. */
 function isApiObject(value: unknown): boolean {
   return isJsonObject(value) && isJsonObject(value["metadata"]);
 }

@@ -32,6 +32,14 @@ describe("JSON that is no object of the Kubernetes API is no answer:", () => {
   });
 });
 
+test.each(["<html>welcome</html>", "null", "[]", ""])("%j is nothing that an API server says of itself", async (answer) => {
+  await using server = startFakeApiServer(() => new Response(answer));
+  expect(await failureOf(clientOf(server).getPath("/version"))).toMatchObject({
+    code: 11,
+    message: expect.stringMatching(/^get \/version: the answer is no JSON(?: object)?; is there an API server\?$/) as string,
+  });
+});
+
 test("a failure whose words never end is read as far as anybody needs it", async () => {
   let sentBytes = 0;
   const piece = new TextEncoder().encode("no ".repeat(20_000));

@@ -7,7 +7,8 @@ import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
 import { distFolder } from "../support/cni.ts";
-import type { CliOptions, CliResult } from "../support/cli.ts";
+import { type CliOptions, type CliResult, runInTest } from "../support/cli.ts";
+import { startFakeApiServer } from "../kube/support/fake-api-server.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -148,6 +149,15 @@ describe("what goes wrong", () => {
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: .*127\.0\.0\.1:1.*\n(.*\n)*next: netplugctl version\n$/)]);
   });
 });
+
+always.each(["version", "init", "get pools", "ipam check"])(
+  "%s asks what else answers where an API server is expected",
+  async (command) => {
+    await using server = startFakeApiServer(() => new Response("<html>welcome</html>"));
+    const { status, stderr } = await runInTest(command.split(" "), { env: { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: server.url } });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: [^\n]*: the answer is no JSON; is there an API server\?\n/)]);
+  },
+);
 
 test("kubectl finds it as its plugin, passes words and flags, and its exit status comes back (needs cluster)", () => {
   const kubectl = (...argv: string[]) =>

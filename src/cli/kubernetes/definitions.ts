@@ -8,6 +8,7 @@ import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
 import { toDurationText } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
@@ -121,9 +122,8 @@ async function waitUntilServed(definitions: readonly CustomResourceDefinition[],
 /** The plurals of the kinds that the API server serves in our version. */
 async function readServed(client: KubeClient): Promise<ReadonlySet<string>> {
   try {
-    const text = await client.getPath(`/apis/${API_VERSION}`);
-    const { resources } = JSON.parse(text) as { readonly resources: readonly { readonly name: string }[] };
-    return new Set(resources.map(({ name }) => name));
+    const { resources } = await client.getPath(`/apis/${API_VERSION}`);
+    return new Set(Array.isArray(resources) ? resources.map((resource) => (isJsonObject(resource) ? String(resource["name"]) : "")) : []);
   } catch (thrown) {
     if (thrown instanceof KubeError && thrown.status === 404) return new Set();
     throw thrown;

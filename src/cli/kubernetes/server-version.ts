@@ -1,12 +1,11 @@
 /** Which Kubernetes an API server is of. */
 
 import type { KubeClient } from "../../kube/client.ts";
-import { isJsonObject } from "../../lib/json.ts";
 
 /** As the API server says it: `v1.36.0`; undefined when it says nothing of the kind. */
 export async function readServerVersion(client: KubeClient): Promise<string | undefined> {
-  const answer: unknown = JSON.parse(await client.getPath("/version"));
-  return isJsonObject(answer) && typeof answer["gitVersion"] === "string" ? answer["gitVersion"] : undefined;
+  const { gitVersion } = await client.getPath("/version");
+  return typeof gitVersion === "string" ? gitVersion : undefined;
 }
 
 /** Whether a version is older than another one, e.g. `1.31`; one that cannot be read is not. */
