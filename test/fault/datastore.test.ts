@@ -1,6 +1,8 @@
 /** etcd goes away, hangs, is slow, loses a reply, in the middle of an ADD and of a DEL. */
 
 import { describe, expect, test } from "bun:test";
+import type { Host } from "../../src/cni/host.ts";
+import type { CniReply } from "../support/cni.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { beforeStep, isCommit } from "./support/at-step.ts";
@@ -138,6 +140,41 @@ describe("of an own interface and own addresses", () => {
     expect((await node.call("DEL", { containerID: "another" })).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
     await expectAddedByNextCalls(world);
+  });
+
+  test.concurrent("what another DEL is about to give back stays with a container that is added again meanwhile", async () => {
+    await using world = await startWorld(flow);
+    const { node, proxy, byProxy } = world;
+    expect((await node.call("ADD")).status).toBe(0);
+    proxy.mode = "drop";
+    expect((await node.call("DEL", { config: byProxy })).json?.code).toBe(11);
+    let turns = 0;
+    let adding: Promise<CniReply> | undefined;
+    const waiting = Promise.withResolvers<void>();
+    const tellThatItWaits = (real: Host): Host => ({
+      ...real,
+      takeTurn(path, waitMs) {
+        if (path.endsWith("/unreleased.lock")) waiting.resolve();
+        return real.takeTurn(path, waitMs);
+      },
+    });
+    // The first turn is for its own address, the second for those that are noted: it has looked which interfaces stand.
+    const addMeanwhile = (real: Host): Host => ({
+      ...real,
+      async takeTurn(path, waitMs) {
+        if (path.endsWith("/ipam.lock") && ++turns === 2) {
+          adding = node.call("ADD", { config: { policy_setup_timeout_seconds: 0 }, host: tellThatItWaits });
+          await Promise.race([adding, waiting.promise]);
+        }
+        return await real.takeTurn(path, waitMs);
+      },
+    });
+    expect((await node.call("DEL", { containerID: "another", netns: "/run/netns/gone", host: addMeanwhile })).stdout).toBe("");
+    const added = await adding;
+    expect(added).toMatchObject({ status: 0 });
+    expect(findIncompleteness(flow, added as CniReply, await node.changes())).toEqual([]);
+    expect((await node.call("DEL")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
   });
 
   test.concurrent("what a DEL could not give back stays with a container that is added again", async () => {
