@@ -88,6 +88,15 @@ describe("a record", () => {
     expect(await pods.addressesOf("web")).toBe("");
   });
 
+  test("that something in the cluster forbids to end is code 108 with its words, and keeps its address (needs cluster)", async () => {
+    await commit(datastore, record(await read(), "c1", "10.65.0.7/32"));
+    const end = { op: "delete", ref: WEB, revision: (await read()).revision } as const;
+    proxy.decide = ({ method }) => (method === "PATCH" ? { status: 422, reason: "Invalid", message: "hands off" } : "pass");
+    const release = { op: "create-block", block: makeBlock("10.65.0.0/26", "n1", {}) } as const;
+    expect(await failureOf(datastore.commit([release, end]))).toMatchObject({ code: 108, message: expect.stringContaining("hands off") });
+    expect([await ask(datastore, { type: "all-blocks" }), await pods.addressesOf("web")]).toEqual([[], "10.65.0.7/32"]);
+  });
+
   test("of a pod that was not there when it was looked for is made of what is there then (needs cluster)", async () => {
     const { value } = await read();
     const resource = { ...value, spec: { ...value.spec, containerID: "c1", ipNetworks: ["10.65.0.7/32"] } };

@@ -59,8 +59,16 @@ describe("an endpoint that ends", () => {
     expect(await clear({ refusal: "notFound" }, RECORDED)).toEqual([NOWHERE, ["patch"]]);
   });
 
-  test("that is another's by now is a conflict", async () => {
-    expect((await clear({ pod: { ...STATE, containerID: "c2" }, refusal: "invalid" }, RECORDED))[0]).toBeUndefined();
+  test.each<[what: string, server: Pick<Server, "pod">]>([
+    ["another container's by now", { pod: { ...STATE, containerID: "c2" } }],
+    ["another pod's by now", { pod: { ...STATE, uid: "uid-2" } }],
+    ["of a pod that has gone meanwhile", {}],
+  ])("that is %s is a conflict", async (_what, server) => {
+    expect(await clear({ ...server, refusal: "invalid" }, RECORDED)).toEqual([undefined, ["patch", "get"]]);
+  });
+
+  test("that nothing but the cluster stands against is no conflict, which would be tried again and again", async () => {
+    expect((await clear({ pod: STATE, refusal: "invalid" }, RECORDED))[0]).toMatchObject({ reason: "invalid" });
   });
 
   test("may fail", async () => {

@@ -59,7 +59,7 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
       if (isKubeError(thrown, "notFound")) return gone();
       if (isOver && isKubeError(thrown, "forbidden")) return toRevision(known);
       if (!isKubeError(thrown, "invalid")) throw thrown;
-      // A test that does not hold, or something that forbids to write here: only what stands there tells.
+      // A test that does not hold, or something in the cluster that forbids to write here: only what stands there tells.
       const found = await readState(client, place, options);
       if (found?.uid !== uid) return gone();
       if (found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated) return undefined;
@@ -85,9 +85,11 @@ export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined):
       return toRevision({ ...state, podIPs: "" });
     } catch (thrown) {
       if (isKubeError(thrown, "notFound")) return gone;
-      // A test that does not hold: the pod was made anew, or another container has it.
-      if (isKubeError(thrown, "invalid")) return undefined;
-      throw thrown;
+      if (!isKubeError(thrown, "invalid")) throw thrown;
+      // The pod was made anew, or another container has it; or the cluster forbids it.
+      const found = await readState(client, place, options);
+      if (found?.uid === state.uid && found.containerID === state.containerID) throw thrown;
+      return undefined;
     }
   };
 }
