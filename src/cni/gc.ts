@@ -2,7 +2,6 @@
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { ResourceRef } from "../datastore/datastore.ts";
-import { toAlias } from "../endpoint/names.ts";
 import { delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../ipam/gc.ts";
 import { transact } from "../ipam/transact.ts";
@@ -64,7 +63,7 @@ async function removeStaleLinks({ call, kept, stale }: Collection): Promise<read
   const steps: Settled[] = [];
   for (const link of listLinksOf(kernel, network)) {
     if (kept.has(keyOf(link))) continue;
-    const names = { hostName: link.hostName, podName: link.ifName, alias: toAlias(network, link) };
+    const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
     const removed = await settle(() => removeLink(kernel, names));
     steps.push(removed);
     // While the link stands, its addresses must not be given to anybody else.
