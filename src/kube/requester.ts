@@ -49,6 +49,7 @@ export class Requester {
   readonly #credentials: Credentials;
   readonly #transport: Transport;
   readonly #rate: RateLimit;
+  readonly #usesProxyVariables: boolean;
 
   constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
     this.#ports = ports;
@@ -56,6 +57,7 @@ export class Requester {
     this.#credentials = new Credentials(settings, ports);
     this.#transport = new Transport(options);
     this.#rate = new RateLimit(options, ports.clock);
+    this.#usesProxyVariables = options.usesProxyVariables ?? false;
   }
 
   /** Where requests go and as whom. */
@@ -130,8 +132,12 @@ export class Requester {
         const fault = findLoginFault(login);
         if (fault !== undefined) throw fault;
       }
-      return { failure: toBrokenFailure(thrown, { request, server: toServerText(login.access), isAnswered }) };
+      return { failure: toBrokenFailure(thrown, { request, server: this.#toServerText(login), isAnswered }) };
     }
+  }
+
+  #toServerText({ access }: Login): string {
+    return toServerText(access, this.#usesProxyVariables ? this.#ports.env : {});
   }
 
   async #waitForTurn(

@@ -71,6 +71,22 @@ test("a proxy that is not there is named, without its password", async () => {
   expect(message).toBe(`get nodes "n": ${server.url} by proxy http://127.0.0.1:1: connection refused`);
 });
 
+test("a proxy of the environment is named by its variable, where such a variable counts", async () => {
+  await using server = serve(authority.issueServer("server"));
+  const before = process.env["HTTPS_PROXY"];
+  process.env["HTTPS_PROXY"] = "http://me:hunter2@127.0.0.1:1";
+  try {
+    const cluster = { server: server.url, "certificate-authority": authority.certFile };
+    const client = clientOfFiles(folder.path, cluster, {}, { usesProxyVariables: true });
+    const { message } = await failureOf(client.get(NODES, { name: "n" }));
+    expect(message).toBe(`get nodes "n": ${server.url}, perhaps by the proxy of HTTPS_PROXY: connection refused`);
+    await clientOfFiles(folder.path, cluster).get(NODES, { name: "n" });
+  } finally {
+    if (before === undefined) delete process.env["HTTPS_PROXY"];
+    else process.env["HTTPS_PROXY"] = before;
+  }
+});
+
 test("whoever is impersonated is named in UTF-8, as the API server reads it", async () => {
   const seen: Uint8Array[] = [];
   const listener = Bun.listen({

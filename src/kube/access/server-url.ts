@@ -43,10 +43,20 @@ export function toServerUrl(host: string, port: string): string {
   return `https://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
 }
 
-/** The server and how it is reached, for messages: `https://api:6443 by proxy http://proxy:3128`. The password of a proxy is left out. */
-export function toServerText({ server, proxyUrl }: { readonly server: string; readonly proxyUrl: string | undefined }): string {
+/**
+ * The server and how it is reached, for messages: `https://api:6443 by proxy http://proxy:3128`. The password of a proxy is left out.
+ *
+ * @param env where variables for proxies count; whether `NO_PROXY` takes the server out is not looked at
+ */
+export function toServerText(
+  { server, proxyUrl }: { readonly server: string; readonly proxyUrl: string | undefined },
+  env: Readonly<Record<string, string | undefined>> = {},
+): string {
   const proxy = proxyUrl === undefined ? undefined : URL.parse(proxyUrl);
-  return proxy === undefined || proxy === null ? server : `${server} by proxy ${proxy.origin}`;
+  if (proxy !== undefined && proxy !== null) return `${server} by proxy ${proxy.origin}`;
+  const name = server.startsWith("https:") ? "HTTPS_PROXY" : "HTTP_PROXY";
+  const variable = [name, name.toLowerCase()].find((one) => (env[one] ?? "") !== "");
+  return variable === undefined ? server : `${server}, perhaps by the proxy of ${variable}`;
 }
 
 function withoutSlashes(path: string): string {

@@ -64,7 +64,7 @@ export function clientOfFiles(folder: string, cluster: object, user: object = {}
   linuxFiles.writeAtomically(path, JSON.stringify(config), 0o600);
   return new KubeClient(
     { kubeconfig: path },
-    { clock: systemClock, random: Math.random, files: linuxFiles, processes: noProcesses, env: {} },
+    { clock: systemClock, random: Math.random, files: linuxFiles, processes: noProcesses, env: process.env },
     options,
   );
 }
