@@ -1,0 +1,169 @@
+/** What an ADD asks a delegate, and what it leaves when it fails: the first one, and one of an attachment of which something stands already. */
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import { runPlugin } from "../../src/cni/plugin.ts";
+import { realHost } from "../../src/cni/real-host.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import { fastClock } from "../fault/support/fast-clock.ts";
+import type { CniJson } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const CONTAINER = `again${process.pid}`;
+const DELEGATE: Json = { ipam: { type: "a-delegate" } };
+const OWN: Json = { ipam: { type: "netplug-ipam" } };
+/** Nobody programs it. */
+const WITH_POLICY: Json = { policy_setup_timeout_seconds: 1, policy_setup_timeout_action: "fail" };
+
+let world: IpamWorld;
+let pod: TestNetns;
+let folder: string;
+/** What the delegate was called with; its CHECK fails when it says so. */
+let calls: string[];
+let holdsNothing: boolean;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-again-"));
+  pod = new TestNetns();
+  world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  calls = [];
+  holdsNothing = false;
+});
+afterEach(() => {
+  pod[Symbol.dispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A delegate that gives another address each time. */
+const processes: Host["processes"] = {
+  run: async ({ env }) => {
+    const verb = env["CNI_COMMAND"] ?? "";
+    calls.push(verb);
+    if (verb === "CHECK" && holdsNothing) return { status: 1, stdout: '{"code":100,"msg":"nothing is held"}', stderr: "" };
+    const address = `10.88.0.${calls.length}/24`;
+    return { status: 0, stdout: verb === "ADD" ? JSON.stringify({ cniVersion: "1.1.0", ips: [{ address }] }) : "", stderr: "" };
+  },
+};
+
+async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
+  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", lib_dir: folder, endpoint_status_dir: folder, ...config };
+  const real = realHost();
+  const clock = fastClock();
+  clock.speedUp(5);
+  const { stdout } = await runPlugin("netplug", {
+    ...real,
+    env: { CNI_COMMAND: "ADD", CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
+    clock,
+    readStdin: () => JSON.stringify(text),
+    takeTurn: () => Promise.resolve(undefined),
+    openDatastore: () => world.datastore,
+    openLog: () => silentLog,
+    files: { ...real.files, isExecutableFile: () => true },
+    processes,
+    ...change,
+  });
+  return JSON.parse(stdout) as CniJson;
+}
+
+const addressOf = ({ ips }: CniJson): string | undefined => ips?.[0]?.address;
+
+/** Addresses that are recorded. */
+async function recorded(): Promise<readonly string[]> {
+  const [records] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+  return records.flatMap(({ value }) => (value.spec as { readonly ipNetworks: readonly string[] }).ipNetworks);
+}
+
+async function loseRecord(): Promise<void> {
+  const [records] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+  const ends = records.map(({ value: { kind, metadata } }) => ({ op: "delete", ref: { kind, ...metadata } }) as const);
+  expect((await world.datastore.commit(ends)).committed).toBe(true);
+}
+
+describe("a delegate", () => {
+  test("is asked once, and not again while record and interface stand", async () => {
+    const first = addressOf(await add(DELEGATE));
+    expect([first, calls]).toEqual(["10.88.0.1/32", ["ADD"]]);
+    expect([addressOf(await add(DELEGATE)), calls]).toEqual([first, ["ADD"]]);
+  });
+
+  test("is asked whether it still holds the recorded address where the interface is gone", async () => {
+    await add(DELEGATE);
+    pod.must(["ip", "link", "del", "eth0"]);
+    expect([addressOf(await add(DELEGATE)), calls]).toEqual(["10.88.0.1/32", ["ADD", "CHECK"]]);
+  });
+
+  test("that holds it no more starts afresh", async () => {
+    await add(DELEGATE);
+    pod.must(["ip", "link", "del", "eth0"]);
+    holdsNothing = true;
+    expect([addressOf(await add(DELEGATE)), calls]).toEqual(["10.88.0.4/32", ["ADD", "CHECK", "DEL", "ADD"]]);
+    expect([await recorded(), pod.addresses("eth0")]).toEqual([["10.88.0.4/32"], ["10.88.0.4/32"]]);
+  });
+
+  test("starts afresh where only the interface stands", async () => {
+    await add(DELEGATE);
+    await loseRecord();
+    expect([addressOf(await add(DELEGATE)), calls]).toEqual(["10.88.0.3/32", ["ADD", "DEL", "ADD"]]);
+    expect([await recorded(), pod.addresses("eth0")]).toEqual([["10.88.0.3/32"], ["10.88.0.3/32"]]);
+  });
+
+  test("is not asked while the datastore is locked", async () => {
+    await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+    expect([(await add(DELEGATE)).code, calls, pod.link("eth0")]).toEqual([11, [], undefined]);
+  });
+
+  test("is asked once the gates are open", async () => {
+    let looks = 0;
+    const fetch = async (): Promise<{ readonly status: number }> => {
+      expect(calls).toEqual([]);
+      return { status: ++looks < 3 ? 503 : 200 };
+    };
+    expect(addressOf(await add({ ...DELEGATE, readiness_gates: ["http://gate/"] }, { fetch }))).toBe("10.88.0.1/32");
+    expect(looks).toBe(3);
+  });
+
+  test("is told when the ADD fails, and nothing is left", async () => {
+    expect(await add({ ...DELEGATE, ...WITH_POLICY })).toMatchObject({ code: 110 });
+    expect([calls, await recorded(), pod.link("eth0")]).toEqual([["ADD", "DEL"], [], undefined]);
+  });
+});
+
+describe("an ADD that fails", () => {
+  test("for the first time it leaves nothing", async () => {
+    expect(await add({ ...OWN, ...WITH_POLICY })).toMatchObject({ code: 110 });
+    expect([await world.blocks(), await recorded(), pod.link("eth0")]).toEqual([[expect.stringContaining(" 0/")], [], undefined]);
+  });
+
+  test.each<[what: string, change: () => Promise<void>]>([
+    ["and changes nothing", () => Promise.resolve()],
+    ["and records anew what was lost", loseRecord],
+  ])("after one that succeeded, %s, it undoes nothing of that", async (_what, change) => {
+    const address = addressOf(await add(OWN));
+    await change();
+    expect(await add({ ...OWN, ...WITH_POLICY })).toMatchObject({ code: 110 });
+    expect([await recorded(), pod.addresses("eth0")]).toEqual([[address ?? ""], [address ?? ""]]);
+    expect((await world.blocks()).filter((block) => block.includes(" 1/"))).toHaveLength(1);
+  });
+
+  test("before anything is recorded it leaves the interface that was there, though it is not as it should be", async () => {
+    await add(OWN);
+    await loseRecord();
+    const ifindex = pod.link("eth0")?.ifindex ?? 0;
+    pod.must(["ip", "link", "set", "eth0", "mtu", "1400"]);
+    const { datastore } = world;
+    const away = new Proxy(datastore, {
+      get: (target, key) => {
+        if (key === "commit") return () => Promise.reject(new Error("test: no commit"));
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    expect((await add(OWN, { openDatastore: () => away })).code).toBeGreaterThan(0);
+    expect(pod.link("eth0")).toMatchObject({ mtu: 1400, ifindex });
+  });
+});
