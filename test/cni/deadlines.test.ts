@@ -44,6 +44,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     name: NETWORK,
     nodename: "n1",
     lib_dir: folder,
+    ipam_lock_file: join(folder, "ipam.lock"),
     ipam: { type: "netplug-ipam" },
     ...config,
   });

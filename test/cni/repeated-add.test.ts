@@ -51,7 +51,8 @@ const processes: Host["processes"] = {
 };
 
 async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
-  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", lib_dir: folder, endpoint_status_dir: folder, ...config };
+  const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
+  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
   const real = realHost();
   const clock = fastClock();
   clock.speedUp(5);
