@@ -91,7 +91,7 @@ function logTo(lines: string[]): Log {
     clock: { now: () => Date.UTC(2026, 0, 2) },
     level: "INFO",
     sinks: [jsonSink((line) => lines.push(line))],
-    fields: { containerID: "abc" },
+    fields: { containerID: "abc", pod: "default/web" },
   });
 }
 
@@ -114,6 +114,7 @@ test("what is written is read back, among whatever else stands in the log", () =
     {
       ...OUTCOME,
       time: "2026-01-02T00:00:00.000Z",
+      pod: "default/web",
       totalMs: 6.123,
       phases: [
         { name: "start", startMs: 0, ms: 4.5 },

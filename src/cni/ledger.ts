@@ -1,6 +1,6 @@
 /** Measures where the time of one ADD or DEL goes, and leaves it as one line in the log. */
 
-import type { LedgerEntry, LedgerPhase } from "../lib/ledger.ts";
+import type { LedgerPhase, LedgerReport } from "../lib/ledger.ts";
 import { LEDGER_MESSAGE, toLedgerFields } from "../lib/ledger.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock } from "../lib/ports.ts";
@@ -45,7 +45,7 @@ export interface Ledger {
   /** Runs `work`, synchronous or not, inside a span. */
   time<T>(name: LedgerPhaseName, work: () => T): T;
   /** The times so far; spans still open count up to now. */
-  entry(outcome: LedgerOutcome): Omit<LedgerEntry, "time">;
+  entry(outcome: LedgerOutcome): LedgerReport;
   /** Writes the one line. */
   write(log: Log, outcome: LedgerOutcome): void;
 }

@@ -11,6 +11,7 @@ import type { Host } from "./host.ts";
 import { addAddresses } from "./ipam-add.ts";
 import { startLedger } from "./ledger.ts";
 import { prepare } from "./prepare.ts";
+import { parseCniArgsOrNone } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -56,7 +57,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
   const parsing = ledger.phase("parse");
   const { config, verb, warnings, fault } = parseNetworkConfig(stdin, environment.command);
   const { containerID, ifName } = environment;
-  const log = host.openLog(config.log, containerID === "" ? {} : { containerID });
+  const log = host.openLog(config.log, subjectOf(environment));
   for (const warning of warnings) log.warning(warning);
   const deadline = startDeadline(host.clock, DEADLINE_MS[verb]);
   const read = { plugin, environment, config, host, log, ledger, deadline };
@@ -84,6 +85,12 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
       });
     datastore?.close();
   }
+}
+
+/** What every line of the log names: one searches for a pod by its name. */
+function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<string, string>> {
+  const { pod } = parseCniArgsOrNone(args);
+  return { ...(containerID !== "" && { containerID }), ...(pod !== undefined && { pod: `${pod.namespace}/${pod.name}` }) };
 }
 
 /** @returns what is printed */

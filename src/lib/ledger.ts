@@ -17,6 +17,8 @@ export interface LedgerPhase {
 export interface LedgerEntry {
   /** When the line was written: ISO 8601, UTC. */
   readonly time: string;
+  /** Namespace and name, as every line of the log of its call names it; "" when the runtime named none. */
+  readonly pod: string;
   /** `ADD` or `DEL`. */
   readonly verb: string;
   readonly containerID: string;
@@ -33,8 +35,11 @@ export interface LedgerEntry {
   readonly phases: readonly LedgerPhase[];
 }
 
-/** The fields of the log line that carries an entry; the line's own time is the entry's. */
-export function toLedgerFields(entry: Omit<LedgerEntry, "time">): Fields {
+/** An entry as its call knows it: time and pod are those of every line of its log. */
+export type LedgerReport = Omit<LedgerEntry, "time" | "pod">;
+
+/** The fields of the log line that carries an entry. */
+export function toLedgerFields(entry: LedgerReport): Fields {
   const { phases, ...scalars } = entry;
   const phaseMs: Record<string, number> = {};
   const phaseStartMs: Record<string, number> = {};
@@ -67,6 +72,7 @@ function toEntry(record: Readonly<Record<string, unknown>>): LedgerEntry | undef
     time,
     verb,
     totalMs,
+    pod: textOf(record["pod"]),
     containerID: textOf(record["containerID"]),
     ifName: textOf(record["ifName"]),
     network: textOf(record["network"]),

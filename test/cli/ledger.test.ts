@@ -13,9 +13,9 @@ afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.reset());
 
 /** A line as the plugin writes it. */
-function line(second: number, verb = "ADD", containerID = "c1", totalMs = 10): string {
+function line(second: number, verb = "ADD", containerID = "c1", totalMs = 10, pod?: string): string {
   const time = `2026-11-21T16:00:${String(second).padStart(2, "0")}.000Z`;
-  const entry = { time, level: "info", msg: "ledger", containerID, verb, ifName: "eth0", network: "net", code: 0, totalMs };
+  const entry = { time, level: "info", msg: "ledger", containerID, pod, verb, ifName: "eth0", network: "net", code: 0, totalMs };
   return `${JSON.stringify({ ...entry, roundTrips: 2, retries: 0, phaseMs: { parse: 1, kernel: 3.25 }, phaseStartMs: { parse: 0, kernel: 6 } })}\n`;
 }
 
@@ -27,13 +27,16 @@ async function seconds(...argv: string[]): Promise<readonly string[]> {
 }
 
 test("entries come as a table of phases, and a summary of each verb", async () => {
-  const file = world.file("cni.log", `${line(1, "ADD", "c1", 10)}${other}${line(2, "ADD", "c2", 30)}${line(3, "DEL", "c1", 5)}`);
+  const file = world.file(
+    "cni.log",
+    `${line(1, "ADD", "c1", 10, "default/web")}${other}${line(2, "ADD", "c2", 30)}${line(3, "DEL", "c1", 5)}`,
+  );
   expect(await world.done(["ledger", "--file", file])).toBe(
     [
-      "TIME                       VERB   CODE   CONTAINER   IFNAME   TOTAL ms   PARSE   KERNEL   TRIPS   RETRIES",
-      "2026-11-21T16:00:01.000Z   ADD    0      c1          eth0        10.00    1.00     3.25       2         0",
-      "2026-11-21T16:00:02.000Z   ADD    0      c2          eth0        30.00    1.00     3.25       2         0",
-      "2026-11-21T16:00:03.000Z   DEL    0      c1          eth0         5.00    1.00     3.25       2         0",
+      "TIME                       VERB   CODE   CONTAINER   IFNAME   POD           TOTAL ms   PARSE   KERNEL   TRIPS   RETRIES",
+      "2026-11-21T16:00:01.000Z   ADD    0      c1          eth0     default/web      10.00    1.00     3.25       2         0",
+      "2026-11-21T16:00:02.000Z   ADD    0      c2          eth0     -                30.00    1.00     3.25       2         0",
+      "2026-11-21T16:00:03.000Z   DEL    0      c1          eth0     -                 5.00    1.00     3.25       2         0",
       "",
       "VERB   PHASE    COUNT   P50 ms   P90 ms   P99 ms   MAX ms",
       "ADD    total        2    10.00    30.00    30.00    30.00",
@@ -56,6 +59,14 @@ test("the newest entries are taken, over rotated files, and shown oldest first",
   expect(await seconds("--file", file, "--last", "99")).toEqual(["ADD 01", "ADD 02", "DEL 03", "ADD 04", "ADD 05"]);
   expect(await seconds("--file", file, "--verb", "del")).toEqual(["DEL 03"]);
   expect(await seconds("--file", file, "--container", "d")).toEqual(["ADD 04"]);
+});
+
+test("a pod is found by its name, with or without its namespace", async () => {
+  const pods = ["default/web", "blue/web", "blue/my-web"];
+  const file = world.file("cni.log", pods.map((pod, second) => line(second, "ADD", "c1", 10, pod)).join("") + line(9));
+  expect(await seconds("--file", file, "--pod", "web")).toEqual(["ADD 00", "ADD 01"]);
+  expect(await seconds("--file", file, "--pod=blue/web")).toEqual(["ADD 01"]);
+  expect(await seconds("--file", file, "--pod", "we")).toEqual([]);
 });
 
 test("a log of any size is read, from its end", async () => {

@@ -151,6 +151,20 @@ test("without log_file_path there is no file, whatever the level", async () => {
   expect(node.logLines()).toHaveLength(before);
 });
 
+test("every line of the log names the sandbox, and the pod where the runtime names one", async () => {
+  using pod = new TestNetns();
+  const [named, nameless] = [node.newContainerID(), node.newContainerID()];
+  const args = "IgnoreUnknown=1;K8S_POD_NAMESPACE=blue;K8S_POD_NAME=web-0";
+  await node.add(pod, { containerID: named, args });
+  await node.del({ containerID: named, netns: pod.path, args });
+  await node.del({ containerID: nameless, netns: pod.path });
+  const linesOf = (containerID: string): object[] => node.logLines().filter((line) => line["containerID"] === containerID);
+  expect(linesOf(named).length).toBeGreaterThanOrEqual(2);
+  for (const line of linesOf(named)) expect(line).toMatchObject({ pod: "blue/web-0" });
+  expect(linesOf(nameless).length).toBeGreaterThanOrEqual(1);
+  for (const line of linesOf(nameless)) expect(line).not.toHaveProperty("pod");
+});
+
 test.each(["ADD", "DEL", "STATUS"] as const)(
   "a %s that may not make memory executable, as systemd can forbid, answers why",
   async (verb) => {

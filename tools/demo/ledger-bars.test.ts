@@ -4,6 +4,7 @@ import { toLedgerBars } from "./ledger-bars.ts";
 test("toLedgerBars() draws each phase where it began and as long as it took", () => {
   const lines = toLedgerBars({
     time: "2026-01-01T00:00:00.000Z",
+    pod: "default/web",
     verb: "ADD",
     containerID: "c",
     ifName: "eth0",

@@ -13,6 +13,7 @@ export interface LedgerFlags {
   readonly file: string;
   readonly last: number;
   readonly container?: string;
+  readonly pod?: string;
   readonly verb?: string;
   readonly output?: "json" | "yaml";
 }
@@ -35,9 +36,11 @@ export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
 }
 
 /** Goes back from the end of the newest file until there are enough. */
-async function readEntries({ io }: Cli, { file, last, container = "", verb }: LedgerFlags): Promise<readonly LedgerEntry[]> {
+async function readEntries({ io }: Cli, { file, last, container = "", pod, verb }: LedgerFlags): Promise<readonly LedgerEntry[]> {
   const isWanted = (entry: LedgerEntry): boolean =>
-    entry.containerID.startsWith(container) && (verb === undefined || entry.verb === verb.toUpperCase());
+    entry.containerID.startsWith(container) &&
+    (pod === undefined || entry.pod === pod || entry.pod.endsWith(`/${pod}`)) &&
+    (verb === undefined || entry.verb === verb.toUpperCase());
   const found: LedgerEntry[] = [];
   let isThere = false;
   for (const path of [file, ...rotatedFiles(file, io.files).toReversed()]) {
@@ -70,6 +73,7 @@ function toEntryTable(entries: readonly LedgerEntry[], colour: boolean): string 
     "CODE",
     "CONTAINER",
     "IFNAME",
+    "POD",
     "TOTAL ms",
     ...phases.map((name) => name.toUpperCase()),
     "TRIPS",
@@ -81,12 +85,13 @@ function toEntryTable(entries: readonly LedgerEntry[], colour: boolean): string 
     String(entry.code),
     entry.containerID.slice(0, 13),
     entry.ifName,
+    entry.pod || "-",
     toMs(entry.totalMs),
     ...phases.map((name) => toMs(msOf(entry, name))),
     String(entry.roundTrips),
     String(entry.retries),
   ]);
-  return toTable(header, rows, { colour, right: numericFrom(5, header.length) });
+  return toTable(header, rows, { colour, right: numericFrom(6, header.length) });
 }
 
 function toSummaryTable(entries: readonly LedgerEntry[], colour: boolean): string {
