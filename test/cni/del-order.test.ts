@@ -1,0 +1,120 @@
+/** What a DEL does while it cannot do all: no address is given back of an interface that stands, and two attachments are never one. */
+
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import { runPlugin } from "../../src/cni/plugin.ts";
+import { realHost } from "../../src/cni/real-host.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { CniJson } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
+import { TestNetns } from "../support/netns.ts";
+
+const CONTAINER = `order${process.pid}`;
+const OWN: Json = { ipam: { type: "netplug-ipam" } };
+const DELEGATE: Json = { ipam: { type: "a-delegate" } };
+
+let world: IpamWorld;
+let pod: TestNetns;
+let folder: string;
+/** What the delegate was called with. */
+let calls: string[];
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-order-"));
+  pod = new TestNetns();
+  world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  calls = [];
+});
+afterEach(() => {
+  pod[Symbol.dispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Change {
+  readonly ifName?: string;
+  readonly host?: Partial<Host>;
+}
+
+async function call(verb: "ADD" | "DEL", config: Json, { ifName = "eth0", host = {} }: Change = {}): Promise<CniJson | undefined> {
+  const folders = { lib_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
+  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", policy_setup_timeout_seconds: 0, ...folders, ...config };
+  const real = realHost();
+  const { stdout } = await runPlugin("netplug", {
+    ...real,
+    env: { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
+    readStdin: () => JSON.stringify(text),
+    openDatastore: () => world.datastore,
+    openLog: () => silentLog,
+    files: { ...real.files, isExecutableFile: () => true },
+    processes: {
+      run: async ({ env }) => {
+        calls.push(env["CNI_COMMAND"] ?? "");
+        return { status: 0, stdout: '{"cniVersion":"1.1.0","ips":[{"address":"10.88.0.7/24"}]}', stderr: "" };
+      },
+    },
+    ...host,
+  });
+  return stdout === "" ? undefined : (JSON.parse(stdout) as CniJson);
+}
+
+async function recorded(): Promise<readonly string[]> {
+  const [records] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
+  return records.map(({ value }) => (value.spec as { readonly endpoint: string }).endpoint).sort();
+}
+
+/** A kernel that takes no request. */
+const deaf = (): Change => ({
+  host: {
+    kernel: {
+      ...realHost().kernel,
+      openRouteSocket: () => {
+        throw new NetplugError("ioFailure", "test: no socket");
+      },
+    },
+  },
+});
+
+test("an interface that the kernel does not take away keeps the address that we gave, and the DEL fails", async () => {
+  await call("ADD", OWN);
+  expect(await call("DEL", OWN, deaf())).toMatchObject({ code: expect.any(Number), msg: expect.stringContaining("no socket") });
+  expect([await recorded(), (await world.blocks()).some((block) => block.includes(" 1/"))]).toEqual([["eth0"], true]);
+  expect(await call("DEL", OWN)).toBeUndefined();
+  expect([await recorded(), pod.link("eth0")]).toEqual([[], undefined]);
+});
+
+test("it keeps what a delegate gave, too: that is asked for it back when the interface is gone", async () => {
+  await call("ADD", DELEGATE);
+  expect(await call("DEL", DELEGATE, deaf())).toMatchObject({ msg: expect.stringContaining("no socket") });
+  expect([calls, await recorded()]).toEqual([["ADD"], ["eth0"]]);
+  expect(await call("DEL", DELEGATE)).toBeUndefined();
+  expect([calls, await recorded()]).toEqual([["ADD", "DEL"], []]);
+});
+
+test("an interface that stands is told also where the datastore cannot even be opened", async () => {
+  await call("ADD", DELEGATE);
+  const { host } = deaf();
+  const openDatastore = (): never => {
+    throw new NetplugError("invalidConfig", "test: no datastore");
+  };
+  const reply = await call("DEL", DELEGATE, { host: { ...host, openDatastore } });
+  expect(reply?.msg).toContain("no datastore");
+  expect(`${reply?.msg} ${reply?.details}`).toContain("no socket");
+  expect([calls, pod.link("eth0")?.ifname]).toEqual([["ADD"], "eth0"]);
+});
+
+test("of two interfaces of one container each has its own DEL, and each network its own record", async () => {
+  await call("ADD", OWN);
+  await call("ADD", OWN, { ifName: "net1" });
+  expect(await recorded()).toEqual(["eth0", "net1"]);
+  expect(await call("DEL", { ...OWN, name: "another" })).toBeUndefined();
+  expect([await recorded(), pod.link("eth0")?.ifname]).toEqual([["eth0", "net1"], "eth0"]);
+  expect(await call("DEL", OWN)).toBeUndefined();
+  expect([await recorded(), pod.link("net1")?.ifname, pod.link("eth0")]).toEqual([["net1"], "net1", undefined]);
+  expect(await call("DEL", OWN, { ifName: "net1" })).toBeUndefined();
+  expect(await recorded()).toEqual([]);
+});
