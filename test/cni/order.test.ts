@@ -1,4 +1,4 @@
-/** What a DEL does while it cannot do all: no address is given back of an interface that stands, and two attachments are never one. */
+/** In which order things happen: no address is given back of an interface that stands, calls in one namespace take turns, two attachments are never one. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,14 +7,16 @@ import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
 import { TestNetns } from "../support/netns.ts";
 
-const CONTAINER = `order${process.pid}`;
+const CONTAINER = `turn${process.pid}`;
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 
@@ -105,6 +107,41 @@ test("an interface that stands is told also where the datastore cannot even be o
   expect(reply?.msg).toContain("no datastore");
   expect(`${reply?.msg} ${reply?.details}`).toContain("no socket");
   expect([calls, pod.link("eth0")?.ifname]).toEqual([["ADD"], "eth0"]);
+});
+
+/** Somebody else's turn in the pod's namespace. */
+function takeTurn(): Disposable {
+  const { kernel } = realHost();
+  const netns = kernel.openNetns(pod.path);
+  if (netns === undefined || !kernel.lockNetns(netns)) throw new Error("the namespace is somebody else's");
+  return netns;
+}
+
+/** Plays a call that has to wait. @param meanwhile is done while it waits */
+async function callInLine(verb: "ADD" | "DEL", config: Json, meanwhile: () => void | Promise<void>): Promise<CniJson | undefined> {
+  const waits = Promise.withResolvers<string>();
+  const sleep: Clock["sleep"] = async (...args) => {
+    waits.resolve("waits");
+    await systemClock.sleep(...args);
+  };
+  const turn = takeTurn();
+  const ending = call(verb, config, { host: { clock: { ...systemClock, sleep } } });
+  expect(await Promise.race([waits.promise, ending.then(() => "ended")])).toBe("waits");
+  await meanwhile();
+  turn[Symbol.dispose]();
+  return await ending;
+}
+
+test("a DEL lets a call in the same namespace end first", async () => {
+  await call("ADD", OWN);
+  const reply = await callInLine("DEL", OWN, () => expect(pod.link("eth0")?.ifname).toBe("eth0"));
+  expect([reply, pod.link("eth0"), await recorded()]).toEqual([undefined, undefined, []]);
+});
+
+test("an ADD that had to wait goes by what is so after that", async () => {
+  const lock = async (): Promise<void> => await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+  expect(await callInLine("ADD", DELEGATE, lock)).toMatchObject({ code: 11 });
+  expect(calls).toEqual([]);
 });
 
 test("of two interfaces of one container each has its own DEL, and each network its own record", async () => {
