@@ -16,23 +16,27 @@ import type { Json } from "../support/cni-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
 import { TestNetns } from "../support/netns.ts";
 
-const CONTAINER = `turn${process.pid}`;
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 
 let world: IpamWorld;
 let pod: TestNetns;
+let containerID: string;
+let count = 0;
 let folder: string;
 /** What the delegate was called with. */
 let calls: string[];
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "npgt-order-"));
   pod = new TestNetns();
+  containerID = `turn${process.pid}x${count++}`;
   world = await createIpamWorld();
   await world.putPool("a", "10.65.0.0/24");
   calls = [];
 });
 afterEach(() => {
+  // the kernel takes its time with those of a namespace that is gone, and their routes stand in the way of the next test
+  for (const name of ["eth0", "net1"]) pod.run(["ip", "link", "del", name]);
   pod[Symbol.dispose]();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -48,7 +52,7 @@ async function call(verb: "ADD" | "DEL", config: Json, { ifName = "eth0", host =
   const real = realHost();
   const { stdout } = await runPlugin("netplug", {
     ...real,
-    env: { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
+    env: { CNI_COMMAND: verb, CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
     readStdin: () => JSON.stringify(text),
     openDatastore: () => world.datastore,
     openLog: () => silentLog,

@@ -14,7 +14,6 @@ import type { Json } from "../support/cni-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
 import { TestNetns } from "../support/netns.ts";
 
-const CONTAINER = `again${process.pid}`;
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 /** Nobody programs it. */
@@ -22,6 +21,8 @@ const WITH_POLICY: Json = { policy_setup_timeout_seconds: 1, policy_setup_timeou
 
 let world: IpamWorld;
 let pod: TestNetns;
+let containerID: string;
+let count = 0;
 let folder: string;
 /** What the delegate was called with; its CHECK fails when it says so. */
 let calls: string[];
@@ -29,12 +30,15 @@ let holdsNothing: boolean;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "npgt-again-"));
   pod = new TestNetns();
+  containerID = `again${process.pid}x${count++}`;
   world = await createIpamWorld();
   await world.putPool("a", "10.65.0.0/24");
   calls = [];
   holdsNothing = false;
 });
 afterEach(() => {
+  // the kernel takes its time with those of a namespace that is gone, and their routes stand in the way of the next test
+  for (const name of ["eth0", "net1"]) pod.run(["ip", "link", "del", name]);
   pod[Symbol.dispose]();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -58,7 +62,7 @@ async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
   clock.speedUp(5);
   const { stdout } = await runPlugin("netplug", {
     ...real,
-    env: { CNI_COMMAND: "ADD", CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
+    env: { CNI_COMMAND: "ADD", CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
     clock,
     readStdin: () => JSON.stringify(text),
     takeTurn: () => Promise.resolve(undefined),
