@@ -3,6 +3,14 @@
 import { EtcdFailure, STATUS } from "./failure.ts";
 
 /**
+ * The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a connection stands, so
+ * nothing was asked; the last one when the server refuses after the handshake, while the client's first frames are on their way.
+ *
+ * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of a connection that stands begin otherwise
+ */
+const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection closed$|^write tcp /;
+
+/**
  * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Text alone comes from what stands before it:
  * with users and `--client-cert-auth`, etcd refuses there whoever shows a certificate with a common name.
  */
@@ -15,9 +23,7 @@ export function toRefusal(httpStatus: number, body: string): EtcdFailure {
       ? new EtcdFailure("unsupported", `HTTP status ${httpStatus}, the JSON gateway does not serve us`)
       : new EtcdFailure("refused", `HTTP status ${httpStatus}`, STATUS.unavailable);
   }
-  // The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
-  // connection stands, so nothing was asked.
-  if (code === STATUS.unavailable && /handshake failed|bad certificate|preface|^connection closed$/.test(text)) {
+  if (code === STATUS.unavailable && BEFORE_CONNECTION.test(text)) {
     return new EtcdFailure("unsupported", `the JSON gateway cannot reach its own server: ${text}`);
   }
   return new EtcdFailure("refused", text, code);
