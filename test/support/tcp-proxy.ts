@@ -8,7 +8,9 @@ export type ReplyMode =
   /** The request reaches the server; its reply is thrown away and the client's connection closed. */
   | "drop"
   /** So it goes with one reply; whoever asks again gets through. */
-  | "drop-next";
+  | "drop-next"
+  /** The reply is thrown away, and the client goes on waiting for it. */
+  | "swallow";
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
@@ -61,7 +63,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
                 if (proxy.delayMs === 0) client.write(chunk);
                 // A piece's memory may be used again once this returns.
                 else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, chunk.slice());
-              } else {
+              } else if (proxy.mode !== "swallow") {
                 if (proxy.mode === "drop-next") proxy.mode = "pass";
                 client.end();
                 dropped.resolve();
