@@ -1,71 +1,46 @@
 /** In which order things happen: no address is given back of an interface that stands, calls in one namespace take turns, two attachments are never one. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import { silentLog } from "../../src/lib/log.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { IpamWorld } from "../support/ipam.ts";
+import type { TestNetns } from "../support/netns.ts";
+import { OwnAttachment } from "../support/own-attachment.ts";
 
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 
+let attachment: OwnAttachment;
 let world: IpamWorld;
 let pod: TestNetns;
-let containerID: string;
-let count = 0;
-let folder: string;
 /** What the delegate was called with. */
 let calls: string[];
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-order-"));
-  pod = new TestNetns();
-  containerID = `turn${process.pid}x${count++}`;
-  world = await createIpamWorld();
-  await world.putPool("a", "10.65.0.0/24");
+  attachment = await OwnAttachment.create();
+  ({ world, pod } = attachment);
   calls = [];
 });
-afterEach(() => {
-  // the kernel takes its time with those of a namespace that is gone, and their routes stand in the way of the next test
-  for (const name of ["eth0", "net1"]) pod.run(["ip", "link", "del", name]);
-  pod[Symbol.dispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => attachment[Symbol.dispose]());
 
 interface Change {
   readonly ifName?: string;
   readonly host?: Partial<Host>;
 }
 
+const processes: Host["processes"] = {
+  run: async ({ env }) => {
+    calls.push(env["CNI_COMMAND"] ?? "");
+    return { status: 0, stdout: '{"cniVersion":"1.1.0","ips":[{"address":"10.88.0.7/24"}]}', stderr: "" };
+  },
+};
+
 async function call(verb: "ADD" | "DEL", config: Json, { ifName = "eth0", host = {} }: Change = {}): Promise<CniJson | undefined> {
-  const folders = { lib_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
-  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", policy_setup_timeout_seconds: 0, ...folders, ...config };
-  const real = realHost();
-  const { stdout } = await runPlugin("netplug", {
-    ...real,
-    env: { CNI_COMMAND: verb, CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
-    readStdin: () => JSON.stringify(text),
-    openDatastore: () => world.datastore,
-    openLog: () => silentLog,
-    files: { ...real.files, isExecutableFile: () => true },
-    processes: {
-      run: async ({ env }) => {
-        calls.push(env["CNI_COMMAND"] ?? "");
-        return { status: 0, stdout: '{"cniVersion":"1.1.0","ips":[{"address":"10.88.0.7/24"}]}', stderr: "" };
-      },
-    },
-    ...host,
-  });
-  return stdout === "" ? undefined : (JSON.parse(stdout) as CniJson);
+  return await attachment.call(verb, { policy_setup_timeout_seconds: 0, ...config }, ifName, { processes, ...host });
 }
 
 async function recorded(): Promise<readonly string[]> {

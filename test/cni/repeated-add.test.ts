@@ -1,47 +1,32 @@
 /** What an ADD asks a delegate, and what it leaves when it fails: the first one, and one of an attachment of which something stands already. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
-import { realHost } from "../../src/cni/real-host.ts";
-import { silentLog } from "../../src/lib/log.ts";
 import { fastClock } from "../fault/support/fast-clock.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
-import { TestNetns } from "../support/netns.ts";
+import type { IpamWorld } from "../support/ipam.ts";
+import type { TestNetns } from "../support/netns.ts";
+import { OwnAttachment } from "../support/own-attachment.ts";
 
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 /** Nobody programs it. */
 const WITH_POLICY: Json = { policy_setup_timeout_seconds: 1, policy_setup_timeout_action: "fail" };
 
+let attachment: OwnAttachment;
 let world: IpamWorld;
 let pod: TestNetns;
-let containerID: string;
-let count = 0;
-let folder: string;
 /** What the delegate was called with; its CHECK fails when it says so. */
 let calls: string[];
 let holdsNothing: boolean;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-again-"));
-  pod = new TestNetns();
-  containerID = `again${process.pid}x${count++}`;
-  world = await createIpamWorld();
-  await world.putPool("a", "10.65.0.0/24");
+  attachment = await OwnAttachment.create();
+  ({ world, pod } = attachment);
   calls = [];
   holdsNothing = false;
 });
-afterEach(() => {
-  // the kernel takes its time with those of a namespace that is gone, and their routes stand in the way of the next test
-  for (const name of ["eth0", "net1"]) pod.run(["ip", "link", "del", name]);
-  pod[Symbol.dispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => attachment[Symbol.dispose]());
 
 /** A delegate that gives another address each time. */
 const processes: Host["processes"] = {
@@ -55,24 +40,11 @@ const processes: Host["processes"] = {
 };
 
 async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
-  const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
-  const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
-  const real = realHost();
   const clock = fastClock();
   clock.speedUp(5);
-  const { stdout } = await runPlugin("netplug", {
-    ...real,
-    env: { CNI_COMMAND: "ADD", CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
-    clock,
-    readStdin: () => JSON.stringify(text),
-    takeTurn: () => Promise.resolve(undefined),
-    openDatastore: () => world.datastore,
-    openLog: () => silentLog,
-    files: { ...real.files, isExecutableFile: () => true },
-    processes,
-    ...change,
-  });
-  return JSON.parse(stdout) as CniJson;
+  const reply = await attachment.call("ADD", config, "eth0", { clock, takeTurn: () => Promise.resolve(undefined), processes, ...change });
+  if (reply === undefined) throw new Error("want a result or an error");
+  return reply;
 }
 
 const addressOf = ({ ips }: CniJson): string | undefined => ips?.[0]?.address;

@@ -1,0 +1,58 @@
+/** For tests: one attachment whose calls run in this process, on the real kernel and a datastore in memory, so that a test can change any part of the host. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import { runPlugin } from "../../src/cni/plugin.ts";
+import { realHost } from "../../src/cni/real-host.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { CniJson } from "./cni.ts";
+import type { Json } from "./cni-call.ts";
+import { createIpamWorld, type IpamWorld, NETWORK } from "./ipam.ts";
+import { TestNetns } from "./netns.ts";
+
+let count = 0;
+
+export class OwnAttachment implements Disposable {
+  readonly world: IpamWorld;
+  readonly pod = new TestNetns();
+  readonly #containerID = `own${process.pid}x${count++}`;
+  readonly #folder = mkdtempSync(join(tmpdir(), "npgt-own-"));
+
+  private constructor(world: IpamWorld) {
+    this.world = world;
+  }
+
+  /** With one pool. */
+  static async create(): Promise<OwnAttachment> {
+    const attachment = new OwnAttachment(await createIpamWorld());
+    await attachment.world.putPool("a", "10.65.0.0/24");
+    return attachment;
+  }
+
+  /** @param config what differs from the least that a network config says @returns what is printed; undefined: nothing */
+  async call(verb: "ADD" | "DEL", config: Json, ifName: string, change: Partial<Host>): Promise<CniJson | undefined> {
+    const folder = this.#folder;
+    const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
+    const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
+    const real = realHost();
+    const { stdout } = await runPlugin("netplug", {
+      ...real,
+      env: { CNI_COMMAND: verb, CNI_CONTAINERID: this.#containerID, CNI_NETNS: this.pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
+      readStdin: () => JSON.stringify(text),
+      openDatastore: () => this.world.datastore,
+      openLog: () => silentLog,
+      files: { ...real.files, isExecutableFile: () => true },
+      ...change,
+    });
+    return stdout === "" ? undefined : (JSON.parse(stdout) as CniJson);
+  }
+
+  [Symbol.dispose](): void {
+    // the kernel takes its time with those of a namespace that is gone, and their routes stand in the way of the next test
+    for (const name of ["eth0", "net1"]) this.pod.run(["ip", "link", "del", name]);
+    this.pod[Symbol.dispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
