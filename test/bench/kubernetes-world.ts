@@ -1,6 +1,6 @@
 /** An API server with netplug installed for one node, as `install-cni` leaves it, and attachments on it. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newBlock, take } from "../../src/ipam/block.ts";
@@ -12,7 +12,9 @@ import type { ApiServer } from "../cluster/api-server.ts";
 import { cniPluginsFolder, distFolder, spawnPlugin } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNode, podArgs } from "../support/kubernetes.ts";
+import { compileProgram } from "./compile.ts";
 import { requestOf } from "./ipam-cluster.ts";
+import type { RequestsAlone } from "./requests-alone.ts";
 
 const NODE = "bench-node";
 /** Room for 16 384 blocks of 64 addresses. */
@@ -39,6 +41,7 @@ export class KubernetesWorld implements AsyncDisposable {
   readonly api: ApiServer;
   readonly folder: string;
   #config = "";
+  #block: string | undefined;
 
   private constructor(api: ApiServer) {
     this.api = api;
@@ -158,6 +161,17 @@ export class KubernetesWorld implements AsyncDisposable {
     return callPlugin(join(cniPluginsFolder, "ptp"), config, verb, attachment, "");
   }
 
+  /** {@link RequestsAlone} in a process of its own, on the node's first block; what an administrator may, needs no look at roles. */
+  async callRequestsAlone(pod: string): Promise<Reply> {
+    const { api, folder } = this;
+    const program = join(folder, "requests-alone");
+    if (!existsSync(program)) compileProgram(join(import.meta.dir, "requests-alone.ts"), program, folder);
+    this.#block ??= (await api.kubectl(["get", "ipamblocks", "--output=jsonpath={.items[0].metadata.name}"])).trim();
+    const ca = readFileSync(api.caFile, "utf8");
+    const about: RequestsAlone = { server: api.url, ca, token: api.token, node: NODE, pod, block: this.#block };
+    return await time(program, {}, JSON.stringify(about));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.api.stop();
     rmSync(this.folder, { recursive: true, force: true });
@@ -174,7 +188,11 @@ async function callPlugin(path: string, config: string, verb: string, attachment
     CNI_IFNAME: "eth0",
     CNI_ARGS: args,
   };
+  return await time(path, env, config);
+}
+
+async function time(path: string, env: Readonly<Record<string, string>>, stdin: string): Promise<Reply> {
   const started = performance.now();
-  const { status, stdout, stderr } = await spawnPlugin(path, env, config);
+  const { status, stdout, stderr } = await spawnPlugin(path, env, stdin);
   return { ms: performance.now() - started, status, stdout, stderr };
 }

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pluginPath } from "../support/cni.ts";
+import { compileProgram } from "./compile.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 
@@ -11,14 +12,7 @@ function buildEmptyProgram(folder: string): string {
   const source = join(folder, "empty.ts");
   const program = join(folder, "empty");
   writeFileSync(source, "export {};\n");
-  const options = ["--compile", "--minify", "--bytecode", "--format=esm", "--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"];
-  const result = Bun.spawnSync([process.execPath, "build", source, ...options, "--outfile", program], {
-    cwd: folder,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  if (!result.success) throw new Error(`build the empty program: ${result.stderr.toString()}`);
+  compileProgram(source, program, folder);
   return program;
 }
 
