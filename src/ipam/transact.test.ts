@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Datastore, Query, RequestOptions, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
-import { IP_POOLS } from "./cluster.ts";
-import { toFacts } from "./facts.ts";
-import { transact } from "./transact.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
+import { type Facts, toFacts } from "./facts.ts";
+import { type Step, transact } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */
 function laggingDatastore(type: Datastore["type"], asked: boolean[]): Datastore {
@@ -57,14 +58,22 @@ test("a commit that never gets a certain reply fails in time, and says what the 
 });
 
 describe("after its turn came late", () => {
-  const POOLS_AND_BLOCKS = [IP_POOLS, { type: "blocks-of-node", node: "n1" }] as const satisfies readonly Query[];
+  const QUERIES = [
+    CLUSTER_INFORMATION_QUERY,
+    IP_POOLS,
+    IP_RESERVATIONS,
+    { type: "get", ref: { kind: "Node", name: "n1" } },
+    { type: "blocks-of-node", node: "n1" },
+  ] as const satisfies readonly Query[];
+  const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
+  const ALL = QUERIES.map(nameOf);
 
   /** @returns the kinds of queries that were asked for again */
   async function askedAgain(type: Datastore["type"], waitedMs: number): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
     const read = async (queries: readonly Query[]): Promise<unknown> => {
-      asked.push(...queries.map((query) => query.type));
+      asked.push(...queries.map(nameOf));
       return queries.map(() => []);
     };
     const takeTurn = async (mayWaitMs: number): Promise<Disposable | undefined> => {
@@ -74,15 +83,9 @@ describe("after its turn came late", () => {
     };
     const datastore = { type, read } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
-    const facts = toFacts(POOLS_AND_BLOCKS, [[], []]);
-    const known = await transact(
-      ports,
-      POOLS_AND_BLOCKS,
-      (found) => ({ writes: [], result: POOLS_AND_BLOCKS.map((query) => found.find(query)) }),
-      {
-        facts,
-      },
-    );
+    const facts = toFacts(QUERIES, [undefined, [], [], undefined, []]);
+    const decide = (found: Facts): Step<readonly unknown[]> => ({ writes: [], result: QUERIES.map((query) => found.find(query)) });
+    const known = await transact(ports, QUERIES, decide, { facts });
     expect(known.every((answer) => answer !== undefined)).toBe(true);
     return asked;
   }
@@ -90,9 +93,9 @@ describe("after its turn came late", () => {
   test.each<[Datastore["type"], number, readonly string[]]>([
     ["kubernetes", 0, []],
     ["kubernetes", 500, ["blocks-of-node"]],
-    ["kubernetes", 4_000, ["list", "blocks-of-node"]],
+    ["kubernetes", 4_000, ["ClusterInformation", "IPPool", "blocks-of-node"]],
     ["etcdv3", 0, []],
-    ["etcdv3", 400, ["list", "blocks-of-node"]],
+    ["etcdv3", 400, ALL],
   ])("on %s, by %i ms, it asks again for %j", async (type, waitedMs, again) =>
     expect(await askedAgain(type, waitedMs)).toEqual([...again]),
   );

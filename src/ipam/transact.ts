@@ -10,6 +10,7 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { CommitOptions, CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
@@ -17,6 +18,7 @@ import type { Deadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock, Random } from "../lib/ports.ts";
+import { IP_POOLS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
 
 /** What the loop needs of the world. */
@@ -68,7 +70,10 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
-/** After waiting so long for a turn, resources are asked for again with the blocks; the commit looks at those itself that are 5 s old. */
+/**
+ * After waiting so long for a turn, what commits expect to be unchanged is asked for again with the blocks: of what is 5 s old the commit itself would ask
+ * whether it still holds, in a round of its own.
+ */
 const OUT_OF_DATE_MS = 3_000;
 
 /** Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk or a busy API server. */
@@ -142,17 +147,23 @@ export async function transact<T>(
 }
 
 /**
- * While others had their turns they changed blocks, so these are read again: alone where each answer is a request of its own, and the others are not
- * out of date; else with everything, which is one snapshot then.
+ * While others had their turns they changed blocks, so these are read again: alone where each answer is a request of its own; else with everything,
+ * which is one snapshot then. The rest is as old as it would be in a process that came a moment earlier, and had its turn at once.
  */
 async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
   if (waitedMs === 0) return facts;
-  const areBlocksEnough = ports.datastore.type === "kubernetes" && waitedMs < OUT_OF_DATE_MS;
-  return await readFacts(ports, areBlocksEnough ? queries.filter(isAboutBlocks) : queries, facts);
+  if (ports.datastore.type !== "kubernetes") return await readFacts(ports, queries, facts);
+  const isOutOfDate = (query: Query): boolean => isAboutBlocks(query) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query));
+  return await readFacts(ports, queries.filter(isOutOfDate), facts);
 }
 
 function isAboutBlocks({ type }: Query): boolean {
   return type !== "get" && type !== "list";
+}
+
+/** Whether commits have conditions on the answer: a few resources, whatever there is of others. */
+function isExpected(query: Query): boolean {
+  return query.type === "get" ? query.ref.kind === CLUSTER_INFORMATION.kind : query.type === "list" && query.kind === IP_POOLS.kind;
 }
 
 /** What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one snapshot. */

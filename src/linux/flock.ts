@@ -36,9 +36,7 @@ export interface LockOptions {
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  */
 export async function takeLock(path: string, { waitMs, clock, signal }: LockOptions): Promise<Disposable | undefined> {
-  const flags = O_RDWR | O_CREAT;
-  const fd = openFile(path, flags, LOCK_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOCK_MODE));
-  if (fd === undefined) throw new NetplugError("ioFailure", `lock ${quote(path)}: its folder vanished`);
+  const fd = openLock(path);
   let isTaken = false;
   try {
     const end = clock.monotonic() + waitMs;
@@ -52,6 +50,18 @@ export async function takeLock(path: string, { waitMs, clock, signal }: LockOpti
   } finally {
     if (!isTaken) fd[Symbol.dispose]();
   }
+}
+
+/**
+ * Opens the file that is locked, which is made (with its folders) when it is missing.
+ *
+ * @throws {KernelError} ioFailure when it cannot be made
+ */
+export function openLock(path: string): Fd {
+  const flags = O_RDWR | O_CREAT;
+  const fd = openFile(path, flags, LOCK_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOCK_MODE));
+  if (fd === undefined) throw new NetplugError("ioFailure", `lock ${quote(path)}: its folder vanished`);
+  return fd;
 }
 
 /**

@@ -95,9 +95,29 @@ test("whoever waits too long, or no longer wants to, leaves the line; the one be
   await expect(aborted).rejects.toThrow("enough");
   expect(inLine(path)).toHaveLength(1);
   held?.[Symbol.dispose]();
-  using turn = await last;
+  const turn = await last;
+  expect(inLine(path)).toHaveLength(1);
+  turn?.[Symbol.dispose]();
   expect(turn).toBeDefined();
   expect(inLine(path)).toEqual([]);
+});
+
+test("who has the turn keeps the place in line until it is over, and who waits stands still all the while", async () => {
+  const path = join(folder, "still");
+  const held = await take(path, 0);
+  const first = take(path, LONG_MS);
+  held?.[Symbol.dispose]();
+  const turn = await first;
+  expect(inLine(path)).toHaveLength(1);
+
+  let sleeps = 0;
+  const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => (sleeps++, systemClock.sleep(ms, signal)) };
+  const waiting = takeTurn(path, { waitMs: LONG_MS, clock });
+  setTimeout(() => turn?.[Symbol.dispose](), 300);
+  using next = await waiting;
+  expect(next).toBeDefined();
+  // after 4, 12, 28, 60, 124, 252 and 508 ms
+  expect(sleeps).toBeLessThanOrEqual(7);
 });
 
 test("who does not want to wait does not stand in line", async () => {
@@ -126,7 +146,8 @@ test("places of the dead, and what is no place, hold nobody up", async () => {
   writeFileSync(join(`${path}.line`, "0000000000000002"), "");
   const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
-  using turn = await waiting;
+  const turn = await waiting;
+  turn?.[Symbol.dispose]();
   expect(turn).toBeDefined();
   expect(inLine(path)).toEqual([]);
 });

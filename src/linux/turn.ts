@@ -2,15 +2,17 @@
  * Turns among the processes of a host, in the order in which they came.
  *
  * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time and held open
- * for writing as long as its process is there. It reads from the pipe before its own, which ends when the other leaves the line or dies, and then
- * nobody else is woken. The first in line alone looks at the lock again and again. So a hundred that wait cost no more than one.
+ * for writing until its turn is over, or its process. It reads from the pipe before its own, which ends when the other leaves the line or dies, and then
+ * nobody else is woken. Only who has nobody before him, for the lock was free when its holder came, looks at the lock again and again.
+ *
+ * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose turn it is.
  */
 
 import type { Clock } from "../lib/ports.ts";
 import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
-import { type LockOptions, takeLock } from "./flock.ts";
+import { type LockOptions, openLock, takeLock, tryLock } from "./flock.ts";
 import { listFolder, makeFolders } from "./folders.ts";
 import { KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
@@ -25,28 +27,94 @@ const POLLIN = 1;
 
 /** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
-const LONGEST_SLICE_MS = 50;
+const LONGEST_SLICE_MS = 1_000;
 
 /** How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave the line. */
 const LOOK_EVERY_MS = 1_000;
+
+/** Milliseconds between looks of who is the first: at the beginning as short as an ADD's critical part. */
+const FIRST_PAUSE_MS = 1;
+const LONGEST_PAUSE_MS = 8;
 
 let placesTaken = 0;
 
 /**
  * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds the lock free
- * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to 50 ms at
+ * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to a second at
  * a time.
  *
  * @returns undefined when the time is over
  * @throws {KernelError} ioFailure when the file cannot be made or locked
+ * @throws the signal's reason
  */
 export async function takeTurn(path: string, options: TurnOptions): Promise<Disposable | undefined> {
-  const { waitMs, clock } = options;
-  if (waitMs <= 0) return await takeLock(path, options);
+  if (options.waitMs <= 0) return await takeLock(path, options);
+  using held = new DisposableStack();
+  // Disposed of in the opposite order: who is woken by the end of the place finds the lock free.
+  const place = held.use(stand(`${path}.line`, options.clock));
+  const lock = held.use(openLock(path));
+  return (await waitFor(lock, path, place, options)) ? held.move() : undefined;
+}
+
+/** @returns whether the lock was had before the time was over */
+async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: TurnOptions): Promise<boolean> {
   const end = clock.monotonic() + waitMs;
-  using place = stand(`${path}.line`, clock);
-  const found = await place?.untilFirst(path, end, options);
-  return found ?? (await takeLock(path, { ...options, waitMs: Math.max(0, end - clock.monotonic()) }));
+  const patience = new Patience(end, clock, signal);
+  for (let before = place?.findBefore(); before !== undefined; before = place?.findBefore()) {
+    using pipe = before;
+    for (let lookAt = clock.monotonic() + LOOK_EVERY_MS; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+      if (tryLock(lock, path)) return true;
+      if (clock.monotonic() >= end) return false;
+    }
+  }
+  for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    if (clock.monotonic() >= end) return false;
+    await patience.pause(pauseMs);
+  }
+  return true;
+}
+
+/** Stands still, and lets the event loop have its turn from time to time: at first soon, for answers may be under way. */
+class Patience {
+  readonly #end: number;
+  readonly #clock: TurnOptions["clock"];
+  readonly #signal: AbortSignal | undefined;
+  #sliceMs = FIRST_SLICE_MS;
+  #sliceEnd: number;
+
+  /** @param end of all waiting, by the clock */
+  constructor(end: number, clock: TurnOptions["clock"], signal: AbortSignal | undefined) {
+    this.#end = end;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#sliceEnd = clock.monotonic() + this.#sliceMs;
+  }
+
+  /** @returns whether the pipe has ended by then */
+  async untilEnded(pipe: Fd, until: number): Promise<boolean> {
+    const request = new Int32Array([pipe.number, POLLIN]);
+    for (;;) {
+      const leftMs = Math.min(until, this.#end) - this.#clock.monotonic();
+      if (leftMs <= 0) return false;
+      if (await this.#poll(request, leftMs)) return true;
+    }
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#poll(new Int32Array(0), ms);
+  }
+
+  /** @param request of poll(2), one or none @returns whether something has happened to it; what may be earlier than after `ms` */
+  async #poll(request: Int32Array, ms: number): Promise<boolean> {
+    const sliceMs = Math.min(ms, Math.max(0, this.#sliceEnd - this.#clock.monotonic()));
+    if (libc().poll(request, BigInt(request.length / 2), Math.ceil(sliceMs)) > 0) return true;
+    if (this.#clock.monotonic() >= this.#sliceEnd) {
+      await this.#clock.sleep(0, this.#signal);
+      this.#sliceMs = Math.min(2 * this.#sliceMs, LONGEST_SLICE_MS);
+      this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs;
+    }
+    return false;
+  }
 }
 
 /** @returns undefined where no line can be made: then everybody looks at the lock by himself */
@@ -101,31 +169,6 @@ class Place implements Disposable {
     this.#held = held;
   }
 
-  /**
-   * Waits until nobody is before us, nobody can be seen, or the time is over.
-   *
-   * @returns the lock, when it was found free meanwhile
-   * @throws the signal's reason
-   */
-  async untilFirst(path: string, end: number, options: TurnOptions): Promise<Disposable | undefined> {
-    const { clock, signal } = options;
-    let lookAt = clock.monotonic() + LOOK_EVERY_MS;
-    for (let before = this.#findBefore(); before !== undefined; before = this.#findBefore()) {
-      using pipe = before;
-      for (let sliceMs = FIRST_SLICE_MS; ; sliceMs = Math.min(2 * sliceMs, LONGEST_SLICE_MS)) {
-        const leftMs = end - clock.monotonic();
-        if (leftMs <= 0) return undefined;
-        if (hasEnded(pipe, Math.min(sliceMs, leftMs))) break;
-        await clock.sleep(0, signal);
-        if (clock.monotonic() < lookAt) continue;
-        const lock = await takeLock(path, { ...options, waitMs: 0 });
-        if (lock !== undefined) return lock;
-        lookAt += LOOK_EVERY_MS;
-      }
-    }
-    return undefined;
-  }
-
   /** Leaves the line: the next one is told. */
   [Symbol.dispose](): void {
     rareLibc().unlink(toCString(`${this.#folder}/${this.#name}`));
@@ -133,7 +176,7 @@ class Place implements Disposable {
   }
 
   /** The pipe of the nearest before us who is alive; those of the dead are taken away. Undefined also where there is no looking (`EMFILE`). */
-  #findBefore(): Fd | undefined {
+  findBefore(): Fd | undefined {
     try {
       const names = listFolder(this.#folder) ?? [];
       for (const name of names
@@ -158,9 +201,4 @@ class Place implements Disposable {
 /** A pipe that nobody holds open for writing is at its end. */
 function isHeld(pipe: Fd): boolean {
   return libc().read(pipe.number, new Uint8Array(1), 1) < 0 && lastErrno() === EAGAIN;
-}
-
-function hasEnded(pipe: Fd, waitMs: number): boolean {
-  const request = new Int32Array([pipe.number, POLLIN]);
-  return libc().poll(request, 1n, Math.ceil(waitMs)) > 0;
 }
