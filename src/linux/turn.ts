@@ -27,7 +27,9 @@ const POLLIN = 1;
 
 /** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
-const LONGEST_SLICE_MS = 1_000;
+const LONGEST_SLICE_MS = 5_000;
+/** Each is so many times as long as the one before. */
+const SLICE_GROWTH = 4;
 
 /** How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave the line. */
 const LOOK_EVERY_MS = 1_000;
@@ -40,8 +42,8 @@ let placesTaken = 0;
 
 /**
  * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds the lock free
- * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to a second at
- * a time.
+ * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
+ * at a time.
  *
  * @returns undefined when the time is over
  * @throws {KernelError} ioFailure when the file cannot be made or locked
@@ -110,7 +112,7 @@ class Patience {
     if (libc().poll(request, BigInt(request.length / 2), Math.ceil(sliceMs)) > 0) return true;
     if (this.#clock.monotonic() >= this.#sliceEnd) {
       await this.#clock.sleep(0, this.#signal);
-      this.#sliceMs = Math.min(2 * this.#sliceMs, LONGEST_SLICE_MS);
+      this.#sliceMs = Math.min(SLICE_GROWTH * this.#sliceMs, LONGEST_SLICE_MS);
       this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs;
     }
     return false;
