@@ -8,7 +8,7 @@ import type { Cli } from "./io.ts";
 import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { parseCommandLine } from "./command-line.ts";
-import { proposeKinds } from "./flags.ts";
+import { proposeKinds } from "./kind-words.ts";
 import { defaultNamespaceOf } from "./namespace.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */

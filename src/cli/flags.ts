@@ -1,7 +1,5 @@
 /** Flags that several commands share. */
 
-import { kindOf, type KindInfo, ALL_KINDS } from "../api/registry.ts";
-import { nearestName } from "../lib/nearest.ts";
 import { quote } from "../lib/quote.ts";
 import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat } from "./output/format.ts";
@@ -43,28 +41,6 @@ export const reportOutput = {
   optional: true,
   proposeCompletions: () => ["json", "yaml"],
 } as const;
-
-/** A kind as people write it: kind, singular, plural or short name. */
-export function parseKind(word: string): KindInfo {
-  const info = kindOf(word);
-  if (info !== undefined) return info;
-  const meant = nearestName(
-    word,
-    ALL_KINDS.flatMap(({ kind, plural, shortNames }) => [kind.toLowerCase(), plural, ...shortNames]),
-  );
-  const hint = meant === undefined ? ";" : `, did you mean ${meant}?`;
-  throw new UsageError(`find kind ${quote(word)}: there is none${hint} kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`);
-}
-
-/** Every kind with its short names, a line each, for help. */
-export function describeKinds(): string {
-  const width = Math.max(...ALL_KINDS.map(({ plural }) => plural.length));
-  return ALL_KINDS.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
-}
-
-export function proposeKinds(): readonly string[] {
-  return ALL_KINDS.map(({ plural }) => plural);
-}
 
 /** Exactly `true` or `false`, in any case. */
 export function parseBoolean(text: string): boolean {

@@ -2,7 +2,7 @@
 
 import { datastoreConfigOf } from "./access.ts";
 import type { Cli } from "./io.ts";
-import { DEFAULT_NAMESPACE } from "./resources/names.ts";
+import { DEFAULT_NAMESPACE } from "./resources/object-name.ts";
 
 /** On Kubernetes that of the kubeconfig's context, as kubectl has it; everywhere else `default`. */
 export async function defaultNamespaceOf(cli: Cli): Promise<string> {

@@ -9,6 +9,7 @@ import type { PatchFlags } from "./commands/patch.ts";
 import type { ValidateFlags } from "./commands/validate.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
+import { describeKinds } from "./kind-words.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
 
 /** `KIND NAME…`, with proposals for both. */
@@ -29,7 +30,7 @@ function withKinds(brief: string, examples: readonly string[]) {
   const lines = examples.map((example) => `  netplugctl ${example}`);
   return {
     brief,
-    fullDescription: [brief, "", "Kinds and their short names:", flags.describeKinds(), "", "Examples:", ...lines].join("\n"),
+    fullDescription: [brief, "", "Kinds and their short names:", describeKinds(), "", "Examples:", ...lines].join("\n"),
   };
 }
 

@@ -1,17 +1,17 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
-import { toPathName, refOf, type Target, toTitle } from "../resources/target.ts";
-import { messageOf } from "../../lib/errors.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import { initialise } from "../../datastore/initialise.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
-import { requireValid } from "../resources/validated.ts";
-import { applyResource, createResource, updateResource } from "../resources/write.ts";
+import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
+import { requireValid } from "../resources/validation.ts";
+import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
 export interface CreateFlags {
   readonly filename: readonly string[];

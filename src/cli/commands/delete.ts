@@ -9,10 +9,10 @@ import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
-import { parseNames, toRef } from "../resources/names.ts";
-import { NotFound, refOf, type Target, toPathName } from "../resources/target.ts";
-import { requireValid } from "../resources/validated.ts";
-import { deleteResource } from "../resources/write.ts";
+import { parseNames, toRef } from "../resources/name-arguments.ts";
+import { NotFound, refOf, toPathName } from "../resources/object-name.ts";
+import { requireValid } from "../resources/validation.ts";
+import { deleteResource, type Target } from "../resources/write.ts";
 
 export interface DeleteFlags {
   readonly filename?: readonly string[];

@@ -12,10 +12,10 @@ import type { Format } from "../output/format.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
 import { toBlockResource } from "../resources/block-resource.ts";
-import { checkNamespace, isWritable, type Named, parseNames } from "../resources/names.ts";
+import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { readDocuments } from "../resources/documents.ts";
-import { requireValid } from "../resources/validated.ts";
-import { toListing, toTitle } from "../resources/target.ts";
+import { requireValid } from "../resources/validation.ts";
+import { toListing, toTitle } from "../resources/object-name.ts";
 
 export interface GetFlags {
   readonly filename?: readonly string[];

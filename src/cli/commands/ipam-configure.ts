@@ -5,8 +5,9 @@ import { API_VERSION } from "../../api/resource.ts";
 import { withDatastore } from "../access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { NotFound, withRetries } from "../resources/target.ts";
-import { validate } from "../resources/validated.ts";
+import { withRetries } from "../resources/compare-and-swap.ts";
+import { NotFound } from "../resources/object-name.ts";
+import { validate } from "../resources/validation.ts";
 import { createResource, updateResource } from "../resources/write.ts";
 
 export interface ConfigureFlags {

@@ -10,7 +10,7 @@ import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { DEFAULT_NAMESPACE } from "../resources/names.ts";
+import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
 export interface ReleaseFlags {

@@ -9,7 +9,8 @@ import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { guardsFor, withRetries } from "../resources/target.ts";
+import { withRetries } from "../resources/compare-and-swap.ts";
+import { guardsFor } from "../resources/write-guards.ts";
 
 export interface SplitFlags {
   readonly name?: string;

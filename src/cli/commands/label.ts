@@ -5,9 +5,9 @@ import { withDatastore } from "../access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
-import { parseOneName, toRef } from "../resources/names.ts";
-import { toPathName } from "../resources/target.ts";
-import { validate } from "../resources/validated.ts";
+import { parseOneName, toRef } from "../resources/name-arguments.ts";
+import { toPathName } from "../resources/object-name.ts";
+import { validate } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 export interface LabelFlags {

@@ -9,9 +9,9 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
-import { parseOneName, toRef } from "../resources/names.ts";
-import { toPathName } from "../resources/target.ts";
-import { validate } from "../resources/validated.ts";
+import { parseOneName, toRef } from "../resources/name-arguments.ts";
+import { toPathName } from "../resources/object-name.ts";
+import { validate } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 export interface PatchFlags {

@@ -3,8 +3,8 @@
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { readDocuments } from "../resources/documents.ts";
-import { toPathName } from "../resources/target.ts";
-import { checkDocuments, toInvalidText } from "../resources/validated.ts";
+import { toPathName } from "../resources/object-name.ts";
+import { checkDocuments, toInvalidText } from "../resources/validation.ts";
 
 export interface ValidateFlags {
   readonly filename: readonly string[];

@@ -8,7 +8,7 @@ import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
-import { whyTooOld } from "../resources/target.ts";
+import { whyTooOld } from "../resources/write-guards.ts";
 
 const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
 

@@ -11,7 +11,8 @@ import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
 import { CommandFailed } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { toPathName, whyTooOld } from "../resources/target.ts";
+import { toPathName } from "../resources/object-name.ts";
+import { whyTooOld } from "../resources/write-guards.ts";
 import { applyDefinitions, type WaitPorts } from "./definitions.ts";
 import { isOlder, readServerVersion } from "./server-version.ts";
 

@@ -2,7 +2,7 @@
 
 import type { KindInfo } from "../../api/registry.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
-import { toPathName } from "../resources/target.ts";
+import { toPathName } from "../resources/object-name.ts";
 import { columnsOf } from "./columns.ts";
 import { parseCustomColumns } from "./custom-columns.ts";
 import { toJsonText, toYamlText } from "./data.ts";

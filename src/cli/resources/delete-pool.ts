@@ -9,8 +9,11 @@ import type { Stored } from "../../datastore/datastore.ts";
 import { hasBegun, isEmpty } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { withRetries } from "./compare-and-swap.ts";
+import { NotFound } from "./object-name.ts";
 import { claimedBlocks } from "./pool-rules.ts";
-import { guardsFor, NotFound, type Target, withRetries } from "./target.ts";
+import type { Target } from "./write.ts";
+import { guardsFor } from "./write-guards.ts";
 
 /** What became of the pool's blocks. */
 export interface PoolDeletion {

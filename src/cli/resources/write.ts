@@ -8,15 +8,24 @@ import { toPathText, ValidationError } from "../../api/schema/problem.ts";
 import { BUILT_IN_TIERS } from "../../api/tier.ts";
 import { SCHEMAS } from "../../api/validate.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
-import type { ResourceRef, Stored } from "../../datastore/datastore.ts";
+import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { tryParsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
+import type { CliIo } from "../io.ts";
+import { withRetries } from "./compare-and-swap.ts";
+import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
-import { guardsFor, NotFound, refOf, type Target, toTitle, withRetries } from "./target.ts";
+import { guardsFor } from "./write-guards.ts";
 
 /** Most bytes of one object: etcd's own limit of a request is half as large again. */
 const MAX_OBJECT_BYTES = 1_048_576;
+
+/** Where a command writes, and what it takes identities and times from. */
+export interface Target {
+  readonly datastore: Datastore;
+  readonly io: CliIo;
+}
 
 /** What a write did. */
 export type WriteOutcome = "created" | "configured" | "unchanged";

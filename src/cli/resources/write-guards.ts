@@ -1,0 +1,35 @@
+/** What must hold of the cluster for a command to write to it. */
+
+import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import { KINDS } from "../../api/registry.ts";
+import type { Kind, Resource } from "../../api/resource.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
+import type { Stored, Write } from "../../datastore/datastore.ts";
+import { VERSION } from "../../lib/version.ts";
+import { CommandFailed } from "../failure.ts";
+
+/**
+ * What every commit carries: nothing may be written to a datastore that a migration has frozen, or by a program older than the
+ * cluster, except to ClusterInformation itself.
+ *
+ * @throws NetplugError notInitialised, or tryAgainLater when it is frozen; {@link CommandFailed} when the cluster is newer
+ */
+export function guardsFor(kind: Kind, information: Stored<Resource> | undefined): readonly Write[] {
+  if (kind === "ClusterInformation") return [];
+  requireReady(information, "release");
+  const fault = whyTooOld(information?.value.spec as ClusterInformationSpec | undefined);
+  if (fault !== undefined) throw new CommandFailed(`write ${KINDS[kind].plural}: ${fault}`, { next: "version" });
+  return [{ op: "expect", ref: CLUSTER_INFORMATION, revision: information?.revision }];
+}
+
+/** Why this program may be too old for a cluster, undefined when it is not: a later minor version stores what this one does not know. */
+export function whyTooOld(information: ClusterInformationSpec | undefined, own = VERSION): string | undefined {
+  if (minorOf(information?.version) <= minorOf(own)) return undefined;
+  return `the cluster is of version ${information?.version ?? ""}, this program of ${own}; use a program of the cluster's version`;
+}
+
+/** Major and minor version as one number that can be compared; 0 for text that is no version. */
+function minorOf(version: string | undefined): number {
+  const [, major, minor] = /^v(\d{1,5})\.(\d{1,5})\./.exec(version ?? "") ?? [];
+  return major === undefined ? 0 : Number(major) * 100_000 + Number(minor);
+}
