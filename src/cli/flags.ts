@@ -2,7 +2,7 @@
 
 import { quote } from "../lib/quote.ts";
 import { UsageError } from "./failure.ts";
-import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat } from "./output/format.ts";
+import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
 
 export const filenames = {
   kind: "parsed",
@@ -35,7 +35,7 @@ export const output = {
 
 export const reportOutput = {
   kind: "parsed",
-  parse: (text: string): "json" | "yaml" => parseReportFormat(text),
+  parse: (text: string): ReportFormat => parseReportFormat(text),
   brief: "json or yaml instead of a table",
   placeholder: "FORMAT",
   optional: true,

@@ -63,7 +63,8 @@ const processesThatEndWithUs: Processes = {
     }
   },
 };
-/** @returns undefined when there is no such file */
+
+/** A log to be read in parts. @returns undefined when there is no such file */
 export async function openLog(path: string): Promise<LogText | undefined> {
   const file = Bun.file(path);
   if (!(await file.exists())) return undefined;

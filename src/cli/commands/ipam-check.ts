@@ -6,10 +6,11 @@ import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
 
 export interface CheckFlags {
-  readonly output?: "json" | "yaml";
+  readonly output?: ReportFormat;
 }
 
 /** Fails when there are problems, so that scripts notice. */

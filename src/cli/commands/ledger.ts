@@ -7,6 +7,7 @@ import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import { linesFromEnd } from "../log-lines.ts";
 import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
 
 export interface LedgerFlags {
@@ -15,7 +16,7 @@ export interface LedgerFlags {
   readonly container?: string;
   readonly pod?: string;
   readonly verb?: string;
-  readonly output?: "json" | "yaml";
+  readonly output?: ReportFormat;
 }
 
 /** The newest entries, oldest first, and what is usual among them. */

@@ -8,6 +8,7 @@ import { toCommandLine } from "../call-again.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
 
 const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
@@ -15,7 +16,7 @@ const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":t
 export interface VersionFlags {
   /** Only the program's own, without asking the datastore. */
   readonly client?: boolean;
-  readonly output?: "json" | "yaml";
+  readonly output?: ReportFormat;
 }
 
 /** The program's version is printed also when the cluster cannot be asked. */

@@ -1,6 +1,7 @@
 /** JSON and YAML for programs; numbers are exact however large they are. */
 
 import { isJsonObject } from "../../lib/json.ts";
+import type { ReportFormat } from "./format.ts";
 
 /** Makes the digits of a text stand in JSON as a number; newer than the compiler's library. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
@@ -35,8 +36,8 @@ export function toYamlText(value: unknown): string {
 }
 
 /** JSON or YAML, as a command's `-o` says. */
-export function toReportText(output: "json" | "yaml", value: unknown): string {
-  return output === "json" ? toJsonText(value) : toYamlText(value);
+export function toReportText(format: ReportFormat, value: unknown): string {
+  return format === "json" ? toJsonText(value) : toYamlText(value);
 }
 
 /** Inside the quotes of JSON, which are those of YAML too. */

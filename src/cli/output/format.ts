@@ -8,6 +8,9 @@ export type Format =
   | { readonly type: "json" | "yaml" | "name" }
   | { readonly type: "custom-columns"; readonly spec: string };
 
+/** The forms of a report for programs; without one a command prints a table. */
+export type ReportFormat = "json" | "yaml";
+
 export const FORMAT_NAMES = ["json", "yaml", "wide", "name", "custom-columns="] as const;
 
 /** @throws {UsageError} */
@@ -20,7 +23,7 @@ export function parseFormat(text: string): Format {
 }
 
 /** For commands that print a report rather than resources. @throws {UsageError} */
-export function parseReportFormat(text: string): "json" | "yaml" {
+export function parseReportFormat(text: string): ReportFormat {
   if (text === "json" || text === "yaml") return text;
   throw new UsageError(`got ${quote(text)}, want json or yaml`);
 }

@@ -1,0 +1,54 @@
+/** `ipam show --ip`: who has an address, and what is around it. */
+
+import type { Allocation } from "../../api/ipam-block.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { findOwner } from "../../ipam/admin/owner.ts";
+import { IP_POOLS, IP_RESERVATIONS } from "../../ipam/cluster.ts";
+import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
+import { toReservedSet } from "../../ipam/reservations.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { containsAddress, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { type Cli, say } from "../io.ts";
+import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
+import { toTransactPorts } from "./ipam-ports.ts";
+
+/** Prints who has the address, the pools and reservations that it lies in, and its block. */
+export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<void> {
+  const { allocation, block, isCoolingDown } = await findOwner(toTransactPorts(cli, datastore), ip);
+  const text = toAddressText(ip);
+  if (output !== undefined) {
+    cli.io.stdout.write(toReportText(output, { ip: text, ...toUse(allocation) }));
+    return;
+  }
+  if (allocation === undefined) say(cli, `${text} is not assigned${isCoolingDown ? "; it was released and is cooling down" : ""}`);
+  else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
+  for (const line of await describePlace(datastore, ip)) say(cli, line);
+  if (block === undefined) say(cli, "no block is claimed around it");
+  else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
+}
+
+/** The part of a report that says who uses the address. */
+function toUse(allocation: Allocation | undefined): object {
+  if (allocation === undefined) return { inUse: false };
+  const { containerID, ifName, network, pod, namespace, node } = allocation.owner;
+  return { inUse: true, containerID, ifName, network, pod, namespace, node, since: toTimeText(allocation.since) };
+}
+
+/** What pools and reservations say of an address. */
+async function describePlace(datastore: Datastore, ip: Address): Promise<readonly string[]> {
+  const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
+  const around = pools.flatMap(({ value: { metadata, spec } }) => {
+    // A pool that was written with etcdctl or kubectl may have any shape.
+    const { cidr: text, disabled } = spec as { readonly cidr?: unknown; readonly disabled?: unknown };
+    const cidr = typeof text === "string" ? tryParsePrefix(text) : undefined;
+    if (cidr === undefined || !containsAddress(cidr, ip)) return [];
+    return [`it lies in pool ${quote(metadata.name)} (${toPrefixText(cidr)})${disabled === true ? ", which is disabled" : ""}`];
+  });
+  const reserved = reservations.filter((reservation) => toReservedSet([reservation]).has(ip));
+  return [
+    ...(around.length === 0 ? ["it lies in no pool"] : around),
+    ...reserved.map(({ value: { metadata } }) => `ipreservation ${quote(metadata.name)} reserves it`),
+  ];
+}

@@ -1,0 +1,21 @@
+/** `ipam show --show-configuration`: the settings of address management. */
+
+import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
+import type { Cli } from "../io.ts";
+import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
+import { toTable } from "../output/table.ts";
+
+/** Prints every setting, defaults included. */
+export async function showConfiguration(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<void> {
+  const [stored] = await datastore.read([IPAM_CONFIGURATION]);
+  const configuration = withIPAMConfigurationDefaults(stored?.value.spec as object | undefined);
+  if (output !== undefined) {
+    cli.io.stdout.write(toReportText(output, configuration));
+    return;
+  }
+  const rows = Object.entries(configuration).map(([key, value]) => [key, String(value)]);
+  cli.io.stdout.write(toTable(["PROPERTY", "VALUE"], rows, { colour: cli.io.stdout.isTerminal }));
+}

@@ -1,0 +1,67 @@
+/** `ipam show`, and with `--show-blocks`: how full pools and blocks are. */
+
+import type { Datastore } from "../../datastore/datastore.ts";
+import { readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
+import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { toCommandLine } from "../call-again.ts";
+import { type Cli, note } from "../io.ts";
+import { toReportText } from "../output/data.ts";
+import type { ReportFormat } from "../output/format.ts";
+import { toTable } from "../output/table.ts";
+
+export interface UtilisationFlags {
+  readonly output?: ReportFormat;
+  /** Whether the table shows the blocks of each pool as well. */
+  readonly showBlocks?: boolean;
+}
+
+/** Prints the pools, and says on stderr which blocks could not be counted. */
+export async function showUtilisation(cli: Cli, datastore: Datastore, { output, showBlocks = false }: UtilisationFlags): Promise<void> {
+  const utilisation = await readUtilisation(datastore);
+  for (const { ref, fault } of utilisation.unread) note(cli, `block ${toPrefixText(ref.cidr)} is not counted: ${fault}`);
+  if (output !== undefined) {
+    const pools = utilisation.pools.map((pool) => ({ ...pool, cidr: toPrefixText(pool.cidr) }));
+    const blocks = utilisation.blocks.map((block) => ({ ...block, cidr: toPrefixText(block.cidr) }));
+    cli.io.stdout.write(toReportText(output, { pools, blocks }));
+    return;
+  }
+  const rows = toRows(utilisation, showBlocks);
+  if (rows.length === 0) {
+    note(cli, `no ippools found\nnext: ${toCommandLine(cli, "create -f FILE")}`);
+    return;
+  }
+  const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];
+  cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([3, 4, 5, 6]) }));
+}
+
+/** Blocks follow their pool; those of no pool come last. */
+function toRows({ pools, blocks }: Utilisation, withBlocks: boolean): readonly (readonly string[])[] {
+  const toBlockRow = (grouping: string, block: Utilisation["blocks"][number]): readonly string[] => {
+    const total = BigInt(block.total);
+    const inUse = BigInt(block.inUse);
+    return [grouping, block.node, toPrefixText(block.cidr), block.total.toString(), share(inUse, total), "-", share(total - inUse, total)];
+  };
+  const rows = pools.flatMap((pool) => {
+    const { name, total } = pool;
+    const row = [
+      "IP Pool",
+      name,
+      toPrefixText(pool.cidr),
+      total.toString(),
+      share(pool.inUse, total),
+      share(pool.reserved, total),
+      share(pool.free, total),
+    ];
+    const inside = withBlocks ? blocks.filter(({ cidr }) => containsPrefix(pool.cidr, cidr)) : [];
+    return [row, ...inside.map((block) => toBlockRow("Block", block))];
+  });
+  if (!withBlocks) return rows;
+  const orphans = blocks.filter(({ cidr }) => !pools.some((pool) => containsPrefix(pool.cidr, cidr)));
+  return [...rows, ...orphans.map((block) => toBlockRow("Orphaned block", block))];
+}
+
+/** The exact number, and how much of the whole it is. */
+function share(part: bigint, whole: bigint): string {
+  const perMille = whole === 0n ? 0n : (part * 1_000n + whole / 2n) / whole;
+  return `${part} (${perMille / 10n}.${perMille % 10n}%)`;
+}
