@@ -2,7 +2,7 @@
 
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles, InstallHost } from "./host.ts";
-import { putWhole } from "./whole-file.ts";
+import { putAtomically } from "./atomic-file.ts";
 
 /** Of the plugin and of its address management, as network configs name them. */
 const NAMES = ["netplug", "netplug-ipam"] as const;
@@ -48,7 +48,7 @@ export function planBinaries(folder: string, { skipped, updates }: BinaryChoice,
 
 /** Carries one step out; processes that run the old file keep it. @throws NetplugError ioFailure */
 export function installBinary({ path, linkTo }: BinaryStep, { disk, executable }: Place): void {
-  putWhole(disk, path, (temporary) => {
+  putAtomically(disk, path, (temporary) => {
     if (linkTo === undefined || !tryLink(disk, linkTo, temporary)) disk.copy(executable, temporary, PERMISSIONS);
   });
 }

@@ -3,16 +3,17 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
-import { type Grant, isAccepted, PluginAccount } from "./access.ts";
+import { writeAtomically } from "./atomic-file.ts";
 import { findUnknownNames, installBinary, planBinaries } from "./binaries.ts";
 import { makeConfigText } from "./config-text.ts";
+import { requestFirstToken } from "./first-token.ts";
+import { hasLeftovers, withFolderLock } from "./folder-lock.ts";
 import { type Folders, isWritable, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
-import { requestPatiently } from "./patience.ts";
+import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
 import type { Settings } from "./settings.ts";
 import { readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
-import { hasLeftovers, inFolder, writeWhole } from "./whole-file.ts";
 
 /** It may hold a password. */
 const CONFIG_PERMISSIONS = 0o600;
@@ -57,7 +58,7 @@ export class Installation implements Disposable {
     const config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
     this.#config = config;
     await this.#placeBinaries(settings.updatesBinaries);
-    if (this.#account !== undefined) this.#grant = await requestPatiently(this.#account, settings.isOnce, this.#host, this.#log);
+    if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
     const kubeconfig = await this.#makeKubeconfig();
     await this.#inConfFolder(() => {
       this.#writeAssets();
@@ -140,7 +141,7 @@ export class Installation implements Disposable {
     const isDone = planBinaries(bin, choice, this.#host).length === 0;
     if (isDone && !(hasLeftovers(this.#host.disk, bin) && isWritable(bin, this.#host.disk))) return;
     requireWritable(bin, this.#host.disk);
-    await inFolder(this.#host, bin, () => {
+    await withFolderLock(this.#host, bin, () => {
       for (const step of planBinaries(bin, choice, this.#host)) {
         installBinary(step, this.#host);
         this.#log.info("executable installed", { path: step.path });
@@ -150,7 +151,7 @@ export class Installation implements Disposable {
 
   async #inConfFolder(work: () => void, stopped = this.#host.stopped): Promise<void> {
     const { conf } = this.#folders;
-    await inFolder({ ...this.#host, stopped }, conf, work, [tlsFolderIn(conf)]);
+    await withFolderLock({ ...this.#host, stopped }, conf, work, [tlsFolderIn(conf)]);
   }
 
   async #makeKubeconfig(): Promise<string | undefined> {
@@ -173,13 +174,13 @@ export class Installation implements Disposable {
   }
 
   #writeKubeconfig(text: string): void {
-    const isNew = writeWhole(this.#host, this.#kubeconfigPath, text, KUBECONFIG_PERMISSIONS);
+    const isNew = writeAtomically(this.#host, this.#kubeconfigPath, text, KUBECONFIG_PERMISSIONS);
     this.#kubeconfig = text;
     if (isNew) this.#log.info("access to the Kubernetes API written", { path: this.#kubeconfigPath });
   }
 
   #writeConfig(text: string): void {
-    const isNew = writeWhole(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
+    const isNew = writeAtomically(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
     if (isNew) this.#log.info("network config written", { path: this.#configPath });
   }
 

@@ -4,7 +4,7 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles, InstallHost } from "./host.ts";
-import { writeWhole } from "./whole-file.ts";
+import { writeAtomically } from "./atomic-file.ts";
 
 const PERMISSIONS = 0o600;
 
@@ -23,7 +23,7 @@ export class StateFile {
   say(trouble: string | undefined): void {
     if (this.#path === undefined) return;
     const text = JSON.stringify(trouble === undefined ? { ready: true } : { ready: false, reason: trouble });
-    writeWhole(this.#host, this.#path, `${text}\n`, PERMISSIONS);
+    writeAtomically(this.#host, this.#path, `${text}\n`, PERMISSIONS);
   }
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { type FakeClock, fakeClock } from "../../test/support/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { createLog, type LogRecord } from "../lib/log.ts";
-import type { Grant } from "./access.ts";
-import { requestPatiently } from "./patience.ts";
+import type { Grant } from "./plugin-account.ts";
+import { requestFirstToken } from "./first-token.ts";
 import { stay } from "./stay.ts";
 
 const HOUR = 3_600_000;
@@ -237,7 +237,7 @@ describe("the first token", () => {
       },
     };
     const ends: { readonly outcome: string; readonly atMs: number }[] = [];
-    requestPatiently(account, isOnce, { clock, random: () => 1, stopped: new AbortController().signal }, log).then(
+    requestFirstToken(account, isOnce, { clock, random: () => 1, stopped: new AbortController().signal }, log).then(
       () => void ends.push({ outcome: "granted", atMs: clock.monotonic() }),
       (thrown: Error) => void ends.push({ outcome: thrown.message, atMs: clock.monotonic() }),
     );

@@ -3,7 +3,7 @@
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles, InstallHost } from "./host.ts";
-import { writeWhole } from "./whole-file.ts";
+import { writeAtomically } from "./atomic-file.ts";
 
 /** Keys of the Secret, which are the files' names on both sides. */
 const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;
@@ -43,7 +43,7 @@ export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<In
     .filter(([asset, name]) => {
       const path = `${folder}/${name}`;
       const content = assets[asset];
-      return content === undefined ? host.disk.remove(path) : writeWhole(host, path, content, PERMISSIONS);
+      return content === undefined ? host.disk.remove(path) : writeAtomically(host, path, content, PERMISSIONS);
     })
     .map(([, name]) => name);
 }

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isAccepted } from "../../src/install-cni/access.ts";
+import { isAccepted } from "../../src/install-cni/plugin-account.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { type FakeApiServer, startFakeApiServer } from "../kube/support/fake-api-server.ts";
 import { CONFLIST, filesWith, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";

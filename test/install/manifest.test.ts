@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseNetworkConfig } from "../../src/cni/config/parse-network-config.ts";
 import { parseCommandLine } from "../../src/install-cni/command-line.ts";
-import { toPlaceholders } from "../../src/install-cni/network-config.ts";
+import { toPlaceholders } from "../../src/install-cni/placeholders.ts";
 import { DEFAULT_FOLDERS, readSettings } from "../../src/install-cni/settings.ts";
 import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/template.ts";
 import { VERSION } from "../../src/lib/version.ts";

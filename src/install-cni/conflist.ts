@@ -1,19 +1,18 @@
-/** The network config that is written when nobody gives a template, and the values of a template's placeholders. */
+/** The network config that is written when nobody gives a template. */
 
-import type { Placeholders } from "./template.ts";
 import type { Settings } from "./settings.ts";
 import { type TlsAssets, toHostPath } from "./tls-assets.ts";
 
-/** Not to be changed: addresses in the datastore are recorded under it. */
+/** Must not change: addresses in the datastore are recorded under it. */
 const NETWORK_NAME = "k8s-pod-network";
 
-/** What stands behind the plugin itself. */
+/** The plugins that run after ours. */
 const CHAINED = [{ type: "portmap", snat: true, capabilities: { portMappings: true } }] as const;
 
-/** Names of the plugins that the config chains. */
+/** Their names. */
 export const CHAINED_PLUGINS: readonly string[] = CHAINED.map(({ type }) => type);
 
-/** What an installation has found out by itself. */
+/** What an installation finds out on the node. */
 export interface Findings {
   readonly assets: TlsAssets;
   /** As the host sees it; undefined when none is written. */
@@ -53,35 +52,5 @@ function toEtcdKeys({ hostConfDir, etcdEndpoints, etcdDiscoverySrv }: Settings, 
     ...(caCert !== undefined && { etcd_ca_cert_file: caCert }),
     ...(cert !== undefined && { etcd_cert_file: cert }),
     ...(key !== undefined && { etcd_key_file: key }),
-  };
-}
-
-/** What may stand between double underscores: the variables of the environment, with their defaults, and what was found out. */
-export function toPlaceholders(settings: Settings, { assets, kubeconfigPath = "" }: Findings, hostName: () => string): Placeholders {
-  const { hostConfDir, log, service } = settings;
-  return {
-    CNI_CONF_NAME: settings.confName,
-    CNI_MTU: String(settings.mtu),
-    CNI_NET_DIR: hostConfDir,
-    CNI_OLD_CONF_NAME: settings.oldConfName ?? settings.confName,
-    DATASTORE_TYPE: settings.datastoreType,
-    ETCD_CA_CERT_FILE: toHostPath(hostConfDir, "caCert", assets) ?? "",
-    ETCD_CERT_FILE: toHostPath(hostConfDir, "cert", assets) ?? "",
-    ETCD_DISCOVERY_SRV: settings.etcdDiscoverySrv ?? "",
-    ETCD_ENDPOINTS: settings.etcdEndpoints.join(","),
-    ETCD_KEY_FILE: toHostPath(hostConfDir, "key", assets) ?? "",
-    KUBECONFIG_FILEPATH: kubeconfigPath,
-    KUBERNETES_NODE_NAME: settings.nodeName ?? hostName().toLowerCase(),
-    KUBERNETES_SERVICE_HOST: service.host ?? "",
-    KUBERNETES_SERVICE_PORT: service.port ?? "",
-    KUBERNETES_SERVICE_PROTOCOL: service.protocol,
-    LOG_FILE_MAX_AGE: String(log.maxAge),
-    LOG_FILE_MAX_COUNT: String(log.maxCount),
-    LOG_FILE_MAX_SIZE: String(log.maxSize),
-    LOG_FILE_PATH: log.path,
-    LOG_LEVEL: log.level,
-    REQUIRE_MTU_FILE: String(settings.requiresMtuFile),
-    SKIP_TLS_VERIFY: String(settings.skipsTlsVerify),
-    TLS_ASSETS_DIR: settings.tlsAssetsDir,
   };
 }

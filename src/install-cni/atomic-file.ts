@@ -1,0 +1,67 @@
+/** Files that others may read at any moment: they see the old one or the new one, even after a crash of ours or of the machine. */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { DurableFiles, InstallHost } from "./host.ts";
+
+/** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
+const TEMPORARY = ".netplug-tmp";
+
+/**
+ * Makes a file under a temporary name, then renames it to its own.
+ *
+ * @param make makes the file under the name that it is given
+ * @throws NetplugError ioFailure naming target and reason; nothing is left behind
+ */
+export function putAtomically(disk: DurableFiles, path: string, make: (temporary: string) => void): void {
+  const { folder, name } = splitPath(path);
+  const temporary = `${folder}/.${name}${TEMPORARY}`;
+  try {
+    // Not every file lies in a folder that was locked, and so cleared, before.
+    disk.remove(temporary);
+    make(temporary);
+    disk.rename(temporary, path);
+    disk.flushFolder(folder);
+  } catch (cause) {
+    tryRemove(disk, temporary);
+    throw new NetplugError("ioFailure", `install ${quote(path)}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/**
+ * Brings a file to this content, these permissions and us as its owner.
+ *
+ * @returns whether it was something else before
+ * @throws NetplugError ioFailure
+ */
+export function writeAtomically(
+  { disk, userId }: Pick<InstallHost, "disk" | "userId">,
+  path: string,
+  content: string,
+  permissions: number,
+): boolean {
+  const facts = disk.statLink(path);
+  const isRight = facts?.isRegular === true && facts.permissions === permissions && facts.owner === userId;
+  if (isRight && disk.readText(path) === content) return false;
+  putAtomically(disk, path, (temporary) => disk.create(temporary, content, permissions));
+  return true;
+}
+
+/** Whether a file of this name is one that {@link putAtomically} was making. */
+export function isTemporary(name: string): boolean {
+  return name.endsWith(TEMPORARY);
+}
+
+/** The first failure is what counts; whoever locks the folder next tries again. */
+function tryRemove(disk: DurableFiles, path: string): void {
+  try {
+    disk.remove(path);
+  } catch {
+    // Most likely for the same reason.
+  }
+}
+
+function splitPath(path: string): { readonly folder: string; readonly name: string } {
+  const slash = path.lastIndexOf("/");
+  return { folder: slash < 0 ? "." : path.slice(0, slash), name: path.slice(slash + 1) };
+}

@@ -1,0 +1,100 @@
+/** When the plugin's token is renewed, and what it means for pods when it cannot be. */
+
+import { delayAfter } from "../lib/backoff.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Clock, Random } from "../lib/ports.ts";
+import type { InstallHost } from "./host.ts";
+import type { Installation } from "./install.ts";
+import type { Grant } from "./plugin-account.ts";
+
+/** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
+const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
+
+/** The part of its life after which a token is renewed, and how much earlier that may be: nodes that started together drift apart. */
+const RENEWED_AFTER = 0.5;
+const SPREAD = 0.05;
+
+/** What a renewal needs of the installation. */
+export type TokenHolder = Pick<Installation, "grant" | "isTokenAccepted" | "renewToken">;
+
+/** The schedule of one token: half-way through its life, at once when the API server refuses it, later and later while that fails. */
+export class TokenRenewal {
+  readonly #holder: TokenHolder;
+  readonly #refreshMs: number;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #log: Log;
+  #failures = 0;
+  #reason = "";
+  #isRefused = false;
+  /** Both clocks: a machine that slept wakes with an older token, and a clock that was set back must not make it live longer. */
+  #due = { wall: Infinity, monotonic: Infinity };
+  #end = Infinity;
+
+  /** @param refreshMs milliseconds after which a token is renewed, unless its life wants it earlier */
+  constructor(holder: TokenHolder, refreshMs: number, { clock, random }: Pick<InstallHost, "clock" | "random">, log: Log) {
+    this.#holder = holder;
+    this.#refreshMs = refreshMs;
+    this.#clock = clock;
+    this.#random = random;
+    this.#log = log;
+    this.#plan(holder.grant);
+  }
+
+  /** Milliseconds until {@link run} is to be called; 0: now. */
+  dueInMs(): number {
+    return Math.max(0, Math.min(this.#due.wall - this.#clock.now(), this.#due.monotonic - this.#clock.monotonic()));
+  }
+
+  /** Why pods get no network for want of a token; undefined: the token is good. */
+  trouble(): string | undefined {
+    const isExpired = this.#clock.now() >= this.#end;
+    if (this.#failures === 0 || !(isExpired || this.#isRefused)) return undefined;
+    return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
+  }
+
+  /** Renews the token, or logs why not and plans the next try. Never throws. */
+  async run(stopped: AbortSignal): Promise<void> {
+    try {
+      await this.#holder.renewToken();
+      this.#failures = 0;
+      this.#isRefused = false;
+      this.#plan(this.#holder.grant);
+      this.#log.info("token renewed", { expires: toTimeText(this.#end) });
+    } catch (thrown) {
+      if (stopped.aborted) return;
+      this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
+      // Asked again each time: an API server whose own store is away refuses everybody for a while.
+      this.#isRefused = !(await this.#holder.isTokenAccepted());
+      this.#reason = messageOf(thrown);
+      const fields = { reason: this.#reason, expires: toTimeText(this.#end) };
+      const trouble = this.trouble();
+      if (trouble === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
+      else this.#log.error("pods get no network on this node", { ...fields, reason: trouble });
+    }
+  }
+
+  /** Call when the API server does not take the token any more. After a renewal that failed, the next one keeps its time. */
+  hasten(): void {
+    this.#isRefused = true;
+    if (this.#failures > 0) return;
+    this.#log.warning("the API server does not take the token any more, asking for another");
+    this.#schedule(0);
+  }
+
+  #plan(grant: Grant | undefined): void {
+    if (grant === undefined) return;
+    this.#end = this.#clock.now() + grant.lifeMs;
+    this.#schedule(Math.min(this.#refreshMs, grant.lifeMs * (RENEWED_AFTER - SPREAD * this.#random())));
+  }
+
+  #schedule(delayMs: number): void {
+    this.#due = { wall: this.#clock.now() + delayMs, monotonic: this.#clock.monotonic() + delayMs };
+  }
+}
+
+/** Milliseconds since 1970 as people read them. */
+export function toTimeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
