@@ -4,62 +4,12 @@ import * as v from "valibot";
 import { isJsonObject } from "../lib/json.ts";
 import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
-import { withIPAMConfigurationDefaults } from "./ipam-configuration.ts";
-import { withPoolDefaults } from "./ip-pool.ts";
-import { ALL_KINDS, type AnyResource, type KindInfo, KINDS, type Specs } from "./registry.ts";
+import { ALL_KINDS, type AnyResource, type KindInfo, KINDS } from "./registry.ts";
 import { API_VERSION, type Kind } from "./resource.ts";
-import { dnsLabel, dnsSubdomain, looseName } from "./schema/fields.ts";
-import { ipPoolProblems, ipPoolSpec } from "./schema/ip-pool.ts";
-import {
-  clusterInformationSpec,
-  ipamConfigurationProblems,
-  ipamConfigurationSpec,
-  ipReservationSpec,
-  nodeSpec,
-  profileProblems,
-  profileSpec,
-  tierProblems,
-  tierSpec,
-  workloadEndpointProblems,
-  workloadEndpointSpec,
-} from "./schema/kinds.ts";
-import { DROPPED_METADATA, metadataSchema } from "./schema/metadata.ts";
+import { envelopeSchema, SCHEMAS } from "./schema/kinds.ts";
+import { DROPPED_METADATA } from "./schema/metadata.ts";
 import { type PathStep, type Problem, toPathText, ValidationError } from "./schema/problem.ts";
 import { type CheckSelector, walk } from "./schema/walk.ts";
-import { withTierDefaults } from "./tier.ts";
-
-/** How one kind is checked. */
-interface KindSchema<S> {
-  readonly spec: v.GenericSchema;
-  readonly name: v.GenericSchema<string, string>;
-  /** What one field says against another; asked when each field by itself is right. */
-  problems(spec: S, name: string): readonly Problem[];
-  /** What is stored for what was left out. */
-  complete(spec: S): S;
-}
-
-const none = (): readonly Problem[] => [];
-
-function asWritten<S>(spec: S): S {
-  return spec;
-}
-
-/** The schema of every kind; CRDs are generated from it. */
-export const SCHEMAS: { readonly [K in Kind]: KindSchema<Specs[K]> } = {
-  IPPool: { spec: ipPoolSpec, name: dnsSubdomain, problems: ipPoolProblems, complete: withPoolDefaults },
-  IPReservation: { spec: ipReservationSpec, name: dnsSubdomain, problems: none, complete: asWritten },
-  IPAMConfiguration: {
-    spec: ipamConfigurationSpec,
-    name: dnsSubdomain,
-    problems: ipamConfigurationProblems,
-    complete: withIPAMConfigurationDefaults,
-  },
-  ClusterInformation: { spec: clusterInformationSpec, name: dnsSubdomain, problems: none, complete: asWritten },
-  Node: { spec: nodeSpec, name: looseName, problems: none, complete: asWritten },
-  Profile: { spec: profileSpec, name: looseName, problems: profileProblems, complete: asWritten },
-  Tier: { spec: tierSpec, name: dnsLabel, problems: tierProblems, complete: withTierDefaults },
-  WorkloadEndpoint: { spec: workloadEndpointSpec, name: looseName, problems: workloadEndpointProblems, complete: asWritten },
-};
 
 export interface ValidateOptions {
   /** The selector language lives above this folder, so its parser is handed in. */
@@ -92,18 +42,6 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
   problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
   if (problems.length > 0) throw new ValidationError(title, distinct(problems));
   return resource;
-}
-
-/** The schema of a whole object of one kind. */
-export function envelopeSchema(kind: Kind) {
-  const { spec, name } = SCHEMAS[kind];
-  return v.object({
-    apiVersion: v.literal(API_VERSION, `want "${API_VERSION}"`),
-    kind: v.literal(kind),
-    metadata: metadataSchema(name),
-    spec,
-    status: v.exactOptional(v.unknown()),
-  });
 }
 
 type Envelope = v.InferOutput<ReturnType<typeof envelopeSchema>>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { workloadEndpointSpec } from "../api/schema/kinds.ts";
+import { workloadEndpointSpec } from "../api/schema/workload-endpoint.ts";
 import * as v from "valibot";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";

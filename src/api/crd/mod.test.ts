@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { BUILT_IN_TIERS } from "../tier.ts";
 import { withIPAMConfigurationDefaults } from "../ipam-configuration.ts";
 import { KINDS } from "../registry.ts";
-import { SCHEMAS } from "../validate.ts";
+import { SCHEMAS } from "../schema/kinds.ts";
 import type { OpenApiSchema } from "./custom-resource-definition.ts";
 import { staticDefaults } from "./defaults.ts";
 import { customResourceDefinitions } from "./mod.ts";

@@ -7,7 +7,7 @@ import type * as v from "valibot";
 import { BLOCK_KIND, type KindInfo, KINDS, type Specs } from "../registry.ts";
 import { API_VERSION, type Kind } from "../resource.ts";
 import { ipamBlockSpec } from "../schema/ipam-block.ts";
-import { SCHEMAS } from "../validate.ts";
+import { SCHEMAS } from "../schema/kinds.ts";
 import type { CustomResourceDefinition, OpenApiSchema } from "./custom-resource-definition.ts";
 import { staticDefaults } from "./defaults.ts";
 import type { AnyKindDefinition, KindDefinition } from "./definition.ts";

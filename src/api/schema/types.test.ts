@@ -9,15 +9,13 @@ import type { ProfileSpec } from "../profile.ts";
 import type { TierSpec } from "../tier.ts";
 import type { WorkloadEndpointSpec } from "../workload-endpoint.ts";
 import type { ipPoolSpec } from "./ip-pool.ts";
-import type {
-  clusterInformationSpec,
-  ipamConfigurationSpec,
-  ipReservationSpec,
-  nodeSpec,
-  profileSpec,
-  tierSpec,
-  workloadEndpointSpec,
-} from "./kinds.ts";
+import type { ipReservationSpec } from "./ip-reservation.ts";
+import type { ipamConfigurationSpec } from "./ipam-configuration.ts";
+import type { clusterInformationSpec } from "./cluster-information.ts";
+import type { nodeSpec } from "./node.ts";
+import type { profileSpec } from "./profile.ts";
+import type { tierSpec } from "./tier.ts";
+import type { workloadEndpointSpec } from "./workload-endpoint.ts";
 
 /** True only for types that are the same, not merely assignable. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

@@ -1,0 +1,12 @@
+/** The schema of what a cluster is. */
+
+import * as v from "valibot";
+import { boolean, matching, text } from "./fields.ts";
+
+export const clusterInformationSpec = v.object({
+  guid: v.exactOptional(matching(/^[0-9a-f]{32}$/, "32 hexadecimal digits in lower case")),
+  type: v.exactOptional(text),
+  version: v.exactOptional(text),
+  datastoreReady: v.exactOptional(boolean),
+  datastoreFrozen: v.exactOptional(boolean),
+});
