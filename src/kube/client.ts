@@ -6,12 +6,11 @@ import { KubeError, isKubeError } from "./kube-error.ts";
 import type { KubeList, KubeObject, ObjectMeta, ObjectName } from "./kube-object.ts";
 import type { Patch } from "./patch.ts";
 import { APPLY_CONTENT_TYPE, encodePatch } from "./patch.ts";
-import type { CallOptions, KubeRequest, Verb } from "./request.ts";
-import { isRead, toActionText } from "./request.ts";
+import type { CallOptions, KubeRequest } from "./request.ts";
+import { isRead, toActionText, toRequest } from "./request.ts";
 import type { KubeOptions, KubePorts } from "./requester.ts";
 import { Requester } from "./requester.ts";
-import type { PathTarget, QueryValues } from "./resource-path.ts";
-import { toResourcePath } from "./resource-path.ts";
+import type { QueryValues } from "./resource-path.ts";
 import type { ResourceType } from "./resource-type.ts";
 import { apiVersionOf } from "./resource-type.ts";
 
@@ -238,32 +237,6 @@ function noApiServer(request: KubeRequest, wanted: string, cause?: unknown): Kub
 
 function toWriteQuery({ fieldManager, isStrict = false }: WriteOptions): QueryValues {
   return { fieldManager, fieldValidation: isStrict ? "Strict" : undefined };
-}
-
-interface RequestParts {
-  readonly query?: QueryValues;
-  readonly newName?: string | undefined;
-  readonly body?: string;
-  readonly contentType?: string;
-  readonly accept?: string | undefined;
-  readonly isRepeatable?: boolean;
-}
-
-/** A request for a resource. */
-export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
-  const { query = {}, newName, body, contentType, accept, isRepeatable = false } = parts;
-  return {
-    verb,
-    type,
-    target,
-    newName,
-    path: toResourcePath(type, target),
-    query,
-    isRepeatable,
-    accept,
-    ...(body !== undefined && { body }),
-    ...(contentType !== undefined && { contentType }),
-  };
 }
 
 /** The API server wants to be told what it is; objects that it gave in a list do not say so. A subresource has a type of its own. */

@@ -1,10 +1,11 @@
-/** One request, as the layers hand it down. */
+/** One request to the API server, as the layers of the client hand it down. */
 
+import { quote } from "../lib/quote.ts";
+import { toNameText } from "./kube-object.ts";
 import type { PathTarget, QueryValues } from "./resource-path.ts";
+import { toResourcePath } from "./resource-path.ts";
 import type { ResourceType } from "./resource-type.ts";
 import { toResourceText } from "./resource-type.ts";
-import { toNameText } from "./kube-object.ts";
-import { quote } from "../lib/quote.ts";
 
 /** As roles name what one may do. */
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
@@ -27,6 +28,30 @@ export interface KubeRequest {
   readonly accept?: string | undefined;
   /** Whether carrying it out twice is the same as once. Reads are; a write is repeated only when it surely was not carried out. */
   readonly isRepeatable: boolean;
+}
+
+/** What a request may have besides verb and target. `isRepeatable` is false unless it is said. */
+export type RequestParts = Partial<Pick<KubeRequest, "query" | "newName" | "body" | "contentType" | "accept" | "isRepeatable">>;
+
+/**
+ * A request for one object, or for all objects of a type.
+ *
+ * @throws RangeError a target that no path leads to: a defect of the caller
+ */
+export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {
+  const { query = {}, newName, body, contentType, accept, isRepeatable = false } = parts;
+  return {
+    verb,
+    type,
+    target,
+    newName,
+    path: toResourcePath(type, target),
+    query,
+    isRepeatable,
+    accept,
+    ...(body !== undefined && { body }),
+    ...(contentType !== undefined && { contentType }),
+  };
 }
 
 /** Limits of one call. */

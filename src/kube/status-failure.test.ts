@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { PODS } from "./core-types.ts";
-import { toRequest } from "./client.ts";
+import { toRequest } from "./request.ts";
 import type { KubeError } from "./kube-error.ts";
 import type { Verb } from "./request.ts";
 import { toAnswerFailure, toEventFailure } from "./status-failure.ts";

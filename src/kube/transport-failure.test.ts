@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NetplugError } from "../lib/errors.ts";
-import { toRequest } from "./client.ts";
+import { toRequest } from "./request.ts";
 import { PODS } from "./core-types.ts";
 import type { KubeError } from "./kube-error.ts";
 import type { Verb } from "./request.ts";
