@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
+import type { Clock } from "../lib/ports.ts";
 import { Fd } from "./fd.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -52,6 +53,23 @@ test("those who wait have their turns in the order in which they came, and leave
   expect(Fd.openCount()).toBe(openBefore - 1);
 });
 
+test("somebody who sets the clock back does not come before those who wait", async () => {
+  const path = join(folder, "clock");
+  const held = await take(path, 0);
+  const first = take(path, LONG_MS);
+  held?.[Symbol.dispose]();
+  const turn = await first;
+  const order: string[] = [];
+  const stand = async (name: string, clock: Clock): Promise<void> => {
+    using _turn = await takeTurn(path, { waitMs: LONG_MS, clock });
+    order.push(name);
+  };
+  const waiting = [stand("before", systemClock), stand("after", { ...systemClock, now: () => Date.now() - 3_600_000 })];
+  turn?.[Symbol.dispose]();
+  await Promise.all(waiting);
+  expect(order).toEqual(["before", "after"]);
+});
+
 test("the processes of a host too; one that is killed in line is passed over", async () => {
   const [path, log] = [join(folder, "processes"), join(folder, "processes.log")];
   const held = await take(path, 0);
@@ -83,6 +101,29 @@ test("one that is stopped in line holds the others up for a second only", async 
   stopped.kill("SIGCONT");
   expect(await stopped.exited).toBe(0);
   expect(readFileSync(log, "utf8")).toBe("stopped\n");
+});
+
+test("and for that second only once: those behind it tell each other", async () => {
+  const [path, log] = [join(folder, "behind"), join(folder, "behind.log")];
+  const held = await take(path, 0);
+  const takers: Bun.Subprocess[] = [];
+  for (const name of ["stopped", "second", "third", "fourth", "fifth"]) {
+    const taker = startTaker(path, name, log);
+    takers.push(taker);
+    await untilInLine(path, taker.pid);
+    if (name === "stopped") taker.kill("SIGSTOP");
+  }
+  const [stopped, ...behind] = takers;
+  held?.[Symbol.dispose]();
+  await Promise.race(behind.map(({ exited }) => exited));
+  const since = performance.now();
+  await Promise.all(behind.map(({ exited }) => exited));
+  const tookMs = performance.now() - since;
+  stopped?.kill("SIGCONT");
+  await stopped?.exited;
+  // a second each would be two at least
+  expect(tookMs).toBeLessThan(1_500);
+  expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
 });
 
 test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {

@@ -1,29 +1,27 @@
 /**
  * Turns among the processes of a host, in the order in which they came.
  *
- * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time and held open
- * for writing until its turn is over, or its process. It reads from the pipe before its own, which ends when the other leaves the line or dies, and then
+ * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time since the host
+ * was started, which nobody sets, and held open for writing until its turn is over, or its process. It reads from the pipe before its own, which ends when the other leaves the line or dies, and then
  * nobody else is woken. Only who has nobody before him, for the lock was free when its holder came, looks at the lock again and again.
  *
  * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose turn it is.
  */
 
-import type { Clock } from "../lib/ports.ts";
 import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
 import { type LockOptions, openLock, takeLock, tryLock } from "./flock.ts";
 import { listFolder, makeFolders } from "./folders.ts";
-import { KernelError } from "./kernel-error.ts";
+import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
 import { O_NONBLOCK, O_RDONLY, O_RDWR } from "./open-flags.ts";
 
-export interface TurnOptions extends LockOptions {
-  readonly clock: LockOptions["clock"] & Pick<Clock, "now">;
-}
-
 const PLACE_MODE = 0o600;
 const POLLIN = 1;
+
+/** The same for all processes. @see include/uapi/linux/time.h */
+const CLOCK_MONOTONIC = 1;
 
 /** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
@@ -49,17 +47,17 @@ let placesTaken = 0;
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  * @throws the signal's reason
  */
-export async function takeTurn(path: string, options: TurnOptions): Promise<Disposable | undefined> {
+export async function takeTurn(path: string, options: LockOptions): Promise<Disposable | undefined> {
   if (options.waitMs <= 0) return await takeLock(path, options);
   using held = new DisposableStack();
   // Disposed of in the opposite order: who is woken by the end of the place finds the lock free.
-  const place = held.use(stand(`${path}.line`, options.clock));
+  const place = held.use(stand(`${path}.line`));
   const lock = held.use(openLock(path));
   return (await waitFor(lock, path, place, options)) ? held.move() : undefined;
 }
 
 /** @returns whether the lock was had before the time was over */
-async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: TurnOptions): Promise<boolean> {
+async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: LockOptions): Promise<boolean> {
   const end = clock.monotonic() + waitMs;
   const patience = new Patience(end, clock, signal);
   for (let before = place?.findBefore(); before !== undefined; before = place?.findBefore()) {
@@ -68,6 +66,8 @@ async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitM
       if (tryLock(lock, path)) return true;
       if (clock.monotonic() >= end) return false;
     }
+    // Who has left the line had the turn, perhaps, past one who was stopped: the next ones need not find that out again, each after a second.
+    if (tryLock(lock, path)) return true;
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     if (clock.monotonic() >= end) return false;
@@ -79,13 +79,13 @@ async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitM
 /** Stands still, and lets the event loop have its turn from time to time: at first soon, for answers may be under way. */
 class Patience {
   readonly #end: number;
-  readonly #clock: TurnOptions["clock"];
+  readonly #clock: LockOptions["clock"];
   readonly #signal: AbortSignal | undefined;
   #sliceMs = FIRST_SLICE_MS;
   #sliceEnd: number;
 
   /** @param end of all waiting, by the clock */
-  constructor(end: number, clock: TurnOptions["clock"], signal: AbortSignal | undefined) {
+  constructor(end: number, clock: LockOptions["clock"], signal: AbortSignal | undefined) {
     this.#end = end;
     this.#clock = clock;
     this.#signal = signal;
@@ -120,11 +120,10 @@ class Patience {
 }
 
 /** @returns undefined where no line can be made: then everybody looks at the lock by himself */
-function stand(folder: string, clock: TurnOptions["clock"]): Place | undefined {
+function stand(folder: string): Place | undefined {
   try {
     for (;;) {
-      const [time, number] = [String(clock.now()).padStart(16, "0"), String(placesTaken++).padStart(6, "0")];
-      const name = `${time}-${process.pid}-${number}`;
+      const name = `${readTime()}-${process.pid}-${String(placesTaken++).padStart(6, "0")}`;
       makePipe(`${folder}/${name}`, folder);
       const held = openPlace(`${folder}/${name}`);
       if (held !== undefined) return new Place(folder, name, held);
@@ -133,6 +132,14 @@ function stand(folder: string, clock: TurnOptions["clock"]): Place | undefined {
     if (thrown instanceof KernelError) return undefined;
     throw thrown;
   }
+}
+
+/** Nanoseconds, as a text that sorts like the number. */
+function readTime(): string {
+  const time = new Int32Array(4);
+  check(libc().clock_gettime(CLOCK_MONOTONIC, time), "read", "clock");
+  // `struct timespec` of two 64-bit words, little-endian; neither needs its upper half.
+  return String(time[0] ?? 0).padStart(10, "0") + String(time[2] ?? 0).padStart(9, "0");
 }
 
 /**
