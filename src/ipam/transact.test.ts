@@ -4,6 +4,7 @@ import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Datastore, Query, RequestOptions, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
+import { NetplugError } from "../lib/errors.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
 import { type Step, transact } from "./transact.ts";
@@ -68,13 +69,17 @@ describe("after its turn came late", () => {
   const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
   const ALL = QUERIES.map(nameOf);
 
-  /** @returns the kinds of queries that were asked for again */
-  async function askedAgain(type: Datastore["type"], waitedMs: number): Promise<readonly string[]> {
+  /** @param check of the decision @returns the kinds of queries that were asked for again */
+  async function askedAgain(
+    type: Datastore["type"],
+    waitedMs: number,
+    check: (found: Facts) => void = () => undefined,
+  ): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
-    const read = async (queries: readonly Query[]): Promise<unknown> => {
-      asked.push(...queries.map(nameOf));
-      return queries.map(() => []);
+    const read = async (queries: readonly Query[], { mayLag = false }: RequestOptions): Promise<unknown> => {
+      asked.push(...queries.map((query) => (mayLag ? nameOf(query) : `newest ${nameOf(query)}`)));
+      return queries.map(() => (mayLag ? [] : [{}]));
     };
     const takeTurn = async (mayWaitMs: number): Promise<Disposable | undefined> => {
       if (mayWaitMs === 0 && waitedMs > 0) return undefined;
@@ -84,7 +89,10 @@ describe("after its turn came late", () => {
     const datastore = { type, read } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
     const facts = toFacts(QUERIES, [undefined, [], [], undefined, []]);
-    const decide = (found: Facts): Step<readonly unknown[]> => ({ writes: [], result: QUERIES.map((query) => found.find(query)) });
+    const decide = (found: Facts): Step<readonly unknown[]> => {
+      check(found);
+      return { writes: [], result: QUERIES.map((query) => found.find(query)) };
+    };
     const known = await transact(ports, QUERIES, decide, { facts });
     expect(known.every((answer) => answer !== undefined)).toBe(true);
     return asked;
@@ -99,4 +107,11 @@ describe("after its turn came late", () => {
   ])("on %s, by %i ms, it asks again for %j", async (type, waitedMs, again) =>
     expect(await askedAgain(type, waitedMs)).toEqual([...again]),
   );
+
+  test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {
+    const asked = await askedAgain("kubernetes", 4_000, (found) => {
+      if (found.find(IP_RESERVATIONS)?.answer.length === 0) throw new NetplugError("noAddressLeft", "all addresses are reserved");
+    });
+    expect(asked).toEqual(["ClusterInformation", "IPPool", "blocks-of-node", ...ALL.map((name) => `newest ${name}`)]);
+  });
 });
