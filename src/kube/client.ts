@@ -63,7 +63,7 @@ const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 
 /** A client of one API server. Methods throw KubeError, and NetplugError for settings that make no sense. Nothing is connected before the first call. */
 export class KubeClient {
-  /** For what this class has no method for: watches, paths that are no resources. */
+  /** For requests that have no method here, such as watches. */
   readonly requester: Requester;
 
   constructor(settings: KubeSettings, ports: KubePorts, options: KubeOptions = {}) {
@@ -178,7 +178,7 @@ export class KubeClient {
   }
 
   /**
-   * Asks for an object's end.
+   * Deletes an object; one with finalizers or a grace period goes later.
    *
    * @returns whether it was there
    * @throws KubeError otherObject when `uid` is another, conflict when `resourceVersion` is
@@ -197,7 +197,7 @@ export class KubeClient {
     }
   }
 
-  /** What a path that is no resource answers: `/version`, `/apis`. */
+  /** Reads a path that is not a resource: `/version`, `/apis`. */
   async getPath(path: string, options: CallOptions = {}): Promise<Readonly<Record<string, unknown>>> {
     const request: KubeRequest = { verb: "get", type: undefined, target: {}, path, query: {}, isRepeatable: true };
     const answer = parse(request, await this.requester.call(request, options));
@@ -225,7 +225,7 @@ function parse(request: KubeRequest, text: string): unknown {
   }
 }
 
-/** Whatever the API server gives of resources has metadata: objects, lists, and the Status of what is done. */
+/** Whether it has metadata, as every answer about resources does: objects, lists, and the Status of what was done. */
 function isApiObject(value: unknown): boolean {
   return isJsonObject(value) && isJsonObject(value["metadata"]);
 }
@@ -239,7 +239,7 @@ function toWriteQuery({ fieldManager, isStrict = false }: WriteOptions): QueryVa
   return { fieldManager, fieldValidation: isStrict ? "Strict" : undefined };
 }
 
-/** The API server wants to be told what it is; objects that it gave in a list do not say so. A subresource has a type of its own. */
+/** A body needs apiVersion and kind, which objects from a list do not have. A subresource has a type of its own. */
 function encode(type: ResourceType, object: KubeObject, subresource?: string): string {
   if (subresource !== undefined && object.kind !== undefined) return JSON.stringify(object);
   return JSON.stringify({ ...object, apiVersion: apiVersionOf(type), kind: type.kind });

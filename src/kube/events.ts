@@ -48,7 +48,7 @@ export interface EventRecorderOptions {
   readonly controller: string;
   /** Which process of it: the pod's or the node's name. */
   readonly instance: string;
-  /** An event that cannot be written is nothing that work stops for. */
+  /** Is told of an event that could not be written; work goes on. */
   readonly onTrouble?: (message: string) => void;
 }
 
@@ -62,19 +62,19 @@ export interface EventReport {
   readonly note: string;
 }
 
-/** For so long the same event again is counted in the one that exists, in milliseconds. */
+/** How long a repetition is counted in the event that exists, in milliseconds. */
 const SERIES_MS = 6 * 60_000;
 
 /** Events about one object: 25 at once, then one in five minutes; the API server is there for other things. */
 const PER_OBJECT = { qps: 1 / 300, burst: 25 };
 
-/** Series and limits that are remembered; beyond, the oldest are forgotten. */
+/** How many series and limits are remembered; beyond that the oldest are forgotten. */
 const MAX_REMEMBERED = 1000;
 
 /** Bytes. @see k8s.io/kubernetes pkg/apis/core/validation, events.go */
 const LIMITS = { note: 1024, instance: 128 } as const;
 
-/** Of the subject's name in that of the event, which has 253 characters. */
+/** How many characters of the subject's name go into the event's, which may have 253. */
 const NAME_LENGTH = 200;
 
 interface Series {
@@ -130,7 +130,7 @@ export class EventRecorder {
       reportingController: controller,
       reportingInstance: cut(instance, LIMITS.instance),
     });
-    // The same event while we wait is counted.
+    // Remembered before it is written, so that a repetition meanwhile is counted.
     remember(this.#series, key, { namespace, name, written, count: 1, lastAt: now });
     await written.catch((thrown: unknown) => {
       this.#series.delete(key);

@@ -3,7 +3,7 @@
 import type { ErrorName } from "../lib/errors.ts";
 import { NetplugError } from "../lib/errors.ts";
 
-/** Every reason, with the error that people see when nobody catches it. */
+/** Every reason, and the kind of error that people see when nobody catches it. */
 const KINDS = {
   /** 401: credentials are missing, wrong or too old. */
   unauthorized: "accessDenied",
@@ -23,9 +23,9 @@ const KINDS = {
   expired: "tryAgainLater",
   /** 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
   invalid: "internal",
-  /** Other refusals of what a write holds. */
+  /** Other refusals of the content of a write. */
   badRequest: "internal",
-  /** Anything else, of a read any other 4xx: no API server says it. */
+  /** Anything else, such as any other 4xx for a read: an API server does not answer like that. */
   unexpected: "ioFailure",
   /** 429: it has too much to do. */
   throttled: "tryAgainLater",
@@ -61,7 +61,7 @@ export interface KubeErrorOptions {
   readonly status?: number;
   /** Whether the request may have been carried out all the same. */
   readonly isOutcomeUnknown?: boolean;
-  /** The server's wish, in milliseconds. */
+  /** How long the server asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly causes?: readonly StatusCause[];
   readonly denied?: DeniedAction;
@@ -70,8 +70,8 @@ export interface KubeErrorOptions {
 }
 
 /**
- * A request failed. Who can do better than giving up looks at `reason`; `isOutcomeUnknown` says of a write that it may have been
- * carried out, so that what is stored must be read before anything is decided.
+ * A failed request. A caller that can do more than give up looks at `reason`; `isOutcomeUnknown` says that a write may have been carried
+ * out, so that what is stored must be read before anything is decided.
  */
 export class KubeError extends NetplugError {
   override readonly name = "KubeError";
@@ -95,7 +95,7 @@ export class KubeError extends NetplugError {
     this.denied = options.denied;
   }
 
-  /** What a request ends with that was made several times: an earlier try may have been carried out, and may tell more than the last. */
+  /** The failure of a request that was tried several times: an earlier try may have been carried out, and may say more than the last. */
   after(earlier: readonly KubeError[]): KubeError {
     const before = earlier.at(-1);
     if (before === undefined) return this;

@@ -16,15 +16,15 @@ export interface KubeRequest {
   /** Undefined for what is no resource, such as `/version`. */
   readonly type: ResourceType | undefined;
   readonly target: PathTarget;
-  /** Of the object that a create is to make, for messages: it stands in no path. */
+  /** Name of the object that a create is to make, for messages: it is not part of the path. */
   readonly newName?: string | undefined;
   /** Below the API server's root, without query. */
   readonly path: string;
   readonly query: QueryValues;
   readonly body?: string;
-  /** Of the body. @default `application/json` */
+  /** Media type of the body. @default `application/json` */
   readonly contentType?: string;
-  /** What the answer shall be. @default `application/json` */
+  /** Media type of the answer. @default `application/json` */
   readonly accept?: string | undefined;
   /** Whether carrying it out twice is the same as once. Reads are; a write is repeated only when it surely was not carried out. */
   readonly isRepeatable: boolean;
@@ -56,7 +56,7 @@ export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, pa
 
 /** Limits of one call. */
 export interface CallOptions {
-  /** Ends the call; what it says is what the caller hears. */
+  /** Ends the call with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for the request with all its tries. @default 5000 */
   readonly limitMs?: number | undefined;

@@ -1,4 +1,4 @@
-/** Requests with everything that stands around them: credentials, rate limit, deadline, further tries. */
+/** Requests with all that surrounds them: credentials, rate limit, deadline, further tries. */
 
 import { toDurationText } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -78,7 +78,7 @@ export class Requester {
     });
   }
 
-  /** For failures that come inside of an answer. */
+  /** What the message of a failure inside an answer needs, such as one of a watch. */
   contextOf({ identity }: Login): FailureContext {
     return { identity: identity.label, ...this.#hints };
   }
@@ -90,7 +90,7 @@ export class Requester {
   async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
     const { clock, random } = this.#ports;
     const { signal, limitMs = REQUEST_LIMIT_MS } = options;
-    // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
+    // No await when there is nothing to wait for: the request is then on its way before the caller goes on.
     let login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
     let hasRenewed = false;
@@ -125,7 +125,7 @@ export class Requester {
       if (response.ok) return { value: await read({ response, login }, limit) };
       return { failure: await this.#toFailure(request, response, login) };
     } catch (thrown) {
-      // A connection whose other end has vanished looks alive for a quarter of an hour: the next try gets another one.
+      // A connection whose other end has vanished looks alive for a quarter of an hour, so the next try gets another one.
       this.#transport.close();
       if (!isAnswered && isNeverBegun(thrown)) {
         const { findLoginFault } = await import("./access/login-fault.ts");
@@ -178,10 +178,10 @@ export class Requester {
   }
 }
 
-/** Characters of a failure that are read: what an API server has against the largest object fits. */
+/** How many characters of a failed answer are read: enough for all that an API server says against the largest object. */
 const LONGEST_FAILURE = 1024 * 1024;
 
-/** What is no API server may never end. */
+/** Reads no more than that: something that is not an API server might never stop. */
 async function readFailure({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -192,7 +192,7 @@ async function readFailure({ body }: Response): Promise<string> {
   return text;
 }
 
-/** The caller's signal ended it; what the signal says is what the caller hears. */
+/** The failure of a request that the caller's signal ended: the signal's reason, when that is an error of ours. */
 function interrupted(request: KubeRequest, reason: unknown): NetplugError {
   return reason instanceof NetplugError
     ? reason

@@ -1,4 +1,4 @@
-/** What the API server answers when it does not do what was asked: an HTTP status and, usually, an object of kind Status. */
+/** What the API server answers when it refuses or fails: an HTTP status and, usually, an object of kind Status. */
 
 import { isJsonObject } from "../lib/json.ts";
 import type { KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
@@ -8,7 +8,7 @@ import type { KubeRequest, Verb } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
 import { apiVersionOf, toResourceText } from "./resource-type.ts";
 
-/** The parts of a Status that we use. @see k8s.io/apimachinery meta/v1, type Status */
+/** The parts of a Status that are used here. @see k8s.io/apimachinery meta/v1, type Status */
 interface Status {
   readonly message: string;
   /** `AlreadyExists`, `Conflict`, `Expired`, …; "" when there is none. */
@@ -27,7 +27,7 @@ export interface FailedAnswer {
   readonly now: number;
 }
 
-/** What messages add for whom they are for. */
+/** Who asked, and what would help: for messages. */
 export interface FailureContext {
   /** Whose credentials they are: `token of user "x" in kubeconfig "/y"`. */
   readonly identity: string;
@@ -89,7 +89,7 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
   return `${action}: the API server answers ${[status, reason].join(" ").trim()}: ${text}`;
 }
 
-/** Roles are one thing that forbids; quotas, pod security and other admission are another, and only their own words say so. */
+/** Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. */
 function toForbidden(action: string, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
   const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
   const [, verb, resource, group, namespace] = match ?? [];
@@ -107,9 +107,9 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
     case 403:
       return "forbidden";
     case 404:
-      // "404 page not found" and nothing else: no handler for the path. A list of what is served is never not there.
+      // A bare "404 page not found" means that nothing serves the path. So does any 404 of a list: a type that is served can be listed.
       if (status !== undefined && verb !== "list") return "notFound";
-      // Whoever does not serve pods is no API server.
+      // Every API server serves the core group.
       return request.type?.group === "" ? "unexpected" : "notServed";
     case 409:
       if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";
@@ -119,14 +119,14 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
     case 429:
       return "throttled";
     default:
-      // 408 comes from what stands before a server, and means that the request may be made again.
+      // 408 comes from a proxy in front of the server, and means that the request may be made again.
       if (code >= 500 || code === 408) return "serverFault";
-      // An API server says why, and of a read it has nothing to say of this kind.
+      // An API server says why it refuses a write, and does not refuse a read like this.
       return isRead(request) || status === undefined ? "unexpected" : reasonOfWrite(verb, code, status);
   }
 }
 
-/** What an API server answers when it has something against what a write holds. */
+/** How an API server refuses the content of a write. */
 const REFUSALS_OF_WRITES: ReadonlySet<number> = new Set([400, 405, 406, 413, 415]);
 
 function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason {
@@ -134,14 +134,14 @@ function reasonOfWrite(verb: Verb, code: number, { causes }: Status): KubeReason
   return verb === "patch" && causes.some(({ field }) => field === "metadata.uid") ? "otherObject" : "invalid";
 }
 
-/** 503 with the request to come again is what a server says that is starting, stopping or has no backend: it did nothing. */
+/** A server that is starting, stopping or without a backend answers 503 with Retry-After: it has done nothing. */
 function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
   return status === 503 && retryAfter !== undefined;
 }
 
 /**
- * Just started, or with a new CRD, an API server turns lists away until its cache is filled, which takes milliseconds: the second that it asks
- * for would be an ADD's. @see k8s.io/apiserver storage/cacher, type ready
+ * An API server that has just started, or has a new CRD, refuses lists until its cache is filled. That takes milliseconds; the second that it
+ * asks for would be lost to an ADD. @see k8s.io/apiserver storage/cacher, type ready
  */
 function isCacheFilled({ status }: FailedAnswer, answered: Status | undefined): boolean {
   return status !== 429 || answered?.message !== "storage is (re)initializing";
@@ -182,7 +182,7 @@ function toCause(value: unknown): StatusCause {
   return { field: typeof field === "string" ? field : "", message: typeof message === "string" ? message : "no message" };
 }
 
-/** What stands before an API server, and the server while it starts, answers in other forms. */
+/** Proxies, and an API server that is starting, answer in other forms. */
 function toStatus({ body }: FailedAnswer): Status {
   return { message: body === "" ? "nothing more" : body, reason: "", causes: [], retryAfterSeconds: undefined };
 }

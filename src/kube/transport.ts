@@ -10,8 +10,8 @@ import { toQuery } from "./resource-path.ts";
 
 export interface TransportOptions {
   /**
-   * `http2` carries all requests over one connection: one handshake for those that start together. A server that does not speak it is
-   * spoken to in HTTP/1.1.
+   * `http2` carries all requests over one connection: one handshake for those that start together. With a server that does not speak it,
+   * HTTP/1.1 is used.
    *
    * @default "http1.1"
    */
@@ -20,7 +20,7 @@ export interface TransportOptions {
   readonly usesProxyVariables?: boolean | undefined;
 }
 
-/** Sends requests. What `fetch` throws comes out as it is. */
+/** Sends requests. Throws what `fetch` throws. */
 export class Transport {
   readonly #usesProxyVariables: boolean;
   #speaksHttp2: boolean;
@@ -68,8 +68,8 @@ export class Transport {
 }
 
 /**
- * `fetch` sends a PUT or DELETE again by itself when a kept connection closes under it, and what the first one did is lost: an update
- * would find the revision that it has made itself. It cannot repeat a stream.
+ * When a kept connection closes under a PUT or DELETE, `fetch` sends it again by itself, although the first one may have been carried out:
+ * an update would then conflict with the revision that it made itself. A stream is a body that `fetch` cannot repeat.
  */
 function toBody(body: string, { verb, isRepeatable }: KubeRequest): string | ReadableStream<Uint8Array> {
   if (isRepeatable || (verb !== "update" && verb !== "delete")) return body;

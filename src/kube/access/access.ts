@@ -31,7 +31,7 @@ export interface Impersonation {
   readonly group: string | undefined;
 }
 
-/** All that is known of who we are; what is absent is undefined. */
+/** The credentials of a user; what is absent is undefined. */
 export interface UserAccess {
   readonly clientCertificate: PemSource | undefined;
   readonly clientKey: PemSource | undefined;
@@ -78,7 +78,7 @@ export interface KubeSettings {
   readonly defaultKubeconfig?: string | undefined;
   /** @default the kubeconfig's `current-context` */
   readonly context?: string | undefined;
-  /** The server's URL, whatever else says one; `/api/…` at its end does not count. */
+  /** The server's URL, which beats that of a kubeconfig; `/api/…` at its end is ignored. */
   readonly apiRoot?: string | undefined;
   /** Beats all other credentials. */
   readonly token?: string | undefined;

@@ -10,7 +10,7 @@ import { resolveAccess } from "./resolve-access.ts";
 /** After how long files are read again, so that renewed tokens and certificates are used: milliseconds. */
 const FILES_LIFETIME_MS = 60_000;
 
-/** How long before its end a token of an exec plugin is replaced, in milliseconds. */
+/** How long before it expires a token of an exec plugin is replaced, in milliseconds. */
 const EXPIRY_MARGIN_MS = 10_000;
 
 export interface AccessPorts extends PodPorts {
@@ -24,14 +24,14 @@ export interface Login {
   readonly identity: Identity;
 }
 
-/** Reads settings on the first use, files again from time to time, and everything again when the API server refuses us. */
+/** Reads the settings on first use, the files again from time to time, and everything again when the API server refuses us. */
 export class Credentials {
   readonly #settings: KubeSettings;
   readonly #ports: AccessPorts;
   #login: Login | undefined;
   #readAt = 0;
   #credential: ExecCredential | undefined;
-  /** One look at a time, shared by all who need it. */
+  /** The read that is under way, shared by all who need it. */
   #reading: Promise<Login> | undefined;
 
   constructor(settings: KubeSettings, ports: AccessPorts) {
@@ -52,7 +52,7 @@ export class Credentials {
     const login = this.#login;
     if (login === undefined) return await this.#readOnce(undefined);
     if (this.#isExpired()) return await this.#readOnce(login.access);
-    // What cannot be read at this moment is not yet refused: the API server may still accept what we have.
+    // When nothing can be read now, go on with what we have: the API server may still accept it.
     return await this.#readOnce(login.access).catch(() => login);
   }
 

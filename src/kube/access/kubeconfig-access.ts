@@ -14,7 +14,7 @@ import { normaliseApiRoot, normaliseServer } from "./server-url.ts";
 /** Extension of a cluster's entry that is meant for its users' exec plugins. */
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
-/** Names of contexts that an error offers. */
+/** How many names an error offers. */
 const MOST_NAMED = 5;
 
 const EXEC_VERSIONS: readonly string[] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
@@ -59,7 +59,7 @@ function find(config: Kubeconfig, kind: "context" | "cluster" | "user", name: st
   throw new NetplugError("invalidConfig", `read ${config.label}: it has no ${kind} ${quote(name)}${by}`);
 }
 
-/** For a person who named it; a cloud's kubeconfig can have dozens. */
+/** Names to choose from, for a message; a cloud's kubeconfig can have dozens. */
 function toChoice(names: readonly string[]): string {
   if (names.length === 0) return "";
   return `, want ${names.slice(0, MOST_NAMED).map(quote).join(" or ")}${names.length > MOST_NAMED ? ", or another of it" : ""}`;

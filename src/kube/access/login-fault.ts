@@ -1,4 +1,4 @@
-/** Why no request can be made with credentials that could be read: `fetch` does not say. Loaded only where one has failed so. */
+/** Why `fetch` makes no request with credentials that could be read: it does not say. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { NetplugError } from "../../lib/errors.ts";
@@ -7,7 +7,7 @@ import type { Login } from "./credentials.ts";
 /** @returns undefined when nothing is wrong with them */
 export function findLoginFault({ access, identity }: Login): NetplugError | undefined {
   const { tls, authorization, label } = identity;
-  // RFC 6750 §2.1; what begins and ends it is no part of it.
+  // RFC 6750 §2.1; white space around a token is not part of it.
   if (authorization !== undefined && !/^[ -~]*$/.test(authorization.trim()))
     return new NetplugError("accessDenied", `use ${label}: it holds a line break or another character that no token has`);
   if (tls === undefined) return undefined;
@@ -23,7 +23,7 @@ export function findLoginFault({ access, identity }: Login): NetplugError | unde
   return fault === false ? undefined : new NetplugError("invalidConfig", `use ${fault}`);
 }
 
-/** Of several, those that cannot be read are passed over when a connection is made. */
+/** Whether at least one of them can be read: a connection ignores the others. */
 function areCertificates(pem: string): boolean {
   const parts = pem.match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----[^-]*(?:-----END [A-Z0-9 ]*CERTIFICATE-----)?/g) ?? [];
   return parts.some((part) => !fails(() => new X509Certificate(part)));

@@ -1,4 +1,4 @@
-/** One watch over one connection: what changes from a revision on, until the server or we end it. */
+/** One watch over one connection: what changes after a revision, until the server or the caller ends it. */
 
 import { isJsonObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/ports.ts";
@@ -20,17 +20,17 @@ export type KubeEvent<T> =
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string | undefined };
 
 export interface WatchOptions extends Selection {
-  /** Changes after this one are told. */
+  /** Changes after this one are reported. */
   readonly resourceVersion: string;
   /** After how long the server ends the connection, in seconds. */
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }
 
-/** A server answers a watch at once, however little changes: limit for the head of the answer, in milliseconds. */
+/** Limit for the head of the answer, in milliseconds: a server answers a watch at once, even when nothing changes. */
 const HEAD_LIMIT_MS = 10_000;
 
-/** A server sends a bookmark every minute, roughly. After longer silence the connection may be dead without anybody having told us. */
+/** How long a connection may be silent before it counts as dead, in milliseconds: a server sends a bookmark roughly every minute. */
 const SILENCE_LIMIT_MS = 150_000;
 
 /**

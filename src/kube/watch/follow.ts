@@ -1,4 +1,4 @@
-/** A list and all that happens to it afterwards, whatever happens to connections and history. */
+/** A list and every change after it, through lost connections and forgotten history. */
 
 import type { Backoff } from "../../lib/backoff.ts";
 import { delayAfter } from "../../lib/backoff.ts";
@@ -12,13 +12,13 @@ import type { KubeEvent } from "./connection.ts";
 import { watchOnce } from "./connection.ts";
 
 export type FollowEvent<T> =
-  /** What was told so far is void: all objects follow, ended by `in-sync`. */
+  /** What was reported so far is void: all objects follow, then `in-sync`. */
   | { readonly type: "reset" }
   | { readonly type: "put"; readonly object: T }
   /** With the object's last state. */
   | { readonly type: "delete"; readonly object: T }
   | { readonly type: "in-sync" }
-  /** It goes on by itself; for logs and health. */
+  /** For logs and health; the iteration goes on by itself. */
   | { readonly type: "trouble"; readonly failure: KubeError };
 
 export interface FollowOptions extends Selection {
@@ -31,18 +31,18 @@ export interface FollowPorts {
   readonly random: Random;
 }
 
-/** Between two connections while none lasts. */
+/** Pauses between connections while none lasts. */
 const BETWEEN_CONNECTIONS: Backoff = { firstMs: 100, maxMs: 10_000 };
 
-/** A server that says how long to wait is believed, up to this, in milliseconds: it may be something else that speaks for it. */
+/** The longest wait that a server may ask for, in milliseconds: the answer may come from something in front of it. */
 const LONGEST_WISH_MS = 60_000;
 
-/** Shortest life of a watch, in seconds; up to twice that, so that not all are made again at once. */
+/** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
 
 /**
- * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is made again where it was; when the
- * history needed for that is gone, everything is listed again. Ends when the signal aborts.
+ * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is replaced by one that goes on from the
+ * same revision; when the history that this needs is gone, everything is listed again. Ends when the signal aborts.
  *
  * @throws KubeError or NetplugError for what no waiting mends: no permission, a resource that is not served, settings that make no sense
  */
@@ -65,7 +65,7 @@ export async function* follow<T extends KubeObject>(
       if (failures > 0) await pause(ports, failures, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      const failure = curable(thrown);
+      const failure = requireCurable(thrown);
       yield { type: "trouble", failure };
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
@@ -94,7 +94,7 @@ async function* followFrom<T extends KubeObject>(
       if (isShort(ports, startedAt)) await pause(ports, ++failures, signal);
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
-      const failure = curable(thrown);
+      const failure = requireCurable(thrown);
       yield { type: "trouble", failure };
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
@@ -105,16 +105,16 @@ function revisionOf<T extends KubeObject>(event: KubeEvent<T>): string | undefin
   return event.type === "BOOKMARK" ? event.resourceVersion : event.object.metadata.resourceVersion;
 }
 
-/** A server that ends watches as soon as they begin is not asked without a pause. */
+/** Whether a watch ended so soon that a pause is needed before the next. */
 function isShort({ clock }: FollowPorts, startedAt: number): boolean {
   return clock.monotonic() - startedAt < BETWEEN_CONNECTIONS.maxMs;
 }
 
-/** Also credentials that somebody may renew, and words of something that stands before the API server while that restarts. */
+/** Besides what may be tried again: credentials that somebody may renew, and answers of a proxy while the API server behind it restarts. */
 const CURABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
 
 /** @throws what no waiting mends */
-function curable(thrown: unknown): KubeError {
+function requireCurable(thrown: unknown): KubeError {
   if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || CURABLE.has(thrown.reason))) return thrown;
   throw thrown;
 }
