@@ -13,10 +13,10 @@ import { NetplugError } from "../lib/errors.ts";
 import { settingsOfFile } from "./config-file.ts";
 import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 
-/** What a person types who calls us through `kubectl`. */
+/** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
 
-/** A person waits, and has set the variables for proxies; the API server itself says when it is too much. The role permits every command. */
+/** For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count; the role permits every command. */
 const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as const;
 
 /**
@@ -36,12 +36,12 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   }
 }
 
-/** Whether somebody said where the datastore is, and it is not just sought where etcd is by default. */
+/** Whether somebody said where the datastore is; otherwise it is etcd's default address. */
 function isNamed(config: DatastoreConfig): boolean {
   return config.type !== "etcdv3" || config.etcd.endpoints.length > 0 || config.etcd.discoverySrv !== undefined;
 }
 
-/** Who forgot to say it learns how, not only that nobody answers. */
+/** Adds how to say where the datastore is: "connection refused" alone does not help a person who forgot to. */
 function withAdvice(thrown: unknown): unknown {
   if (!(thrown instanceof NetplugError) || !thrown.retriable) return thrown;
   const advice =
@@ -53,7 +53,7 @@ function withAdvice(thrown: unknown): unknown {
   });
 }
 
-/** Opens the Kubernetes API for what is no datastore's work, such as CRDs. */
+/** Opens the Kubernetes API for work outside the datastore, such as CRDs. */
 export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
   const client = await cli.io.openKube(settings);
   try {
@@ -67,7 +67,7 @@ export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (c
 export function datastoreConfigOf({ io, options, program }: Cli): DatastoreConfig {
   const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
   const merged = merge(merge(explicit, datastoreSettingsOfEnvironment(io.env)), settingsOfFile(io, options.config));
-  // Who says how to reach Kubernetes, and nothing of etcd, means Kubernetes.
+  // Whoever says how to reach Kubernetes, and nothing about etcd, means Kubernetes.
   const isEtcdNamed = merged.etcdEndpoints !== undefined || merged.etcdDiscoverySrv !== undefined;
   const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;
   const config = toDatastoreConfig(isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged);

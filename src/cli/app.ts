@@ -28,7 +28,7 @@ const version = buildCommand<VersionFlags, [], CliContext>({
   docs: { brief: "versions of this program and of the cluster" },
 });
 
-/** Where the CNI plugin writes its log by the configs that we install. */
+/** Where the plugin writes its log with the network configs that come with netplug. */
 const DEFAULT_LOG_FILE = "/var/log/netplug/cni/cni.log";
 
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
@@ -75,7 +75,7 @@ const root = buildRouteMap({
   },
 });
 
-/** Rather no proposal than a silly one. */
+/** How similar a proposed command must be: better none than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
 /** The words at the beginning that name a command, for hints. */

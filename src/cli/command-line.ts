@@ -1,11 +1,11 @@
-/** Brings the command line into the one form that the parser of commands knows. */
+/** Brings the command line into the form that the parser of commands understands. */
 
 import { UsageError } from "./failure.ts";
 import type { GlobalOptions } from "./io.ts";
 
 export interface CommandLine {
   readonly options: GlobalOptions;
-  /** What is left, with values apart from their short flags: `-ojson` becomes `-o json`. */
+  /** The rest, with values split from their short flags: `-ojson` becomes `-o json`. */
   readonly words: readonly string[];
 }
 
@@ -17,7 +17,17 @@ const GLOBAL_FLAGS: Readonly<Record<string, keyof GlobalOptions>> = {
 };
 
 /** Flags whose value is the next word, which must not be taken for a flag. */
-const VALUE_FLAGS: ReadonlySet<string> = new Set(["-o", "-f", "-n", "-p", "--output", "--filename", "--namespace", "--patch", "--type"]);
+export const VALUE_FLAGS: ReadonlySet<string> = new Set([
+  "-o",
+  "-f",
+  "-n",
+  "-p",
+  "--output",
+  "--filename",
+  "--namespace",
+  "--patch",
+  "--type",
+]);
 
 /**
  * Takes out the options that may stand anywhere, up to a `--`.
@@ -46,7 +56,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       flagWords.push(next);
       i++;
     }
-    // as with kubectl, the namespace may stand in front of the command
+    // As with kubectl, the namespace may stand in front of the command.
     if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }

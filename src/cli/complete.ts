@@ -7,7 +7,7 @@ import { withDatastore } from "./access.ts";
 import type { Cli } from "./io.ts";
 import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
-import { parseCommandLine } from "./command-line.ts";
+import { parseCommandLine, VALUE_FLAGS } from "./command-line.ts";
 import { proposeKinds } from "./kind-words.ts";
 import { defaultNamespaceOf } from "./namespace.ts";
 
@@ -18,14 +18,14 @@ const GLOBAL_OPTIONS: readonly Proposal[] = [
   { completion: "--context", brief: "context of the kubeconfig" },
 ];
 
-/** A person waits at the prompt: rather nothing than late. */
+/** A person waits at the prompt: better no names than late ones. */
 const NAMES_LIMIT_MS = 1_000;
 
 /** Commands whose arguments are a kind and names. */
-const NAMING: ReadonlySet<string> = new Set(["get", "delete", "patch", "label"]);
+const COMMANDS_WITH_NAMES: ReadonlySet<string> = new Set(["get", "delete", "patch", "label"]);
 
-/** The commands whose one object is all they take. */
-const SINGLE: ReadonlySet<string> = new Set(["patch", "label"]);
+/** Those of them that take one name only. */
+const COMMANDS_WITH_ONE_NAME: ReadonlySet<string> = new Set(["patch", "label"]);
 
 /** A word of a command line, and what is said about it. */
 interface Proposal {
@@ -81,14 +81,14 @@ function splitPartial(argv: readonly string[]): {
 async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
   const [command = "", ...rest] = words;
   if (command === "ipam") return await listNames(cli, "IPPool", undefined); // `ipam split --name`
-  if (!NAMING.has(command)) return [];
+  if (!COMMANDS_WITH_NAMES.has(command)) return [];
   const { positional, namespace } = splitFlags(rest);
   const [first] = positional;
   const slash = typed.indexOf("/");
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
   if (kindWord === undefined) return proposeKinds();
   const info = kindOf(kindWord);
-  if (info === undefined || !info.writable || (SINGLE.has(command) && positional.length > 1)) return [];
+  if (info === undefined || !info.writable || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
   return proposals.filter((name) => name.startsWith(typed) && !positional.includes(name));
@@ -98,11 +98,11 @@ async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): P
   const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
   const query = { type: "list", kind, ...(namespace === undefined ? {} : { namespace }) } as const;
   const [stored] = await withDatastore(cli, (datastore) => datastore.read([query], { signal }));
-  // Whatever somebody stored by hand: what a shell gets is a word.
+  // Somebody may have stored any name by hand: a shell gets only what is one word.
   return stored.map(({ value }) => value.metadata.name).filter((name) => /^[\w.-]+$/.test(name));
 }
 
-/** Words that are no flags, and what `-n` says. */
+/** The words that are neither flags nor their values, and the namespace of `-n`. */
 function splitFlags(words: readonly string[]): { readonly positional: readonly string[]; readonly namespace: string | undefined } {
   const positional: string[] = [];
   let namespace: string | undefined;
@@ -110,7 +110,7 @@ function splitFlags(words: readonly string[]): { readonly positional: readonly s
     const word = words[i] ?? "";
     if (word === "-n" || word === "--namespace") namespace = words[++i];
     else if (word.startsWith("--namespace=")) namespace = word.slice("--namespace=".length);
-    else if (/^(-[fop]|--(output|filename|patch|type))$/.test(word)) i++;
+    else if (VALUE_FLAGS.has(word)) i++;
     else if (!word.startsWith("-")) positional.push(word);
   }
   return { positional, namespace };

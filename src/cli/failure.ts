@@ -2,7 +2,7 @@
 
 import { toProblemText, ValidationError } from "../api/schema/problem.ts";
 import { NetplugError, messageOf } from "../lib/errors.ts";
-import { type Call, toCommandLine } from "./call-again.ts";
+import { type Call, toCommandLine } from "./hints.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */
 export const EXIT = {
@@ -13,7 +13,7 @@ export const EXIT = {
   usage: 2,
 } as const;
 
-/** The command line makes no sense. */
+/** The command line cannot be understood. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -52,12 +52,12 @@ export function toFailureText(thrown: unknown, call: Call, command: readonly str
 function headlineOf(thrown: unknown): string {
   if (thrown instanceof ValidationError && thrown.problems.length > 1)
     return `validate ${thrown.object}: ${thrown.problems.length} problems`;
-  // A defect of ours: where it happened helps whoever repairs it.
+  // A defect of ours: the stack helps whoever repairs it.
   if (!(thrown instanceof Error) || isExpected(thrown)) return `${messageOf(thrown)}${toCodeText(thrown)}`;
   return `unexpected failure, please report it: ${thrown.stack ?? thrown.message}`;
 }
 
-/** Codes of our own stand in docs/errors.md. */
+/** The code of a failure that docs/errors.md says more about. */
 function toCodeText(thrown: unknown): string {
   return thrown instanceof NetplugError && thrown.kind === "accessDenied" ? ` (code ${thrown.code})` : "";
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { NetplugError } from "../lib/errors.ts";
-import { toCommandLine } from "./call-again.ts";
+import { toCommandLine } from "./hints.ts";
 import type { CliIo, Output } from "./io.ts";
 import { runCli } from "./main.ts";
 

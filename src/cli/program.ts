@@ -47,7 +47,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
 
 const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** A person who interrupts us means the program too that we wait for, such as one that asks for credentials. */
+/** A person who interrupts us also means the program that we wait for, such as one that asks for credentials. */
 const processesThatEndWithUs: Processes = {
   async run(request) {
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -72,7 +72,7 @@ export async function openLog(path: string): Promise<LogText | undefined> {
 }
 
 interface BufferedOutput extends Output {
-  /** Waits until all is written. @returns why it cannot be; a pipe that is closed just wants no more */
+  /** Waits until all is written. @returns why it could not be; a closed pipe is no failure: its reader has enough */
   flush(): Promise<string | undefined>;
 }
 
@@ -87,7 +87,7 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
     write(text) {
       try {
         void sink.write(text);
-        // Only who flushes hears of a disk that is full: what the sink writes by itself may be lost without a word.
+        // Only a flush reports a full disk: what the sink writes by itself may be lost silently.
         void Promise.resolve(sink.flush()).catch(note);
       } catch (thrown) {
         note(thrown);

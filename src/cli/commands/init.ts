@@ -11,16 +11,16 @@ import { EXIT } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import type { WaitPorts } from "../kubernetes/definitions.ts";
 
-/** Until an API server serves what it was told of, in milliseconds. */
+/** How long an API server may take to serve the definitions, in milliseconds. */
 const LIMIT_MS = 60_000;
 
-/** Creates what is missing, and changes nothing that exists; on Kubernetes the definitions come to what they are in this version. */
+/** Creates what is missing and changes nothing that exists, except that on Kubernetes the definitions become those of this version. */
 export async function init(cli: Cli): Promise<number> {
   const config = datastoreConfigOf(cli);
   return withDatastore(cli, async (datastore) => {
     const isNew = await (config.type === "kubernetes"
-      ? withKube(cli, config.kubernetes, (client) => initOn(cli, datastore, client))
-      : fill(cli, datastore));
+      ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))
+      : initDatastore(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION_QUERY]);
     const { guid = "" } = (information?.value.spec ?? {}) as ClusterInformationSpec;
     say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${guid}`);
@@ -28,20 +28,20 @@ export async function init(cli: Cli): Promise<number> {
   });
 }
 
-function fill({ io }: Cli, datastore: Datastore): Promise<boolean> {
+function initDatastore({ io }: Cli, datastore: Datastore): Promise<boolean> {
   return initialise(datastore, { clock: io.clock, version: VERSION, random: io.random });
 }
 
-async function initOn(cli: Cli, datastore: Datastore, client: WaitPorts["client"]): Promise<boolean> {
+async function initKubernetes(cli: Cli, datastore: Datastore, client: WaitPorts["client"]): Promise<boolean> {
   const { clock } = cli.io;
   const ports: WaitPorts = { client, clock, end: clock.monotonic() + LIMIT_MS };
   const { prepareKubernetes } = await import("../kubernetes/prepare.ts");
   await prepareKubernetes(cli, ports);
   const { waitFor } = await import("../kubernetes/definitions.ts");
-  // Of several API servers one may know of the definitions later than the one that was asked.
+  // Behind one address may be several API servers, and another one may learn of the definitions later.
   const { isNew } = await waitFor("initialise datastore", ports, async () => {
     try {
-      return { isNew: await fill(cli, datastore) };
+      return { isNew: await initDatastore(cli, datastore) };
     } catch (thrown) {
       if (thrown instanceof NetplugError && thrown.kind === "notInitialised") return undefined;
       throw thrown;

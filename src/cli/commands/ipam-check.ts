@@ -2,7 +2,7 @@
 
 import { checkConsistency } from "../../ipam/admin/check.ts";
 import { withDatastore } from "../access.ts";
-import { toCommandLine } from "../call-again.ts";
+import { toCommandLine } from "../hints.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";

@@ -4,7 +4,7 @@ import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
-import { toCommandLine } from "../call-again.ts";
+import { toCommandLine } from "../hints.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";

@@ -36,7 +36,7 @@ const DEFINITIONS: ResourceType<StoredDefinition> = {
 /** Who owns the fields that we apply. */
 const FIELD_MANAGER = "netplugctl";
 
-/** Rules take the API server some time to compile; milliseconds. */
+/** Limit for one definition, in milliseconds: the API server compiles its rules. */
 const APPLY_LIMIT_MS = 30_000;
 
 const BETWEEN_LOOKS_MS = 100;
@@ -47,10 +47,11 @@ export interface AppliedDefinition {
   readonly outcome: WriteOutcome;
 }
 
-/** When everything has to be done, in milliseconds of the clock's `monotonic()`. */
+/** What waiting for an API server needs. */
 export interface WaitPorts {
   readonly client: KubeClient;
   readonly clock: Clock;
+  /** When everything must be done, in milliseconds of the clock's `monotonic()`. */
   readonly end: number;
 }
 
@@ -67,7 +68,7 @@ export async function applyDefinitions(ports: WaitPorts): Promise<readonly Appli
   return applied;
 }
 
-/** Looks again and again. @param look gives undefined when it is not there yet @throws NetplugError tryAgainLater */
+/** Looks until something is there. @param look gives undefined while it is not @throws NetplugError tryAgainLater when time is up */
 export async function waitFor<T>(what: string, { clock, end }: WaitPorts, look: () => Promise<T | undefined>): Promise<T> {
   const begin = clock.monotonic();
   for (;;) {
@@ -110,7 +111,7 @@ function isEstablished(title: string, stored: StoredDefinition | undefined): tru
   return names?.status === "True" && conditions.some(({ type, status }) => type === "Established" && status === "True") ? true : undefined;
 }
 
-/** What is established is served a moment later. */
+/** An established definition is served a moment later. */
 async function waitUntilServed(definitions: readonly CustomResourceDefinition[], ports: WaitPorts): Promise<void> {
   const wanted = definitions.map(({ spec }) => spec.names.plural);
   await waitFor(`wait until the API server serves ${API_VERSION}`, ports, async () => {

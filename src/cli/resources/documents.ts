@@ -62,7 +62,7 @@ function readFile(io: CliIo, path: string): string {
   return text;
 }
 
-/** JSON first: it is exact about what is wrong, and YAML would read half of it as something else. */
+/** Tries JSON first: its errors are exact, and a YAML parser reads broken JSON as something else. */
 function parseAll(text: string, name: string): readonly unknown[] {
   if (/^\s*[{[]/.test(text)) {
     const objects = splitJsonObjects(text);

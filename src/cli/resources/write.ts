@@ -18,7 +18,7 @@ import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { guardsFor } from "./write-guards.ts";
 
-/** Most bytes of one object: etcd's own limit of a request is half as large again. */
+/** Size limit of one object, in bytes: etcd's limit of a whole request is one and a half times that. */
 const MAX_OBJECT_BYTES = 1_048_576;
 
 /** Where a command writes, and what it takes identities and times from. */
@@ -60,8 +60,8 @@ export async function createResource(target: Target, resource: AnyResource): Pro
 }
 
 /**
- * Changes an object that exists; identity stays. `change` is called again when somebody else was quicker, unless what it gives
- * names the version that it belongs to.
+ * Changes an object that exists; its identity stays. When somebody else was quicker, `change` is called again on the newer object, unless
+ * what it gives names the `resourceVersion` that it is meant for.
  *
  * @throws {CommandFailed} there is none, or it is another version; {@link ValidationError} a field that keeps its value
  */
@@ -101,7 +101,7 @@ export async function applyResource(target: Target, resource: AnyResource): Prom
   });
 }
 
-/** Deletes an object that nothing else hangs on; pools have a protocol of their own. @throws {CommandFailed} */
+/** Deletes an object on which nothing else depends; a pool needs `deletePool`. @throws {CommandFailed} */
 export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<void> {
   if (ref.kind === "ClusterInformation") throw new CommandFailed(`delete ${toTitle(ref)}: the datastore would count as never initialised`);
   if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
@@ -139,7 +139,7 @@ function keepIdentity(current: Resource, wanted: AnyResource): Resource {
   };
 }
 
-/** The stored object may lack defaults or canonical form: somebody may have written it past us. */
+/** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
 function checkImmutable(current: Resource, wanted: AnyResource): void {
   const before = SCHEMAS[wanted.kind].complete(current.spec as never) as Readonly<Record<string, unknown>>;
   const after = wanted.spec as Readonly<Record<string, unknown>>;

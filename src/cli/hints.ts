@@ -1,8 +1,8 @@
-/** Commands that are proposed to a person. */
+/** Command lines that messages propose as the next step. */
 
 import type { Cli } from "./io.ts";
 
-/** What the program was called as, and with which options: a command that helps must reach the same datastore. */
+/** How the program was called: the proposed command must reach the same datastore. */
 export type Call = Pick<Cli, "program" | "options">;
 
 /** A command line for the shell, such as `netplugctl --context blue init`. @param command without the program's name */
