@@ -37,7 +37,7 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
       const isAttached = values.length > 0;
       const folder = isAttached ? values.join("=") : args[++at];
       if (folder === undefined || folder === "") return { fault: `${name}: got nothing, want a folder` };
-      // An option that was forgotten its value, most likely; `--bin-dir=--x` says what it means.
+      // Most likely the value was forgotten; `--bin-dir=--x` is unambiguous.
       if (!isAttached && folder.startsWith("--")) return { fault: `${name}: got ${quote(folder)}, want a folder` };
       folders.set(name, folder);
     } else return { fault: `got ${quote(args[at] ?? "")}, want --bin-dir, --conf-dir or --once, or --ready alone` };

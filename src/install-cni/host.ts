@@ -1,11 +1,11 @@
-/** Everything outside the process that an installation touches, handed in as one value. */
+/** What an installation touches outside the process. */
 
 import type { Log, LogLevel } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 
 /** What is known of a file without opening it. */
 export interface FileFacts {
-  /** Two names that show the same one are names of the same file. */
+  /** Two names with the same one are names of the same file. */
   readonly id: string;
   readonly isRegular: boolean;
   readonly isFolder: boolean;
@@ -15,7 +15,7 @@ export interface FileFacts {
   readonly sizeBytes: number;
 }
 
-/** Files as an installer needs them: each step by itself, so that one can be told what happens when it is the last. All throw NetplugError ioFailure. */
+/** File operations as an installer needs them: one method per step, so that a test can let any of them be the last. All throw NetplugError ioFailure. */
 export interface DurableFiles {
   /** @returns undefined when there is no such file */
   readText(path: string): string | undefined;
@@ -39,9 +39,10 @@ export interface DurableFiles {
   tryLockFolder(folder: string): Disposable | undefined;
 }
 
+/** Everything outside the process, handed in as one value. */
 export interface InstallHost {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whom the files that we make belong to. */
+  /** The user to whom the files that we make belong. */
   readonly userId: number;
   /** A path of the executable that runs. */
   readonly executable: string;

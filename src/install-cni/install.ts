@@ -1,4 +1,4 @@
-/** The steps of an installation, in the order in which each leaves a node that works: what refers to something comes after it. */
+/** The steps of an installation, in an order that leaves a working node after each: a file comes after those that it refers to. */
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -26,7 +26,7 @@ export class Installation implements Disposable {
   readonly #folders: Folders;
   readonly #account: PluginAccount | undefined;
   #assets: TlsAssets = {};
-  /** What is ours; undefined: not known yet. */
+  /** The text of our config; undefined until it is made. */
   #config: string | undefined;
   #kubeconfig: string | undefined;
   #grant: Grant | undefined;
@@ -76,14 +76,14 @@ export class Installation implements Disposable {
     if (kubeconfig !== undefined) await this.#inConfFolder(() => this.#writeKubeconfig(kubeconfig));
   }
 
-  /** Whether the API server still takes the token in the kubeconfig; true also when it cannot be asked. */
+  /** Whether the API server still accepts the token in the kubeconfig; true also when it cannot be asked. */
   async isTokenAccepted(): Promise<boolean> {
     return this.#grant === undefined || (await isAccepted(this.#kubeconfigPath, this.#host));
   }
 
   /**
-   * Brings back what somebody took away, and takes over certificates that have changed. What is there and another than ours is left alone: it
-   * may be the work of a newer installer.
+   * Restores what somebody removed, and copies certificates that have changed. A file that is there but differs from ours is left alone: a newer
+   * installer may have written it.
    *
    * @throws NetplugError
    */
@@ -105,7 +105,7 @@ export class Installation implements Disposable {
   /** Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here. @throws NetplugError */
   async withdraw(): Promise<void> {
     const { disk } = this.#host;
-    // That we are asked to end is why we are here.
+    // Not the installer's own signal: that has aborted, which is why we are here.
     await this.#inConfFolder(() => {
       if (this.#config === undefined || disk.readText(this.#configPath) !== this.#config) return;
       disk.remove(this.#configPath);
@@ -137,7 +137,7 @@ export class Installation implements Disposable {
   async #placeBinaries(updates: boolean): Promise<void> {
     const { bin } = this.#folders;
     const choice = { skipped: this.#settings.skippedBinaries, updates };
-    // First without the lock: mostly there is nothing to do, and then the folder may be read-only.
+    // First without the lock: usually there is nothing to do, and then the folder may be read-only.
     const isDone = planBinaries(bin, choice, this.#host).length === 0;
     if (isDone && !(hasLeftovers(this.#host.disk, bin) && isWritable(bin, this.#host.disk))) return;
     requireWritable(bin, this.#host.disk);
@@ -163,7 +163,7 @@ export class Installation implements Disposable {
   #readNewAssets(): boolean {
     const assets = readTlsAssets(this.#settings.tlsAssetsDir, this.#host.disk);
     const before = this.#assets;
-    // The network config names the files that there were: one that is gone stays as it was.
+    // The network config names the files that existed before: the copy of one that is gone stays.
     this.#assets = { ...before, ...assets };
     return JSON.stringify(this.#assets) !== JSON.stringify(before);
   }

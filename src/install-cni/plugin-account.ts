@@ -13,7 +13,7 @@ import { DEFAULT_ACCOUNT, type Settings } from "./settings.ts";
 /** Role of `manifests/rbac.yaml` that permits what we do, for messages. */
 const ROLE = "netplug-cni-installer";
 
-/** What is asked for; an API server may grant less. */
+/** The life of a token that is asked for; an API server may grant less. */
 const LIFE_SECONDS = 24 * 60 * 60;
 
 /** A service account, of which only the token is asked for. @see k8s.io/api authentication/v1, TokenRequest */
@@ -33,7 +33,7 @@ interface TokenRequest extends KubeObject {
 /** A token and how long it is good for. */
 export interface Grant {
   readonly token: string;
-  /** Milliseconds, as granted: the clock of the API server may go differently. */
+  /** Milliseconds, as granted: counted from now, because the API server's clock may differ from ours. */
   readonly lifeMs: number;
 }
 
@@ -83,15 +83,15 @@ export class PluginAccount implements Disposable {
 }
 
 /**
- * Tries a kubeconfig as the plugin would. A token ends before its time when its account is made anew, or the API server's keys are.
+ * Tries a kubeconfig as the plugin would. A token becomes invalid before it expires when its account, or the API server's keys, are made anew.
  *
- * @returns false only when the API server does not take it for anybody's
+ * @returns false only when the API server does not recognise the token
  */
 export async function isAccepted(kubeconfig: string, host: InstallHost): Promise<boolean> {
   const { env, files, clock, processes, random, stopped } = host;
   const client = new KubeClient({ kubeconfig }, { env, files, clock, processes, random });
   try {
-    // Whoever is known may see it; what is not known is refused before anybody asks what it may see.
+    // Every known user may read this; an unknown one is refused before permissions count.
     await client.getPath("/version", { signal: stopped });
     return true;
   } catch (thrown) {

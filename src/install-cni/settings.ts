@@ -20,7 +20,7 @@ export const DEFAULT_ACCOUNT = { namespace: "kube-system", name: "netplug-cni-pl
 /** What lies beside the network config. */
 const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 
-/** How other roles get into etcd: here certificates come from {@link Settings.tlsAssetsDir}, and passwords belong into a template. */
+/** How other roles log in to etcd. Here certificates come from {@link Settings.tlsAssetsDir}, and a password belongs in a template. */
 const OF_OTHER_ROLES = ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_USERNAME", "ETCD_PASSWORD"] as const;
 
 export interface LogSettings {
@@ -41,9 +41,9 @@ export interface Settings {
   readonly hostConfDir: string;
   readonly isOnce: boolean;
   readonly removesOnStop: boolean;
-  /** Says whether the node is ready, for those who ask; undefined: nobody does. */
+  /** Path of the file that says whether the node is ready; undefined: nobody asks. */
   readonly stateFile: string | undefined;
-  /** Milliseconds after which a token is renewed, if its life does not want it earlier. */
+  /** Milliseconds after which a token is renewed, unless its life wants it earlier. */
   readonly tokenRefreshMs: number;
   readonly confName: string;
   /** Removed when the new one is in place. */
@@ -62,12 +62,12 @@ export interface Settings {
   readonly etcdDiscoverySrv: string | undefined;
   readonly nodeName: string | undefined;
   readonly service: { readonly protocol: string; readonly host: string | undefined; readonly port: string | undefined };
-  /** How the API server is reached; undefined: nobody says that there is one. */
+  /** How the API server is reached; undefined: none is known. */
   readonly kube: KubeSettings | undefined;
   readonly skipsTlsVerify: boolean;
   /** Name of the plugin's service account. */
   readonly account: string;
-  /** Names of variables that say something to other roles and nothing to this one. */
+  /** Names of variables that are set, and that only other roles read. */
   readonly unusedVariables: readonly string[];
 }
 

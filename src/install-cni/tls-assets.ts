@@ -31,9 +31,9 @@ export function readTlsAssets(folder: string, disk: Pick<DurableFiles, "readText
 }
 
 /**
- * Brings the host's copies to what `assets` has; with what it has not, to nothing.
+ * Makes the host's copies equal to `assets`; a copy of something that `assets` lacks is removed.
  *
- * @returns names of the files that were others before
+ * @returns names of the files that have changed
  * @throws NetplugError ioFailure
  */
 export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<InstallHost, "disk" | "userId">): readonly string[] {
