@@ -1,4 +1,4 @@
-/** When one operation must have ended, and what it was waiting for when it did not. */
+/** When an operation must have ended, and what it was waiting for if it has not. */
 
 import { NetplugError } from "./errors.ts";
 import type { Clock } from "./ports.ts";
@@ -15,7 +15,7 @@ export interface Deadline {
    */
   check(waitingFor: string): void;
   /**
-   * Waits for `operation`, but no longer than the deadline and `limitMs`. Its signal aborts then; what it does afterwards is nobody's business.
+   * Waits for `operation`, but no longer than the deadline and `limitMs`. Its signal aborts then; what it does afterwards is ignored.
    *
    * @throws {NetplugError} tryAgainLater naming what was waited for; else whatever `operation` throws
    */
@@ -75,7 +75,7 @@ async function raceAgainst<T>(
     .then(onTimeout, (reason: unknown) => reason);
   const outcome = operation(work.signal);
   outcome.catch(() => {
-    // Whoever lost the race below is heard by nobody.
+    // When it loses the race below, nobody is left to hear its failure.
   });
   try {
     return await Promise.race([

@@ -2,7 +2,7 @@
 
 import { describeJsonFault } from "./json-fault.ts";
 
-/** Text that is no JSON, or more of it than anybody needs. The message never shows the text: it may hold a secret. */
+/** Text that is not JSON, or exceeds the limits. The message never shows the text: it may hold a secret. */
 export class JsonError extends SyntaxError {
   override readonly name = "JsonError";
 }

@@ -66,9 +66,9 @@ export interface LogFileSink extends LogSink, Disposable {}
 /**
  * Opens nothing until the first line; from then on keeps the file open.
  *
- * Every process appends whole lines with one `write` and without a lock. Before each it looks whether the path still names the
- * file it holds, and opens the new one if not. Who finds the file full tries its lock; the one winner renames it, the others wait a
- * moment for that. Should the winner be held up, they append where they are: a file may be some lines above its limit, but nobody hangs.
+ * Every process appends whole lines with one `write` and without a lock. Before each line it checks that the path still names the file it
+ * holds, and opens the new one if not. Processes that find the file full try to lock it; the one that succeeds renames it, the others wait a
+ * moment for that. If it is held up, they append to the file they have: it may exceed its limit by some lines, but nobody hangs.
  */
 export function openLogFile(options: LogFileOptions): LogFileSink {
   const encoder = new TextEncoder();
@@ -82,7 +82,7 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
     hasFailed = true;
   };
 
-  /** The file that the path names now, and its size. One look at the path tells both, and the first line needs not even that. */
+  /** The file that the path names now, and its size: one `stat`, and none for the first line. */
   const current = (): { readonly target: AppendFile; readonly sizeBytes: number } => {
     if (file !== undefined) {
       const named = options.files.stat(options.path);
@@ -91,7 +91,7 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
       file = undefined;
     }
     file = options.files.openAppend(options.path);
-    // Age must count where nothing is rotated for months, too: the first to open the file on a day looks.
+    // Old files go even where nothing is rotated for months: the first process to open the file on a day looks for them.
     if (toDay(file.opened.modifiedMs) !== toDay(options.clock.now())) removeOld(options);
     return { target: file, sizeBytes: file.opened.sizeBytes };
   };
@@ -138,7 +138,7 @@ function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): b
     options.files.pause();
   }
   try {
-    // Only who holds the lock of the file at `path` may rename it. Somebody may have done so before we got the lock.
+    // Only the process that holds the lock of the file at `path` may rename it. Another may have done so before we got the lock.
     const named = options.files.stat(options.path);
     if (named?.id !== full.opened.id) return true;
     if (named.sizeBytes + lineBytes <= options.maxSizeBytes) return false;

@@ -3,7 +3,7 @@
 /**
  * The known name that differs from `word` only in case, or in one letter that is wrong, missing, too many or swapped with its neighbour.
  *
- * @returns undefined when `word` is itself known, or near to none. Names of one or two letters are near to nothing but their other case
+ * @returns undefined when `word` is itself known, or near to none. A name of one or two letters is near only to itself in another case
  */
 export function nearestName(word: string, known: Iterable<string>): string | undefined {
   let near: string | undefined;
