@@ -27,7 +27,7 @@ import {
 } from "./ipam-block-owner.ts";
 import type { Allocation, Block, BlockRef } from "./ipam-block.ts";
 
-/** A block's record that nobody of ours can have written, or that somebody damaged. */
+/** A block's record that netplug cannot have written, or that somebody damaged. */
 export class CorruptBlock extends NetplugError {
   override readonly name = "CorruptBlock";
   readonly ref: BlockRef;

@@ -1,6 +1,6 @@
 /**
- * What the list of blocks with unallocated addresses says of a block, so that who looks for such an address need not read every
- * block that has only reserved ones left, or only such as rest after their release.
+ * What the list of blocks with unallocated addresses says of a block, so that a search for an address need not read blocks whose
+ * unallocated addresses are all reserved, or still resting after their release.
  */
 
 import type { Block, BlockRef } from "./ipam-block.ts";
@@ -23,7 +23,7 @@ export type NextOrdinal = readonly [ordinal: number, releasedAt: number];
 
 const LISTED = 8;
 
-/** Nothing of a block with much space: its entry shall not change with every address that it gives. */
+/** Undefined for a block with much space: its entry must not change with every address that it gives. */
 export function nextOrdinalsOf({ free, allocations, releasedAt }: Block): NextOrdinals | undefined {
   const isFew = free.length * LISTED <= free.length + allocations.length;
   if (!isFew && !releasedAt.has(free[0] ?? -1)) return undefined;
@@ -31,7 +31,7 @@ export function nextOrdinalsOf({ free, allocations, releasedAt }: Block): NextOr
   return { listed, isAll: free.length <= LISTED };
 }
 
-/** What a list that was read may be; anything that is none counts as absent, so that the block is read. */
+/** Checks a list that was read; anything else counts as absent, so that the block itself is read. */
 export function toNextOrdinals(given: unknown): NextOrdinals | undefined {
   const { listed, isAll } = (given ?? {}) as { readonly listed?: unknown; readonly isAll?: unknown };
   if (!Array.isArray(listed) || typeof isAll !== "boolean" || !listed.every(isNextOrdinal)) return undefined;

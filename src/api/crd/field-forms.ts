@@ -1,6 +1,6 @@
 /**
- * Texts and numbers that mean something, in the words of OpenAPI and CEL. Our schemas check them with code, which no generator can
- * read: a schema with such code that is not listed here cannot become part of a CRD.
+ * Texts and numbers that mean something, in OpenAPI and CEL. Our schemas check them with code, which no generator can read: a schema with
+ * such code can become part of a CRD only if it is listed here.
  */
 
 import type * as v from "valibot";

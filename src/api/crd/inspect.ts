@@ -1,4 +1,4 @@
-/** What a valibot schema is made of, for whoever has to say the same in another language. */
+/** What a valibot schema is made of, to say the same in another language. */
 
 import type * as v from "valibot";
 
@@ -18,7 +18,7 @@ export type Inspected =
   | { readonly type: "picklist"; readonly options: readonly (string | number)[] }
   | { readonly type: "string" | "number" | "boolean" };
 
-/** @throws {TypeError} a schema of a kind that nobody has taught us */
+/** Tells a schema by its type. @throws {TypeError} a type that {@link Inspected} does not list */
 export function inspect(schema: v.GenericSchema): Inspected {
   if (!KNOWN.has(schema.type)) throw new TypeError(`inspect schema: got type "${schema.type}", want one of ${[...KNOWN].join(", ")}`);
   return schema as unknown as Inspected; // the types of valibot's own constructors, by their tag

@@ -1,4 +1,4 @@
-/** Which of several names a word is nearest to, however far that is. */
+/** Which of several names a word is nearest to, however far that is; lib/nearest.ts finds only what a slip of one letter can explain. */
 
 /**
  * The name that takes the fewest changes of single letters to make from `word`; case, `_` and `-` do not count.
