@@ -16,12 +16,12 @@ import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
 import { toNamespace } from "./record.ts";
 
-/** One ADD: addresses of our own management, or those that a delegate gave. */
+/** One ADD: with addresses that netplug-ipam is to allocate, or with those that a delegate gave. */
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
   { readonly ipam: AddressRequest } | { readonly delegated: readonly Address[] }
 );
 
-/** As much of an ADD as tells what must be read for it: an {@link AddRequest}, or what is known of one while its pod is still asked for. */
+/** What must be known of an ADD to say what to read for it: an {@link AddRequest}, or the part that is known while its pod is still being read. */
 export interface AddSubject {
   readonly attachment: Pick<AttachmentRequest, "node" | "network" | "workload" | "labels"> & { readonly pod?: object | undefined };
   readonly ipam?: AllocationSubject | undefined;
@@ -31,7 +31,7 @@ export interface AddSubject {
 export type AddOutcome =
   | (AttachmentPlan & {
       readonly addresses: readonly Address[];
-      /** False: the datastore knows this attachment, or a part of it, already. */
+      /** False: the datastore already has this attachment, or a part of it. */
       readonly isNew: boolean;
     })
   | { readonly error: NetplugError };

@@ -11,7 +11,7 @@ import { toAlias, toHostName, type Workload } from "./names.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "./pod-link.ts";
 import { toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
-/** What the Kubernetes API tells of a pod. A function, so that whoever does not ask it need not load what makes of it a record. */
+/** What a pod adds to its record. A function, so that a call that does not ask the Kubernetes API need not load the code behind it. */
 export interface PodPart {
   /** Puts what the pod has and wants into its record. @throws {NetplugError} malformedRequest for wishes that its addresses cannot meet */
   completeRecord(plain: WorkloadEndpoint): WorkloadEndpoint;
@@ -35,9 +35,9 @@ export interface AttachmentRequest {
   /** Default routes besides `routes`. */
   readonly includeDefaultRoutes: boolean;
   readonly allowIpForwarding: boolean;
-  /** Where the Kubernetes API is asked: policy goes by what it tells, and the network has no profile. */
+  /** Set where the Kubernetes API is asked: policy then follows the pod, and the network has no profile. */
   readonly pod?: PodPart | undefined;
-  /** Whether its addresses are not of our own management. @default false */
+  /** Whether its addresses come from another plugin than netplug-ipam. @default false */
   readonly isDelegated?: boolean;
 }
 

@@ -8,7 +8,7 @@ import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./names.ts";
 
-/** Namespace of a workload that nobody gives one. */
+/** Namespace of a workload that has none. */
 const DEFAULT_NAMESPACE = "default";
 
 /** What the record of an attachment is made from. */
@@ -21,7 +21,7 @@ export interface EndpointFacts {
   readonly labels: Readonly<Record<string, string>>;
   readonly podMac: string;
   readonly addresses: readonly Address[];
-  /** Whether they are not of our own management. @default false */
+  /** Whether the addresses come from another plugin than netplug-ipam. @default false */
   readonly isDelegated?: boolean;
 }
 
@@ -85,7 +85,7 @@ export function toNetworkProfile(network: string, workload: Workload): Profile {
   };
 }
 
-/** Label of all endpoints of a network: its name, or a hash of it, for CNI allows names that no label can have. */
+/** Label of all endpoints of a network: its name, or a hash where CNI allows a name that no label can have. */
 function toNetworkLabel(network: string): string {
   return /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/.test(network) ? network : `network-${sha1Hex(network)}`;
 }

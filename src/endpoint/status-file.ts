@@ -36,7 +36,7 @@ export function findStatusMismatch(content: string, wanted: EndpointIdentity): s
   }
   if (!isJsonObject(status)) return "it holds no JSON object";
   const { ifaceName, containerID } = status;
-  // Null is how some writers print what is empty.
+  // Some writers print null for what is empty.
   const mac = status["mac"] ?? "";
   const ipv4Nets = status["ipv4Nets"] ?? [];
   const ipv6Nets = status["ipv6Nets"] ?? [];

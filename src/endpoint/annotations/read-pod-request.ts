@@ -21,7 +21,7 @@ import {
   readUncheckedPodAddresses,
 } from "./values.ts";
 
-/** What the network config has to say. */
+/** What the network config says about addresses. */
 export interface AnnotationConfig {
   /** `ipam.type`, and whether that is our own address management. */
   readonly ipam: { readonly type: string | undefined; readonly isOwn: boolean };
@@ -32,7 +32,7 @@ export interface AnnotationConfig {
   readonly featureControl: { readonly ipAddrsNoIpam: boolean; readonly floatingIPs: boolean };
 }
 
-/** The wishes of a pod. Of those that an annotation does not name, `families` and `pools` are the config's. */
+/** The wishes of a pod. Without an annotation, `families` and `pools` are those of the config. */
 export interface PodRequest {
   /** For `AddressRequest.families`. */
   readonly families: readonly Family[];
@@ -52,7 +52,7 @@ export interface PodRequest {
 const POOLS = { 4: "ipv4pools", 6: "ipv6pools" } as const satisfies Record<Family, RequestAnnotation>;
 
 /**
- * Reads them all; who finds that annotations are not honoured does not call it.
+ * Reads all of them. Call it only where annotations are honoured.
  *
  * @throws {NetplugError} malformedRequest for a value that cannot be used, featureDisabled for one that the config does not allow
  */
@@ -82,7 +82,7 @@ export function readPodRequest(
   };
 }
 
-/** Where both stand, neither counts, whatever else is wrong with them. */
+/** Both together are refused, before either is looked at. */
 function readAddresses(pod: AnnotatedPod, config: AnnotationConfig): Pick<PodRequest, "addresses" | "addressesWithoutIpam"> {
   const through = onPod(pod, "ipAddrs");
   const past = onPod(pod, "ipAddrsNoIpam");
