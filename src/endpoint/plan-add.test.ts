@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import { transact } from "../ipam/transact.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
@@ -69,6 +70,33 @@ async function createWorld(): Promise<IpamWorld> {
   await world.putPool("a", "10.65.0.0/24");
   return world;
 }
+
+test("a repeated ADD that waits for its turn, in which its DEL is played, records what it gives", async () => {
+  // where not everything is read again after the wait
+  const datastore = Object.assign(new MemoryDatastore(), { type: "kubernetes" as const });
+  const world = await createIpamWorld(datastore);
+  await world.putPool("a", "10.65.0.0/24");
+  const wanted = request("c1", { addresses: [parseAddress("10.65.0.7")] });
+  await addAll(world, [wanted]);
+  const queries = addQueries([wanted]);
+  const facts = await readFacts(world.ports, queries);
+  const takeTurn = async (waitMs: number): Promise<Disposable | undefined> => {
+    if (waitMs === 0) return undefined;
+    await del(world, "c1", [endpointRef(wanted.attachment)]);
+    await world.clock.advance(20);
+    return new DisposableStack();
+  };
+  await transact(
+    { ...world.ports, takeTurn },
+    queries,
+    (known, attempt) => {
+      const plan = planAdds([wanted], known, attempt);
+      return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+    },
+    { facts },
+  );
+  expect((await records(world)).map(({ spec }) => spec.ipNetworks)).toEqual([["10.65.0.7/32"]]);
+});
 
 describe("planAdds()", () => {
   test("records block, endpoint and profile of an ADD in one commit", async () => {

@@ -64,16 +64,24 @@ describe("after its turn came late", () => {
     IP_POOLS,
     IP_RESERVATIONS,
     { type: "get", ref: { kind: "Node", name: "n1" } },
+    { type: "get", ref: { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-a-eth0" } },
     { type: "blocks-of-node", node: "n1" },
   ] as const satisfies readonly Query[];
   const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
   const ALL = QUERIES.map(nameOf);
 
-  /** @param check of the decision @returns the kinds of queries that were asked for again */
+  interface Circumstances {
+    /** What the record of the attachment shows. */
+    readonly ipNetworks?: readonly string[];
+    /** Of the decision. */
+    readonly check?: (found: Facts) => void;
+  }
+
+  /** @returns the kinds of queries that were asked for again */
   async function askedAgain(
     type: Datastore["type"],
     waitedMs: number,
-    check: (found: Facts) => void = () => undefined,
+    { ipNetworks, check }: Circumstances = {},
   ): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
@@ -88,9 +96,10 @@ describe("after its turn came late", () => {
     };
     const datastore = { type, read } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
-    const facts = toFacts(QUERIES, [undefined, [], [], undefined, []]);
+    const record = ipNetworks && { value: { kind: "WorkloadEndpoint", spec: { ipNetworks } }, revision: "7" };
+    const facts = toFacts(QUERIES, [undefined, [], [], undefined, record, []]);
     const decide = (found: Facts): Step<readonly unknown[]> => {
-      check(found);
+      check?.(found);
       return { writes: [], result: QUERIES.map((query) => found.find(query)) };
     };
     const known = await transact(ports, QUERIES, decide, { facts });
@@ -108,10 +117,19 @@ describe("after its turn came late", () => {
     expect(await askedAgain(type, waitedMs)).toEqual([...again]),
   );
 
+  test.each([
+    [["10.65.0.7/32"], ["WorkloadEndpoint", "blocks-of-node"]],
+    [[], ["blocks-of-node"]],
+  ])(
+    "on Kubernetes, with a record that shows %j, which a DEL may have taken out meanwhile, it asks again for %j",
+    async (ipNetworks, again) => expect(await askedAgain("kubernetes", 20, { ipNetworks })).toEqual(again),
+  );
+
   test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {
-    const asked = await askedAgain("kubernetes", 4_000, (found) => {
+    const check = (found: Facts): void => {
       if (found.find(IP_RESERVATIONS)?.answer.length === 0) throw new NetplugError("noAddressLeft", "all addresses are reserved");
-    });
+    };
+    const asked = await askedAgain("kubernetes", 4_000, { check });
     expect(asked).toEqual(["ClusterInformation", "IPPool", "blocks-of-node", ...ALL.map((name) => `newest ${name}`)]);
   });
 });

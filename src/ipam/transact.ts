@@ -10,6 +10,7 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
+import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { CommitOptions, CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
@@ -147,18 +148,27 @@ export async function transact<T>(
 }
 
 /**
- * While others had their turns they changed blocks, so these are read again: alone where each answer is a request of its own; else with everything,
- * which is one snapshot then. The rest is as old as it would be in a process that came a moment earlier, and had its turn at once.
+ * While others had their turns they changed blocks, and DELs took addresses out of records, so these are read again: alone where each answer is a
+ * request of its own; else with everything, which is one snapshot then. The rest is as old as it would be in a process that came a moment earlier, and
+ * had its turn at once.
  */
 async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
   if (waitedMs === 0) return facts;
   if (ports.datastore.type !== "kubernetes") return await readFacts(ports, queries, facts);
-  const isOutOfDate = (query: Query): boolean => isAboutBlocks(query) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query));
+  const isOutOfDate = (query: Query): boolean =>
+    isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query));
   return await readFacts(ports, queries.filter(isOutOfDate), facts);
 }
 
 function isAboutBlocks({ type }: Query): boolean {
   return type !== "get" && type !== "list";
+}
+
+/** Whether it is a record of addresses: one that says already what it shall say is not written again, so it must be so. */
+function hasAddresses(query: Query, facts: Facts): boolean {
+  if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
+  const record = facts.find(query)?.answer?.value as WorkloadEndpoint | undefined;
+  return record !== undefined && networksOf(record).length > 0;
 }
 
 /** Whether commits have conditions on the answer: a few resources, whatever there is of others. */
