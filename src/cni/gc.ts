@@ -1,5 +1,6 @@
 /** GC: whatever of this node and network belongs to no valid attachment goes, in the kernel, in the datastore, at the delegate. */
 
+import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { ResourceRef } from "../datastore/datastore.ts";
 import { delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
@@ -9,6 +10,7 @@ import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateDel, delegateGc } from "./delegate/mod.ts";
 import { type Settled, settle, throwFirstFailure } from "./failures.ts";
 import { listLinksOf, removeLink, removeNamelessLinks } from "./link/remove.ts";
+import { withdrawPods } from "./withdraw-pods.ts";
 
 /** Of this network. */
 interface Attachment {
@@ -23,6 +25,12 @@ interface Collection {
   readonly kept: Map<string, Attachment>;
   /** Those that we found something of, and that go. */
   readonly stale: Map<string, Attachment>;
+}
+
+/** Of what attachments that go the datastore knows. */
+interface Found {
+  readonly owners: readonly AllocationOwner[];
+  readonly records: readonly WorkloadEndpoint[];
 }
 
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
@@ -42,10 +50,9 @@ export async function collectGarbage(call: Call): Promise<void> {
     if (!listed.ok) throwFirstFailure([listed]);
     steps.push(await settle(() => removeNameless(call)));
   }
-  let records: readonly WorkloadEndpoint[] = [];
-  const found = await settle(async () => void (records = await findStale(collection)));
-  steps.push(found, ...(await collectAtDelegate(collection)));
-  if (found.ok) steps.push(await settle(() => withdrawStale(collection, records)));
+  let found: Found | undefined;
+  steps.push(await settle(async () => void (found = await findStale(collection))), ...(await collectAtDelegate(collection)));
+  if (found !== undefined) steps.push(...(await withdrawFound(collection, found)));
   if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
   throwFirstFailure(steps);
 }
@@ -82,7 +89,7 @@ function removeNameless(call: Call): void {
  * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are pods,
  * of which a cluster has very many, and which end by themselves.
  */
-async function findStale({ call, kept, stale }: Collection): Promise<readonly WorkloadEndpoint[]> {
+async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   const { config, node, datastore } = call;
   const all = call.plugin === "netplug" && datastore.type !== "kubernetes" ? await listRecords(call) : [];
   const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
@@ -90,7 +97,7 @@ async function findStale({ call, kept, stale }: Collection): Promise<readonly Wo
   for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
     stale.set(keyOf({ containerID, ifName }), { containerID, ifName });
   }
-  return records;
+  return { owners, records };
 }
 
 /** A delegate that is too old for GC, or fails at it, gets a DEL for each attachment that we found. */
@@ -112,6 +119,23 @@ async function collectAtDelegate({ call, stale }: Collection): Promise<readonly 
   return steps;
 }
 
+async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
+  const { call, stale } = collection;
+  if (call.datastore.type !== "kubernetes") return [await settle(() => withdrawStale(collection, records))];
+  const isStale = (one: Attachment): boolean => stale.has(keyOf(one));
+  return await withdrawPods(call, owners.filter(isStale), {
+    isRecordMeant: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
+    async release(some) {
+      const portion = new Set(some.map(keyOf));
+      while (portion.size > 0 && !(await withdraw(call, portion, "none")));
+    },
+    async withdraw(some) {
+      const portion = new Set(some.map(keyOf));
+      while (!(await withdraw(call, portion, [])));
+    },
+  });
+}
+
 /** Addresses and records, those of some attachments with each commit; again for those whose addresses lie in very many blocks. */
 async function withdrawStale({ call, stale }: Collection, records: readonly WorkloadEndpoint[]): Promise<void> {
   const keys = [...stale.keys()];
@@ -122,14 +146,14 @@ async function withdrawStale({ call, stale }: Collection, records: readonly Work
   }
 }
 
-/** @returns whether that was all */
-async function withdraw(call: Call, portion: ReadonlySet<string>, records: readonly WorkloadEndpoint[]): Promise<boolean> {
+/** @param records to look at besides those that allocations name; "none": they have ended @returns whether that was all */
+async function withdraw(call: Call, portion: ReadonlySet<string>, records: readonly WorkloadEndpoint[] | "none"): Promise<boolean> {
   const { config, node } = call;
   const request: DelRequest = {
     node,
     isOwnerMeant: (owner) => owner.node === node && owner.network === config.name && portion.has(keyOf(owner)),
     isEndpointMeant: (record) => isOwn(call, record) && portion.has(keyOf(attachmentOf(record))),
-    endpoints: records.map(toRef),
+    endpoints: records === "none" ? records : records.map(toRef),
   };
   const { released, isAll } = await transact(transactPortsOf(call), delQueries(request), (facts, { now }) => {
     const plan = planDel(request, facts, now);

@@ -7,6 +7,7 @@ import { resolveKubeSettings } from "./config/datastore-environment.ts";
 import type { Host } from "./host.ts";
 import { type Asked, isNodeAsked, isPodAsked } from "./kubernetes-facts.ts";
 import type { NetworkConfig } from "./network-config.ts";
+import type { Verb } from "./protocol/versions.ts";
 
 /** Roles of `manifests/`, for messages. */
 const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
@@ -14,10 +15,18 @@ const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memor
 /** Whoever keeps the plugin's token fresh. */
 const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
 
+/**
+ * Requests a second of a GC whose config does not say how many. A runtime lets no other call run beside it, so it is all that the node asks, and
+ * pods that start wait for its end.
+ *
+ * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
+ */
+const GC_QPS = 50;
+
 /** What gives a call its one client. */
-export function kubeOpenerOf(config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
+export function kubeOpenerOf(verb: Verb, config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
   let opening: Promise<KubeClient> | undefined;
-  const { qps, burst } = config;
+  const { qps = verb === "GC" ? GC_QPS : undefined, burst } = config;
   const options = { qps, burst, protocol: "http2", role: ROLES[datastore], renewal: RENEWAL } as const;
   return () => (opening ??= host.openKube(resolveKubeSettings(config, host.env), options));
 }

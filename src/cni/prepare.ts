@@ -37,15 +37,15 @@ function toCall(verb: Verb, read: ReadCall): Call {
   const datastoreConfig = resolveDatastore(config, host.env);
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
-  const openKube = kubeOpenerOf(config, host, datastoreConfig.type);
+  const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
   return { ...read, args, node, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
 }
 
 /** The node notes its blocks where its processes meet anyway. */
-function withHints(datastore: DatastoreConfig, { ipamLockFile }: NetworkConfig, node: string): DatastoreConfig {
+function withHints(datastore: DatastoreConfig, { ipamLockFile, kubernetes }: NetworkConfig, node: string): DatastoreConfig {
   if (datastore.type !== "kubernetes") return datastore;
   const file = `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/blocks.json`;
-  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node } } };
+  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node, nameThere: kubernetes.nodeName } } };
 }
 
 /** The config of another plugin would be read as if it were ours. */

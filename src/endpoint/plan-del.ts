@@ -3,6 +3,7 @@
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Revision, Stored, Write } from "../datastore/datastore.ts";
+import { expectNotFrozen } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -14,8 +15,8 @@ export interface DelRequest {
   readonly isOwnerMeant: (owner: AllocationOwner) => boolean;
   /** Whether a record goes: never that of another container which took the pod's name over. */
   readonly isEndpointMeant: (endpoint: WorkloadEndpoint) => boolean;
-  /** Records to look at, besides those that the released allocations name. */
-  readonly endpoints: readonly ResourceRef[];
+  /** Records to look at, besides those that the released allocations name; "none": none at all, they have ended. */
+  readonly endpoints: readonly ResourceRef[] | "none";
 }
 
 /** A decision, or the queries to answer first. */
@@ -31,7 +32,7 @@ export type DelPlan =
 
 /** What {@link planDel} is certain to ask for: one round trip. */
 export function delQueries({ node, endpoints }: Pick<DelRequest, "node" | "endpoints">): readonly Query[] {
-  return [...releaseQueries(node), ...endpoints.map((ref): Query => ({ type: "get", ref }))];
+  return [...releaseQueries(node), ...(endpoints === "none" ? [] : endpoints.map(toQuery))];
 }
 
 /**
@@ -46,20 +47,60 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   const decision = collectWanted(() => {
     const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
     if (cluster !== undefined) requireReady(cluster, "release");
-    const removed: ResourceRef[] = [];
-    const ends: Write[] = [];
-    for (const ref of refsOf(request, release.released)) {
-      const stored = know(facts, { type: "get", ref });
-      if (stored === undefined) continue;
-      const endpoint = stored.value as WorkloadEndpoint;
-      if (request.isEndpointMeant(endpoint)) {
-        removed.push(ref);
-        ends.push({ op: "delete", ref, revision: (stored satisfies Stored<unknown>).revision });
-      } else ends.push(...endUnrecorded(endpoint, stored.revision, release.released));
-    }
+    const owners = release.released.map(({ owner }) => owner);
+    const refs = request.endpoints === "none" ? [] : refsOf(request.endpoints, owners);
+    const ends = endRecords(refs, owners, request.isEndpointMeant, facts);
+    const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
     return { released: release.released, removed, writes: [...release.writes, ...ends], isAll: release.isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
+}
+
+/** A record that ends before the addresses of its owners are released. */
+export interface RecordEnd {
+  readonly owners: readonly AllocationOwner[];
+  readonly write: Write;
+}
+
+/** What {@link planRecordEnds} asks for. */
+export function recordQueries(owners: readonly AllocationOwner[]): readonly Query[] {
+  return [CLUSTER_INFORMATION_QUERY, ...refsOf([], owners).map(toQuery)];
+}
+
+/**
+ * Plans the first half alone, for whoever ends very many: the records that the owners' allocations name. Addresses of owners without such an end
+ * may be released at once, those of others when it is committed.
+ *
+ * @param facts answers to {@link recordQueries}
+ * @returns the ends, and the condition of each commit of some of them
+ * @throws {NetplugError} tryAgainLater while nothing at all may be written
+ */
+export function planRecordEnds(
+  owners: readonly AllocationOwner[],
+  isEndpointMeant: DelRequest["isEndpointMeant"],
+  facts: Facts,
+): { readonly condition: Write; readonly ends: readonly RecordEnd[] } {
+  const condition = expectNotFrozen(facts);
+  const groups = Map.groupBy(owners, ({ namespace, endpoint }) => `${namespace ?? ""}/${endpoint ?? ""}`);
+  const ends = [...groups.values()].flatMap((group) =>
+    endRecords(refsOf([], group), group, isEndpointMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
+  );
+  return { condition, ends };
+}
+
+function endRecords(
+  refs: readonly ResourceRef[],
+  owners: readonly AllocationOwner[],
+  isEndpointMeant: DelRequest["isEndpointMeant"],
+  facts: Facts,
+): readonly Write[] {
+  return refs.flatMap((ref): readonly Write[] => {
+    const stored = know(facts, { type: "get", ref }, () => refs.map(toQuery));
+    if (stored === undefined) return [];
+    const endpoint = stored.value as WorkloadEndpoint;
+    const { revision }: Stored<unknown> = stored;
+    return isEndpointMeant(endpoint) ? [{ op: "delete", ref, revision }] : endUnrecorded(endpoint, revision, owners);
+  });
 }
 
 /**
@@ -69,20 +110,23 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
 function endUnrecorded(
   { metadata, spec, ...rest }: WorkloadEndpoint,
   revision: Revision,
-  released: readonly ReleasedAddress[],
+  owners: readonly AllocationOwner[],
 ): readonly Write[] {
-  const owner = released.find((one) => one.owner.endpoint === metadata.name && one.owner.namespace === metadata.namespace)?.owner;
+  const owner = owners.find((one) => one.endpoint === metadata.name && one.namespace === metadata.namespace);
   if (spec.containerID !== undefined || owner?.podUID === undefined || owner.podUID !== metadata.uid) return [];
   const resource = { ...rest, metadata, spec: { ...spec, containerID: owner.containerID, ipNetworks: [] } };
   return [{ op: "update", resource, revision }];
 }
 
-function refsOf(request: DelRequest, released: readonly ReleasedAddress[]): readonly ResourceRef[] {
-  const named = released.flatMap(({ owner }): ResourceRef[] =>
-    owner.endpoint === undefined || owner.namespace === undefined
-      ? []
-      : [{ kind: "WorkloadEndpoint", namespace: owner.namespace, name: owner.endpoint }],
+/** These, and those that the owners' allocations name. */
+function refsOf(refs: readonly ResourceRef[], owners: readonly AllocationOwner[]): readonly ResourceRef[] {
+  const named = owners.flatMap(({ endpoint, namespace }): ResourceRef[] =>
+    endpoint === undefined || namespace === undefined ? [] : [{ kind: "WorkloadEndpoint", namespace, name: endpoint }],
   );
-  const queries = withoutRepeats([...request.endpoints, ...named].map((ref): Query => ({ type: "get", ref })));
+  const queries = withoutRepeats([...refs, ...named].map(toQuery));
   return queries.flatMap((query) => (query.type === "get" ? [query.ref] : []));
+}
+
+function toQuery(ref: ResourceRef): Query {
+  return { type: "get", ref };
 }

@@ -167,6 +167,7 @@ describe("on the Kubernetes datastore", () => {
     expect(await permissionsOf("netplug-cni-plugin")).toEqual(
       [
         "get pods",
+        "list pods",
         "patch pods/status",
         "get namespaces",
         "get nodes",

@@ -15,6 +15,7 @@ import { toStoredResource } from "./custom-object.ts";
 import { parseEndpointName } from "./endpoint-name.ts";
 import { toEndpoint, toEndpoints } from "./endpoint-view.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
+import type { NodePods } from "./node-pods.ts";
 import { toStoredNode } from "./node-view.ts";
 import type { RecentBlocks } from "./recent-blocks.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "./resource-types.ts";
@@ -24,17 +25,19 @@ export interface Sources {
   readonly batch: Batch;
   readonly index: IndexReads;
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
+  /** Where so many endpoints are asked for that they come from a list. */
+  readonly pods: NodePods | undefined;
   readonly recent: RecentBlocks;
   /** Whether lists of our resources may be a moment old. */
   readonly mayLag: boolean;
 }
 
 export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
-  const { batch, index, nodeBlocks, recent } = sources;
+  const { batch, index, nodeBlocks, pods, recent } = sources;
   if (isIndexQuery(query)) return await index.answer(query);
   switch (query.type) {
     case "get":
-      return await getResource(query.ref, batch);
+      return await getResource(query.ref, batch, pods);
     case "list":
       return await listResources(query.kind, query.namespace, sources);
     case "block": {
@@ -67,11 +70,16 @@ async function readBlock(name: string, batch: Batch): Promise<Stored<Block> | un
 }
 
 /** @returns undefined when there is no such resource */
-export async function getResource({ kind, namespace, name }: ResourceRef, batch: Batch): Promise<Stored<Resource> | undefined> {
+export async function getResource(
+  { kind, namespace, name }: ResourceRef,
+  batch: Batch,
+  pods?: NodePods,
+): Promise<Stored<Resource> | undefined> {
   if (kind === "WorkloadEndpoint") {
     const place = parseEndpointName(name);
     if (place === undefined || namespace === undefined) return undefined;
-    const pod = await batch.get(PODS, { namespace, name: place.pod });
+    const podName = { namespace, name: place.pod };
+    const pod = pods === undefined ? await batch.get(PODS, podName) : await pods.get(podName);
     return pod === undefined ? undefined : toEndpoint(pod, place.ifName, place.node);
   }
   if (isCustom(kind)) {

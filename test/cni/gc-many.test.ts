@@ -1,0 +1,231 @@
+/** GC of hundreds of attachments of which only the datastore knows: within the client's own limits, and with less left each time. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import type { Host } from "../../src/cni/host.ts";
+import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { initialise } from "../../src/datastore/initialise.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { type Api, collection, connect, startWithCrds } from "../crds/api.ts";
+import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
+import { openEtcd } from "../datastore/open-etcd.ts";
+import { openKubernetes, wipe } from "../datastore/open-kubernetes.ts";
+import { commit } from "../datastore/steps.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
+
+const PODS = "/api/v1/namespaces/default/pods";
+const PREFIX = "cni.netplug.io/";
+const INITIAL = { clock: systemClock, random: systemRandom, version: "v3.31.0" };
+
+/** Blocks of 10.65.0.0/16, one behind the other. */
+function blocksOf(count: number, length: number): readonly Prefix[] {
+  const size = 2 ** (32 - length);
+  return Array.from({ length: count }, (_, i) => parsePrefix(`10.65.${(i * size) >> 8}.${(i * size) & 255}/${length}`));
+}
+
+describe("on the Kubernetes API", () => {
+  const test = always.skipIf(!canStartApiServer());
+  let server: ApiServer;
+  let api: Api;
+  let admin: Datastore;
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    if (!canStartApiServer()) return;
+    server = await startWithCrds();
+    api = connect(server);
+    admin = openKubernetes(server);
+    proxy = await startFaultProxy(server);
+  }, 60_000);
+  afterAll(async () => {
+    admin?.close();
+    await proxy?.[Symbol.asyncDispose]();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    if (!canStartApiServer()) return;
+    proxy.decide = () => "pass";
+    await wipe(server);
+    await initialise(admin, INITIAL);
+    await api.request("POST", "/api/v1/nodes", { metadata: { name: NODE } });
+  });
+
+  type Record = "its own" | "another container's" | "none" | "no pod";
+
+  /** Attachments that nobody has any more, with pods that the node runs. @param recordOf what the pod of this number shows */
+  async function leave(
+    cidrs: readonly Prefix[],
+    recordOf: (number: number) => Record = () => "its own",
+  ): Promise<readonly StaleAttachment[]> {
+    const uids = new Map<string, string>();
+    const { attachments } = fillBlocks(cidrs);
+    const create = async ({ pod, containerID, address }: StaleAttachment, number: number): Promise<void> => {
+      const record = recordOf(number);
+      if (record === "no pod") return void uids.set(pod, crypto.randomUUID());
+      const [holder, shown] = record === "its own" ? [containerID, address] : ["next", "192.0.2.1"];
+      const ours = { [`${PREFIX}containerID`]: holder, [`${PREFIX}podIP`]: `${shown}/32`, [`${PREFIX}podIPs`]: `${shown}/32` };
+      const metadata = { name: pod, ...(record !== "none" && { annotations: ours }) };
+      const spec = { nodeName: NODE, containers: [{ name: "main", image: "localhost/none:1" }] };
+      const { status, body } = await api.request("POST", PODS, { metadata, spec });
+      if (status !== 201) throw new Error(`create pod "${pod}": ${status} ${body.message}`);
+      uids.set(pod, (body.metadata as unknown as { readonly uid: string }).uid);
+    };
+    for (let at = 0; at < attachments.length; at += 50) {
+      await Promise.all(attachments.slice(at, at + 50).map((attachment, i) => create(attachment, at + i)));
+    }
+    for (const block of fillBlocks(cidrs, uids).blocks) await commit(admin, { op: "create-block", block });
+    proxy.seen.length = 0;
+    return attachments;
+  }
+
+  /** Pods that show addresses, with their containers. */
+  async function shown(): Promise<ReadonlyMap<string, string>> {
+    const { body } = await api.request("GET", PODS);
+    const { items } = body as {
+      readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<globalThis.Record<string, string>> } }[];
+    };
+    return new Map(
+      items.flatMap(({ metadata: { annotations = {} } }): [string, string][] => {
+        const addresses = annotations[`${PREFIX}podIPs`] ?? "";
+        return addresses === "" ? [] : [[annotations[`${PREFIX}containerID`] ?? "", addresses]];
+      }),
+    );
+  }
+
+  /** As a user whose network config says nothing of limits. */
+  const emptyNode = (): EmptyNode => new EmptyNode({ datastore_type: "kubernetes", kubernetes: { k8s_api_root: proxy.url } });
+  const requestsTo = (begin: string): number => proxy.seen.filter((request) => request.startsWith(begin)).length;
+
+  test("one GC ends the records of 192 pods that exist, with one request for each and few besides (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(3, 26));
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown()]).toEqual([[], new Map()]);
+    expect({ patches: requestsTo("PATCH"), lists: requestsTo("GET pods"), gets: requestsTo("GET namespaces") }).toEqual({
+      patches: 192,
+      lists: 1,
+      gets: 0,
+    });
+    expect(proxy.seen.length).toBeLessThan(192 + 40);
+  });
+
+  test("pods that are gone, or have another container, cost no request of their own (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(5, 26), (number) => (number % 2 === 0 ? "no pod" : "another container's"));
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown()]).toEqual([[], new Map([["next", "192.0.2.1/32"]])]);
+    expect(proxy.seen.length).toBeLessThan(60);
+  });
+
+  test("pods whose ADD ended before it recorded anything are told that it is over (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(2, 28), () => "none");
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    const { body } = await api.request("GET", PODS);
+    const text = JSON.stringify(body);
+    expect([await ownersIn(admin), text.split(`"${PREFIX}containerID":"c`).length - 1, await shown()]).toEqual([[], 32, new Map()]);
+  });
+
+  test.each<[what: string, prepare: () => Promise<unknown>]>([
+    [
+      "a role that does not permit the list",
+      async () => {
+        proxy.decide = ({ method, resource }) => (method === "GET" && resource === "pods" ? { status: 403, reason: "Forbidden" } : "pass");
+      },
+    ],
+    ["a node that the API server does not know by that name", async () => await api.request("DELETE", `/api/v1/nodes/${NODE}`)],
+  ])("with %s pods are asked for one by one (needs cluster)", async (_what, prepare) => {
+    using node = emptyNode();
+    await leave(blocksOf(2, 27));
+    await prepare();
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown(), requestsTo("GET namespaces")]).toEqual([[], new Map(), 64]);
+  });
+
+  test("a GC whose time ends in the middle has given back what it could, and nothing that a pod shows; the next one goes on (needs cluster)", async () => {
+    using node = emptyNode();
+    const attachments = await leave(blocksOf(2, 27), (number) => (number % 2 === 0 ? "no pod" : "its own"));
+    let skewMs = 0;
+    proxy.decide = ({ method }): Fate => {
+      if (method === "PATCH" && requestsTo("PATCH") === 13) skewMs = 52_000;
+      return "pass";
+    };
+    const change: Partial<Host> = { clock: { ...systemClock, monotonic: () => systemClock.monotonic() + skewMs } };
+    const { code, message } = await node.call("GC", {}, change);
+    expect([code, message]).toEqual([11, expect.stringContaining("the records of 8 more pods")]);
+    const left = await ownersIn(admin);
+    expect([left.length, [...(await shown()).keys()].toSorted()]).toEqual([8, [...left].toSorted()]);
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown(), attachments.length]).toEqual([[], new Map(), 64]);
+  });
+
+  test("a pod whose record the cluster forbids to change keeps its address, and no other does (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 27));
+    proxy.decide = ({ method, resource }): Fate =>
+      method === "PATCH" && resource.includes("/web-3/") ? { status: 422, reason: "Invalid", message: "hands off" } : "pass";
+    expect(await node.call("GC")).toMatchObject({ code: 108, message: expect.stringContaining("hands off") });
+    expect([await ownersIn(admin), [...(await shown()).keys()]]).toEqual([["c3"], ["c3"]]);
+    proxy.decide = () => "pass";
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown()]).toEqual([[], new Map()]);
+  });
+
+  test("nothing is written while a migration has frozen the datastore (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 30));
+    const freeze = { spec: { datastoreFrozen: true } };
+    const path = `${collection("clusterinformations")}/default`;
+    expect((await api.request("PATCH", path, freeze, "application/merge-patch+json")).status).toBe(200);
+    expect(await node.call("GC")).toMatchObject({ code: 11, message: expect.stringContaining("frozen") });
+    expect([(await ownersIn(admin)).length, (await shown()).size]).toEqual([4, 4]);
+  });
+
+  test("a pod that gets its next container in the middle keeps what that one has (needs cluster)", async () => {
+    using node = emptyNode();
+    await leave(blocksOf(1, 27));
+    let isDone = false;
+    proxy.decide = async ({ method }): Promise<Fate> => {
+      if (method !== "PATCH" || isDone) return "pass";
+      isDone = true;
+      const annotations = { [`${PREFIX}containerID`]: "next", [`${PREFIX}podIPs`]: "192.0.2.1/32" };
+      for (const pod of ["web-0", "web-31"])
+        await api.request("PATCH", `${PODS}/${pod}`, { metadata: { annotations } }, "application/merge-patch+json");
+      return "pass";
+    };
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown()]).toEqual([[], new Map([["next", "192.0.2.1/32"]])]);
+  });
+});
+
+always("on etcd one GC takes away 512 attachments in 128 blocks, records and all", async () => {
+  await using etcd = await startEtcd({ quick: true });
+  using node = new EmptyNode({ datastore_type: "etcdv3", etcd_endpoints: etcd.endpoint });
+  const datastore = openEtcd({ endpoints: [etcd.endpoint] });
+  await initialise(datastore, INITIAL);
+  const { blocks, attachments } = fillBlocks(blocksOf(128, 30));
+  for (const block of blocks) await commit(datastore, { op: "create-block", block });
+  for (let at = 0; at < attachments.length; at += 64) {
+    const some = attachments.slice(at, at + 64);
+    await commit(datastore, ...some.map((attachment) => ({ op: "create", resource: toRecord(attachment) }) as const));
+  }
+  const countRecords = async (): Promise<number> =>
+    (await etcd.ctl(["get", "--prefix", "--keys-only", "/netplug/"])).split("\n").filter((key) => key.includes("/workloadendpoints/"))
+      .length;
+  expect([(await ownersIn(datastore)).length, await countRecords()]).toEqual([512, 512]);
+  expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+  expect([await ownersIn(datastore), await countRecords()]).toEqual([[], 0]);
+  datastore.close();
+});
+
+function toRecord({ pod, containerID, address, endpoint }: StaleAttachment): WorkloadEndpoint {
+  return {
+    apiVersion: "netplug.io/v3",
+    kind: "WorkloadEndpoint",
+    metadata: { name: endpoint, namespace: "default" },
+    spec: { orchestrator: "k8s", node: NODE, network: "test-net", containerID, pod, endpoint: "eth0", ipNetworks: [`${address}/32`] },
+  };
+}
