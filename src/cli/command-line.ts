@@ -17,17 +17,7 @@ const GLOBAL_FLAGS: Readonly<Record<string, keyof GlobalOptions>> = {
 };
 
 /** Flags whose value is the next word, which must not be taken for a flag. */
-export const VALUE_FLAGS: ReadonlySet<string> = new Set([
-  "-o",
-  "-f",
-  "-n",
-  "-p",
-  "--output",
-  "--filename",
-  "--namespace",
-  "--patch",
-  "--type",
-]);
+export const VALUE_FLAGS: ReadonlySet<string> = new Set("-o -f -n -p --output --filename --namespace --patch --type".split(" "));
 
 /**
  * Takes out the options that may stand anywhere, up to a `--`.

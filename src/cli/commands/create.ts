@@ -21,33 +21,39 @@ export interface CreateFlags {
 
 /** Creates objects; one that exists is refused. */
 export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
-  return writeAll(cli, flags, true, async (target, resource) => {
+  const write: Write = async (target, resource) => {
     if ((await createResource(target, resource)) !== undefined) return "created";
     if (flags.skipExists === true) return "exists";
     throw new CommandFailed(`create ${toTitle(refOf(resource))}: it exists`, { next: "apply -f FILE" });
-  });
+  };
+  return writeAll(cli, flags, { mayInitialise: true, write });
 }
 
 /** Creates objects or makes existing ones like them. */
 export async function apply(cli: Cli, flags: CreateFlags): Promise<number> {
-  return writeAll(cli, flags, true, applyResource);
+  return writeAll(cli, flags, { mayInitialise: true, write: applyResource });
 }
 
 /** Makes existing objects like those given. */
 export async function replace(cli: Cli, flags: CreateFlags): Promise<number> {
-  return writeAll(cli, flags, false, async (target, resource) => {
+  const write: Write = async (target, resource) => {
     const { outcome } = await updateResource(target, refOf(resource), () => resource);
     return outcome === "configured" ? "replaced" : outcome;
-  });
+  };
+  return writeAll(cli, flags, { mayInitialise: false, write });
+}
+
+/** Writes one object. @returns what became of it, in a word */
+type Write = (target: Target, resource: AnyResource) => Promise<string>;
+
+interface WriteAllOptions {
+  /** Whether an empty datastore is initialised first. Not for a replace, which finds nothing in it anyway. */
+  readonly mayInitialise: boolean;
+  readonly write: Write;
 }
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
-async function writeAll(
-  cli: Cli,
-  flags: CreateFlags,
-  mayInitialise: boolean,
-  write: (target: Target, resource: AnyResource) => Promise<string>,
-): Promise<number> {
+async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, write }: WriteAllOptions): Promise<number> {
   const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace, await defaultNamespaceOf(cli));
   return withDatastore(cli, async (datastore) => {
     if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });

@@ -8,7 +8,7 @@ import { type Cli, note } from "../io.ts";
 import { linesFromEnd } from "../log-lines.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
-import { toTable } from "../output/table.ts";
+import { toEntryTable, toSummaryTable } from "../output/ledger-tables.ts";
 
 export interface LedgerFlags {
   readonly file: string;
@@ -19,7 +19,7 @@ export interface LedgerFlags {
   readonly output?: ReportFormat;
 }
 
-/** The newest entries, oldest first, and what is usual among them. */
+/** Prints the newest entries, oldest first, and a summary of them. */
 export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
   const entries = await readEntries(cli, flags);
   if (flags.output !== undefined) {
@@ -56,69 +56,6 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   if (isThere) return found.toReversed();
   throw new CommandFailed(
     `read log ${quote(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
-    {
-      next: "ledger --file FILE",
-    },
+    { next: "ledger --file FILE" },
   );
-}
-
-function phaseNames(entries: readonly LedgerEntry[]): readonly string[] {
-  return [...new Set(entries.flatMap(({ phases }) => phases.map(({ name }) => name)))];
-}
-
-function toEntryTable(entries: readonly LedgerEntry[], colour: boolean): string {
-  const phases = phaseNames(entries);
-  const header = [
-    "TIME",
-    "VERB",
-    "CODE",
-    "CONTAINER",
-    "IFNAME",
-    "POD",
-    "TOTAL ms",
-    ...phases.map((name) => name.toUpperCase()),
-    "TRIPS",
-    "RETRIES",
-  ];
-  const rows = entries.map((entry) => [
-    entry.time,
-    entry.verb,
-    String(entry.code),
-    entry.containerID.slice(0, 13),
-    entry.ifName,
-    entry.pod || "-",
-    toMs(entry.totalMs),
-    ...phases.map((name) => toMs(msOf(entry, name))),
-    String(entry.roundTrips),
-    String(entry.retries),
-  ]);
-  return toTable(header, rows, { colour, right: numericFrom(6, header.length) });
-}
-
-function toSummaryTable(entries: readonly LedgerEntry[], colour: boolean): string {
-  const header = ["VERB", "PHASE", "COUNT", "P50 ms", "P90 ms", "P99 ms", "MAX ms"];
-  const rows = [...Map.groupBy(entries, ({ verb }) => verb)].flatMap(([verb, group]) =>
-    ["total", ...phaseNames(group)].map((name) => {
-      const times = group.flatMap((entry) => (name === "total" ? entry.totalMs : (msOf(entry, name) ?? []))).toSorted((a, b) => a - b);
-      return [verb, name, String(times.length), ...[0.5, 0.9, 0.99, 1].map((share) => toMs(percentile(times, share)))];
-    }),
-  );
-  return toTable(header, rows, { colour, right: numericFrom(2, header.length) });
-}
-
-function msOf(entry: LedgerEntry, phase: string): number | undefined {
-  return entry.phases.find(({ name }) => name === phase)?.ms;
-}
-
-/** The smallest value that at least `share` of all do not exceed. */
-function percentile(sorted: readonly number[], share: number): number | undefined {
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
-}
-
-function toMs(ms: number | undefined): string {
-  return ms === undefined ? "-" : ms.toFixed(2);
-}
-
-function numericFrom(first: number, end: number): ReadonlySet<number> {
-  return new Set(Array.from({ length: end - first }, (_, index) => first + index));
 }

@@ -82,21 +82,27 @@ async function deleteBlock({ datastore }: Target, { cidr, node }: BlockRef, now:
 async function countKept({ datastore }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {
   let keptBlocks = 0;
   let keptAddresses = 0;
-  const page: BlockRef[] = [];
-  const flush = async (): Promise<void> => {
-    const blocks = await datastore.read(page.splice(0).map((ref) => ({ type: "block", ref }) as const));
+  for await (const refs of inGroups(claimedBlocks(datastore, within))) {
+    const blocks = await datastore.read(refs.map(({ cidr, node }) => ({ type: "block", ref: { cidr, node } }) as const));
     for (const block of blocks) {
       if (block === undefined) continue;
       keptBlocks++;
       keptAddresses += block.value.allocations.length;
     }
-  };
-  for await (const ref of claimedBlocks(datastore, within)) {
-    page.push({ cidr: ref.cidr, node: ref.node });
-    if (page.length === PAGE) await flush();
   }
-  if (page.length > 0) await flush();
   return { keptBlocks, keptAddresses };
+}
+
+/** Groups of as many as are read at once; the last may be smaller. */
+async function* inGroups<T>(items: AsyncIterable<T>): AsyncGenerator<readonly T[]> {
+  let group: T[] = [];
+  for await (const item of items) {
+    group.push(item);
+    if (group.length < PAGE) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
 }
 
 async function remove(target: Target, name: string): Promise<void> {
