@@ -2,7 +2,8 @@
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles, InstallHost } from "./host.ts";
+import type { DurableFiles } from "./durable-files.ts";
+import type { InstallHost } from "./host.ts";
 
 /** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
 const TEMPORARY = ".netplug-tmp";

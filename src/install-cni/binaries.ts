@@ -1,7 +1,8 @@
 /** The executable under the names that a runtime calls it by. */
 
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles, InstallHost } from "./host.ts";
+import type { DurableFiles } from "./durable-files.ts";
+import type { InstallHost } from "./host.ts";
 import { putAtomically } from "./atomic-file.ts";
 
 /** Of the plugin and of its address management, as network configs name them. */

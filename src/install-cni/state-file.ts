@@ -3,7 +3,8 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles, InstallHost } from "./host.ts";
+import type { DurableFiles } from "./durable-files.ts";
+import type { InstallHost } from "./host.ts";
 import { writeAtomically } from "./atomic-file.ts";
 
 const PERMISSIONS = 0o600;

@@ -2,7 +2,8 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles, InstallHost } from "./host.ts";
+import type { DurableFiles } from "./durable-files.ts";
+import type { InstallHost } from "./host.ts";
 import { writeAtomically } from "./atomic-file.ts";
 
 /** Keys of the Secret, which are the files' names on both sides. */

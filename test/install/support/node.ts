@@ -3,7 +3,8 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DurableFiles, InstallHost } from "../../../src/install-cni/host.ts";
+import type { DurableFiles } from "../../../src/install-cni/durable-files.ts";
+import type { InstallHost } from "../../../src/install-cni/host.ts";
 import { runInstallCni } from "../../../src/install-cni/main.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createLog, type LogRecord, silentLog } from "../../../src/lib/log.ts";
