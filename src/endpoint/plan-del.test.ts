@@ -4,7 +4,7 @@ import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { toFacts } from "../ipam/facts.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { type DelRequest, delQueries, planDel, planRecordEnds, recordQueries } from "./plan-del.ts";
+import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 
 const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
 const OWNER: AllocationOwner = {
@@ -80,18 +80,4 @@ test.each<[what: string, record: Parameters<typeof writesTo>[0], owners: readonl
   ["beside an address for another main plugin", {}, [without("endpoint")]],
 ])("a record %s stays as it is", (_what, record, owners) => {
   expect(writesTo(record, ...owners)).toEqual([]);
-});
-
-test("a record ends once for all owners that name it, and those without one need no end", () => {
-  const second = { ...OWNER, containerID: "c2" };
-  const owners = [OWNER, without("endpoint"), second];
-  const queries = recordQueries(owners);
-  expect(queries.map((query) => (query.type === "get" ? query.ref.name : query.type))).toEqual(["default", REF.name]);
-  const metadata = { ...REF, uid: "uid-1" };
-  const value = { apiVersion: "netplug.io/v3", kind: REF.kind, metadata, spec: { node: "n1", endpoint: "eth0", containerID: "c1" } };
-  const facts = toFacts(queries, [undefined, { value, revision: "7" }]);
-  expect(planRecordEnds(owners, REQUEST.isEndpointMeant, facts)).toEqual({
-    condition: { op: "expect", ref: { kind: "ClusterInformation", name: "default" }, revision: undefined },
-    ends: [{ owners: [OWNER, second], write: { op: "delete", ref: REF, revision: "7" as Revision } }],
-  });
 });

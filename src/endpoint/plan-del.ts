@@ -3,7 +3,6 @@
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Revision, Stored, Write } from "../datastore/datastore.ts";
-import { expectNotFrozen } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -56,39 +55,8 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   return "wanted" in decision ? decision : decision.decided;
 }
 
-/** A record that ends before the addresses of its owners are released. */
-export interface RecordEnd {
-  readonly owners: readonly AllocationOwner[];
-  readonly write: Write;
-}
-
-/** What {@link planRecordEnds} asks for. */
-export function recordQueries(owners: readonly AllocationOwner[]): readonly Query[] {
-  return [CLUSTER_INFORMATION_QUERY, ...refsOf([], owners).map(toQuery)];
-}
-
-/**
- * Plans the first half alone, for whoever ends very many: the records that the owners' allocations name. Addresses of owners without such an end
- * may be released at once, those of others when it is committed.
- *
- * @param facts answers to {@link recordQueries}
- * @returns the ends, and the condition of each commit of some of them
- * @throws {NetplugError} tryAgainLater while nothing at all may be written
- */
-export function planRecordEnds(
-  owners: readonly AllocationOwner[],
-  isEndpointMeant: DelRequest["isEndpointMeant"],
-  facts: Facts,
-): { readonly condition: Write; readonly ends: readonly RecordEnd[] } {
-  const condition = expectNotFrozen(facts);
-  const groups = Map.groupBy(owners, ({ namespace, endpoint }) => `${namespace ?? ""}/${endpoint ?? ""}`);
-  const ends = [...groups.values()].flatMap((group) =>
-    endRecords(refsOf([], group), group, isEndpointMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
-  );
-  return { condition, ends };
-}
-
-function endRecords(
+/** What ends the records that are meant. @param owners whose addresses are released */
+export function endRecords(
   refs: readonly ResourceRef[],
   owners: readonly AllocationOwner[],
   isEndpointMeant: DelRequest["isEndpointMeant"],
@@ -119,7 +87,7 @@ function endUnrecorded(
 }
 
 /** These, and those that the owners' allocations name. */
-function refsOf(refs: readonly ResourceRef[], owners: readonly AllocationOwner[]): readonly ResourceRef[] {
+export function refsOf(refs: readonly ResourceRef[], owners: readonly AllocationOwner[]): readonly ResourceRef[] {
   const named = owners.flatMap(({ endpoint, namespace }): ResourceRef[] =>
     endpoint === undefined || namespace === undefined ? [] : [{ kind: "WorkloadEndpoint", namespace, name: endpoint }],
   );

@@ -1,0 +1,40 @@
+/** The first half of what a DEL undoes, for whoever undoes it for very many: their records alone. Pure. */
+
+import type { AllocationOwner } from "../api/ipam-block.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import { expectNotFrozen } from "../ipam/cluster.ts";
+import type { Facts } from "../ipam/facts.ts";
+import { type DelRequest, endRecords, refsOf } from "./plan-del.ts";
+
+/** A record that ends before the addresses of its owners are released. */
+export interface RecordEnd {
+  readonly owners: readonly AllocationOwner[];
+  readonly write: Write;
+}
+
+/** What {@link planRecordEnds} asks for. */
+export function recordQueries(owners: readonly AllocationOwner[]): readonly Query[] {
+  return [CLUSTER_INFORMATION_QUERY, ...refsOf([], owners).map((ref): Query => ({ type: "get", ref }))];
+}
+
+/**
+ * Plans the ends of the records that the owners' allocations name. Addresses of owners without such an end may be released at once, those of others when
+ * it is committed.
+ *
+ * @param facts answers to {@link recordQueries}
+ * @returns the ends, and the condition of each commit of some of them
+ * @throws {NetplugError} tryAgainLater while nothing at all may be written
+ */
+export function planRecordEnds(
+  owners: readonly AllocationOwner[],
+  isEndpointMeant: DelRequest["isEndpointMeant"],
+  facts: Facts,
+): { readonly condition: Write; readonly ends: readonly RecordEnd[] } {
+  const condition = expectNotFrozen(facts);
+  const groups = Map.groupBy(owners, ({ namespace, endpoint }) => `${namespace ?? ""}/${endpoint ?? ""}`);
+  const ends = [...groups.values()].flatMap((group) =>
+    endRecords(refsOf([], group), group, isEndpointMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
+  );
+  return { condition, ends };
+}
