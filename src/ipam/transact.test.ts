@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
-import type { Datastore, Query, RequestOptions, Write } from "../datastore/datastore.ts";
+import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import type { CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -56,6 +56,16 @@ test("a commit that never gets a certain reply fails in time, and says what the 
     ),
     details: "patch pods/status: the API server answers 500; it may have been done",
   });
+});
+
+test("who waits for a turn in vain has time left to commit without one", async () => {
+  const clock = fakeClock();
+  const takeTurn = async (waitMs: number): Promise<undefined> => void (await clock.advance(waitMs));
+  const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
+  const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
+  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION, revision: undefined };
+  expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
 });
 
 describe("after its turn came late", () => {

@@ -71,13 +71,10 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
-/**
- * After waiting so long for a turn, what commits expect to be unchanged is asked for again with the blocks: of what is 5 s old the commit itself would ask
- * whether it still holds, in a round of its own.
- */
+/** After such a wait, what commits expect is asked for again with the blocks: of what is 5 s old the commit would ask itself, in a round of its own. */
 const OUT_OF_DATE_MS = 3_000;
 
-/** Longest wait for a turn: as long as the commits of a hundred others take, on a slow disk or a busy API server. */
+/** Longest wait for a turn: the commits of a hundred others, on a slow disk or a busy API server. */
 const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
 
 /**
@@ -148,9 +145,8 @@ export async function transact<T>(
 }
 
 /**
- * While others had their turns they changed blocks, and DELs took addresses out of records, so these are read again: alone where each answer is a
- * request of its own; else with everything, which is one snapshot then. The rest is as old as it would be in a process that came a moment earlier, and
- * had its turn at once.
+ * While others had their turns they changed blocks, and took addresses out of records, so these are read again: alone where each answer is a request of
+ * its own; else with everything, in one snapshot. The rest is as old as in a process that came earlier and had its turn at once.
  */
 async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
   if (waitedMs === 0) return facts;
@@ -164,11 +160,11 @@ function isAboutBlocks({ type }: Query): boolean {
   return type !== "get" && type !== "list";
 }
 
-/** Whether it is a record of addresses: one that says already what it shall say is not written again, so it must be so. */
+/** Whether it is a record of addresses: one that seems right is not written again. */
 function hasAddresses(query: Query, facts: Facts): boolean {
   if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
-  const record = facts.find(query)?.answer?.value as WorkloadEndpoint | undefined;
-  return record !== undefined && networksOf(record).length > 0;
+  const stored = facts.find(query)?.answer;
+  return stored !== undefined && networksOf(stored.value as WorkloadEndpoint).length > 0;
 }
 
 /** Whether commits have conditions on the answer: a few resources, whatever there is of others. */
@@ -218,7 +214,8 @@ async function waitForTurn({
   try {
     turn = await takeTurn(0);
     if (turn !== undefined) return { turn, waitedMs: 0 };
-    turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs()));
+    // The other half is for the commit, which may succeed without a turn.
+    turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs() / 2));
   } catch {
     // A lock that cannot be made: compare-and-swap decides, as always.
   }

@@ -66,7 +66,7 @@ async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitM
       if (tryLock(lock, path)) return true;
       if (clock.monotonic() >= end) return false;
     }
-    // Who has left the line had the turn, perhaps, past one who was stopped: the next ones need not find that out again, each after a second.
+    // Who has left may have had the turn past one who is stopped: not each one behind need find that out, after a second of his own.
     if (tryLock(lock, path)) return true;
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -138,7 +138,7 @@ function stand(folder: string): Place | undefined {
 function readTime(): string {
   const time = new Int32Array(4);
   check(libc().clock_gettime(CLOCK_MONOTONIC, time), "read", "clock");
-  // `struct timespec` of two 64-bit words, little-endian; neither needs its upper half.
+  // `struct timespec`: two 64-bit words, whose upper halves are 0
   return String(time[0] ?? 0).padStart(10, "0") + String(time[2] ?? 0).padStart(9, "0");
 }
 
