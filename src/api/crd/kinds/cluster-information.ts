@@ -9,11 +9,12 @@ export const CLUSTER_INFORMATION: KindDefinition<ClusterInformationSpec> = {
   text: "What the cluster is, and whether its datastore may be used: one object, named default, made by netplugctl init.",
   specText: "What the cluster is.",
   fields: {
-    guid: "What names the cluster: 32 hexadecimal digits, made with it and never changed.",
+    guid: "The identity of the cluster: 32 hexadecimal digits, made when the datastore is initialised and never changed.",
     type: "What the cluster consists of, such as k8s.",
     version: "The newest netplug version that initialised or upgraded the datastore.",
-    datastoreReady: "Whether the datastore may be used. Absent or false locks it: no pod gets a network, pods are still deleted.",
-    datastoreFrozen: "Whether nothing at all is written; set by a migration.",
+    datastoreReady:
+      "Whether the datastore may be used. Absent or false locks it: no new pod gets a network, but pods can still be deleted.",
+    datastoreFrozen: "Whether nothing at all may be written; set by a migration.",
   },
   samples: [{}],
   rules: {
@@ -29,8 +30,8 @@ export const CLUSTER_INFORMATION: KindDefinition<ClusterInformationSpec> = {
   columns: [
     specColumn("Version", "version", "string", "The newest netplug version that the cluster has seen."),
     specColumn("Ready", "datastoreReady", "boolean", "Whether the datastore may be used."),
-    specColumn("Frozen", "datastoreFrozen", "boolean", "Whether nothing is written.", "wide"),
-    specColumn("GUID", "guid", "string", "Names the cluster.", "wide"),
+    specColumn("Frozen", "datastoreFrozen", "boolean", "Whether nothing may be written.", "wide"),
+    specColumn("GUID", "guid", "string", "The identity of the cluster.", "wide"),
     AGE,
   ],
 };

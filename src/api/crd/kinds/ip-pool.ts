@@ -124,21 +124,21 @@ const STATUS: OpenApiSchema = {
 };
 
 export const IP_POOL: KindDefinition<IPPoolSpec> = {
-  text: "A range of addresses that pods and tunnels get theirs from.",
+  text: "A range from which pods and tunnels get their addresses.",
   specText: "What the pool holds and who may use it.",
   fields: {
     cidr: "The range, without host bits, such as 10.65.0.0/16 or fd00:65::/64. It cannot be changed.",
     vxlanMode: "When traffic between nodes is wrapped in VXLAN. Not together with ipipMode.",
     ipipMode: "When traffic between nodes is wrapped in IPIP. IPv4 only, and not together with vxlanMode.",
     natOutgoing: "Whether traffic from the pool to addresses outside all pools leaves with the node's address.",
-    disabled: "Whether nothing new is given from the pool. Running workloads keep what they have.",
+    disabled: "Whether the pool gives no new addresses. Running workloads keep theirs.",
     disableBGPExport: "Whether routes to the pool's blocks are kept from BGP peers.",
     blockSize: `Prefix length of the blocks that nodes claim: ${V4.min}..${V4.max} for IPv4, ${V6.min}..${V6.max} for IPv6. Absent or 0 means ${V4.default} for IPv4 and ${V6.default} for IPv6. It cannot be changed, added or removed.`,
     nodeSelector: "The nodes that use the pool.",
     namespaceSelector: "The namespaces that use the pool; empty means any.",
     allowedUses:
       "What the addresses are for. Absent or empty means Workload and Tunnel, with a namespaceSelector Workload alone. LoadBalancer stands alone.",
-    assignmentMode: "Automatic, or Manual for a pool that is used only by who names it.",
+    assignmentMode: "Automatic, or Manual for a pool that gives addresses only to those who name it.",
   },
   samples: [{ cidr: "10.65.0.0/16" }, { cidr: "fd00:65::/64" }, { cidr: "10.65.0.0/16", namespaceSelector: "all()" }],
   rules: { spec: [...FIELDS_AGAINST_EACH_OTHER, ...AGAINST_WHAT_IT_WAS] },
@@ -152,7 +152,7 @@ export const IP_POOL: KindDefinition<IPPoolSpec> = {
     specColumn("Block size", "blockSize", "integer", "Prefix length of its blocks, where it is not the default.", "wide"),
     specColumn("Uses", "allowedUses", "string", "What the addresses are for, where it is not the default.", "wide"),
     specColumn("Assignment", "assignmentMode", "string", "Whether it must be named.", "wide"),
-    specColumn("Disabled", "disabled", "boolean", "Whether nothing new is given from it."),
+    specColumn("Disabled", "disabled", "boolean", "Whether it gives no new addresses."),
     AGE,
   ],
   status: STATUS,

@@ -5,7 +5,7 @@ import { AGE, specColumn } from "../columns.ts";
 import type { KindDefinition } from "../definition.ts";
 
 export const IP_RESERVATION: KindDefinition<IPReservationSpec> = {
-  text: "Addresses that are never given automatically. Who asks for one by name gets it, and who has one keeps it.",
+  text: "Addresses that are never given automatically. A pod that asks for one of them gets it, and a pod that has one keeps it.",
   specText: "What is reserved.",
   fields: { reservedCIDRs: "CIDRs without host bits, or single addresses." },
   samples: [{}],

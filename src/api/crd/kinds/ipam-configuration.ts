@@ -11,7 +11,7 @@ import type { KindDefinition } from "../definition.ts";
 import { onlyNamed } from "../name-rules.ts";
 
 export const IPAM_CONFIGURATION: KindDefinition<IPAMConfigurationSpec> = {
-  text: "The cluster's settings of address management: one object, named default. Without it all defaults hold.",
+  text: "The cluster's settings of address management: one object, named default. Without it all defaults apply.",
   specText: "The settings.",
   fields: {
     strictAffinity: "Whether a node never takes addresses from another node's block.",

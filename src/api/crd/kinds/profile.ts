@@ -6,7 +6,7 @@ import type { KindDefinition } from "../definition.ts";
 import { RULE_TEXTS, ruleRules } from "../rule-rules.ts";
 
 export const PROFILE: KindDefinition<ProfileSpec> = {
-  text: "Rules and labels that endpoints share. A profile is asked after all tiers.",
+  text: "Rules and labels that endpoints share. Profiles are evaluated after all tiers.",
   specText: "The rules and labels.",
   fields: {
     ingress: ["Rules for traffic to the endpoint; the first that matches decides.", RULE_TEXTS],

@@ -6,10 +6,10 @@ import type { KindDefinition } from "../definition.ts";
 import { dnsLabelName } from "../name-rules.ts";
 
 export const TIER: KindDefinition<TierSpec> = {
-  text: `A group of policies that is asked at its place in the order of tiers. Built in are ${BUILT_IN_TIERS.map(({ name }) => name).join(", ")}.`,
+  text: `A group of policies, evaluated at its place in the order of tiers. Built in are ${BUILT_IN_TIERS.map(({ name }) => name).join(", ")}.`,
   specText: "Where the tier stands and how it ends.",
   fields: {
-    order: "Smaller is asked first; tiers without one come after all that have one.",
+    order: "Tiers with a smaller number are evaluated first, those without a number last.",
     defaultAction: "What happens to an endpoint's traffic that a policy of the tier selects and no rule decides.",
   },
   samples: [{}],
@@ -24,7 +24,7 @@ export const TIER: KindDefinition<TierSpec> = {
     ],
   },
   columns: [
-    specColumn("Order", "order", "number", "Smaller is asked first."),
+    specColumn("Order", "order", "number", "Tiers with a smaller number are evaluated first."),
     specColumn("Default action", "defaultAction", "string", "What happens to traffic that no rule decides."),
     AGE,
   ],
