@@ -10,15 +10,13 @@ import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateDel } from "./delegate/mod.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
+import type { ReleaseOptions } from "./give-back.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
-import { noteUnreleased, type NotedAttachment, releaseUnreleased } from "./unreleased.ts";
+import { hasNotes, keepNote, noteUnreleased } from "./unreleased.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const TURN_WAIT_MS = 5_000;
-
-/** Milliseconds that a DEL spends on what earlier ones could not do. */
-const NOTED_MS = 3_000;
 
 /**
  * Does all that can be done, then throws the first failure: the runtime tries again.
@@ -35,22 +33,27 @@ export async function del(call: Call): Promise<void> {
   reading.catch(() => {
     // Reported below, after the local work.
   });
+  keepNote(call);
+  const isNoted = isAnyNoted(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal));
   const store = await settle(async () => withdraw(call, request, { facts: await reading, beforeCommit: () => expectGone(removal) }));
   const link = removal.finish();
-  // another main plugin deletes its interface only after its addresses are given back
-  if (call.plugin === "netplug" && hasOwnIpam(call)) {
-    if (store.ok) await releaseNoted(call);
-    else if (link.ok) noteUnreleased(call, store.error);
-  }
+  if (store.ok) {
+    // again: an ADD may have begun since then
+    keepNote(call);
+    if (await isNoted) await releaseNoted(call, { waitMs: 0, isAddOver: false });
+  } else if (link.ok && hasOwnIpam(call)) noteUnreleased(call, store.error);
   throwFirstFailure([link, delegate, store]);
 }
 
-/** What earlier DELs could not. That it fails again is no failure of this one, which is done. */
-async function releaseNoted(call: Call): Promise<void> {
-  const release = async (noted: readonly NotedAttachment[]): Promise<void> =>
-    (await import("./gc.ts")).collectAttachments({ ...call, deadline: call.deadline.within(NOTED_MS) }, noted);
-  const released = await settle(() => releaseUnreleased(call, release));
+/** Whether there is something to give back besides the call's own. */
+async function isAnyNoted(call: Call): Promise<boolean> {
+  return hasOwnIpam(call) && hasNotes(call) && (await import("./give-back.ts")).hasUnreleased(call);
+}
+
+/** Gives back what earlier calls could not. That it fails again is no failure of this one, which is done. */
+export async function releaseNoted(call: Call, options: ReleaseOptions): Promise<void> {
+  const released = await settle(async () => (await import("./give-back.ts")).releaseUnreleased(call, options));
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 

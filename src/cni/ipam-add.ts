@@ -3,25 +3,81 @@
 import { allocationQueries } from "../ipam/allocate.ts";
 import { allocate } from "../ipam/store.ts";
 import { readFacts } from "../ipam/transact.ts";
+import { startDeadline } from "../lib/deadline.ts";
+import type { Netns } from "../linux/netns.ts";
 import { toIpamResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import { toAddressRequest, toAddressSubject } from "./attachment.ts";
 import { type Call, transactPortsOf } from "./call.ts";
+import { releaseNoted } from "./del.ts";
 import { askKubernetes } from "./kubernetes.ts";
+import { isNodeAsked, isPodAsked } from "./kubernetes-facts.ts";
+import type { Kernel } from "./link/kernel.ts";
+import { expectNetns, openNetnsIfThere } from "./link/pod-netns.ts";
 import type { CniResult } from "./protocol/result.ts";
+import { claimUnreleased, noteBegun, NOTES_WAIT_MS } from "./unreleased.ts";
+
+/** Milliseconds for the way back of an ADD that nobody waits for any more. */
+const WAY_BACK_MS = 10_000;
 
 /** @throws NetplugError */
 export async function addAddresses(call: Call): Promise<CniResult> {
   checkAddable(call);
+  const early = isPodAsked(call) || isNodeAsked(call) ? undefined : toAddressRequest(call);
+  await claimUnreleased(call);
   const ports = transactPortsOf(call);
   const { ledger } = call;
+  const queries = allocationQueries([early ?? toAddressSubject(call)]);
   const asked = await askKubernetes(call);
-  if (asked === undefined) {
-    const request = toAddressRequest(call);
-    return toIpamResult(await ledger.time("datastore", () => allocate(ports, request)));
+  const reading = ledger.time("datastore", () => readFacts(ports, queries));
+  reading.catch(() => {
+    // Reported below, unless something else fails first.
+  });
+  // While the answer is on its way.
+  return await whileWanted(call, async (beforeCommit) => {
+    const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
+    const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
+    return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, { facts, beforeCommit })));
+  });
+}
+
+/**
+ * For an ADD that has taken its time: main plugin and runtime may be gone, the next runtime have called DEL and removed the namespace, and nobody would ever
+ * call DEL again. Where none is named, or the name is of something else, whoever wants addresses alone is believed.
+ *
+ * @param give gets what must be called before each commit
+ * @throws {NetplugError} badNetns when the namespace has lost its name; then nothing is kept
+ */
+async function whileWanted<T>(call: Call, give: (beforeCommit: () => void) => Promise<T>): Promise<T> {
+  const { kernel, clock } = call.host;
+  using netns = openNetnsIfThere(kernel, call.environment.netns ?? "");
+  if (netns === undefined) return await give(() => {});
+  const note = noteBegun(call);
+  let isCommitted = false;
+  try {
+    const given = await give(() => {
+      expectNetns(kernel, netns);
+      isCommitted = true;
+    });
+    if (isGone(kernel, netns)) expectNetns(kernel, netns);
+    note.drop();
+    return given;
+  } catch (thrown) {
+    // What is noted only: an ADD of the attachment in its next namespace has taken the note, and what we took with it.
+    if (isGone(kernel, netns)) {
+      const onWayBack = { ...call, deadline: startDeadline(clock, WAY_BACK_MS) };
+      await releaseNoted(onWayBack, { waitMs: NOTES_WAIT_MS, isAddOver: true });
+    } else if (isCommitted) note.leave();
+    else note.drop();
+    throw thrown;
   }
-  const queries = allocationQueries([toAddressSubject(call)]);
-  const [{ toPodFacts }, facts] = await Promise.all([asked.facts, ledger.time("datastore", () => readFacts(ports, queries))]);
-  const request = toAddressRequest(call, toPodFacts(undefined));
-  return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, facts)));
+}
+
+/** Where the kernel does not say, it is not. */
+function isGone(kernel: Kernel, netns: Netns): boolean {
+  try {
+    return !kernel.isNamed(netns);
+  } catch {
+    return false;
+  }
 }

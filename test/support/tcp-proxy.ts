@@ -10,15 +10,19 @@ export type ReplyMode =
   /** So it goes with one reply; whoever asks again gets through. */
   | "drop-next"
   /** The reply is thrown away, and the client goes on waiting for it. */
-  | "swallow";
+  | "swallow"
+  /** The client gets the reply when the proxy is told to let go. */
+  | "hold";
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
   mode: ReplyMode;
   /** By how many milliseconds replies come late. @default 0 */
   delayMs: number;
-  /** Resolves when a reply was lost for the first time. */
+  /** Resolves when a reply was lost, or held, for the first time. */
   readonly dropped: Promise<void>;
+  /** Passes on what is held, and what comes from now on. */
+  letGo(): void;
   /** Closes all connections. */
   cut(): void;
   /** Loses the connections that exist as a power cut does: nobody hears of it. */
@@ -36,6 +40,7 @@ interface Link {
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const open = new Set<Socket<Link>>();
   const dropped = Promise.withResolvers<void>();
+  const held: (() => void)[] = [];
   const forget = (socket: Socket<Link>): void => {
     open.delete(socket);
     socket.data?.peer?.end();
@@ -63,6 +68,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
                 if (proxy.delayMs === 0) client.write(chunk);
                 // A piece's memory may be used again once this returns.
                 else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, chunk.slice());
+              } else if (proxy.mode === "hold") {
+                const copy = chunk.slice();
+                held.push(() => client.write(copy));
+                dropped.resolve();
               } else if (proxy.mode !== "swallow") {
                 if (proxy.mode === "drop-next") proxy.mode = "pass";
                 client.end();
@@ -88,6 +97,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     mode: "pass",
     delayMs: 0,
     dropped: dropped.promise,
+    letGo() {
+      proxy.mode = "pass";
+      for (const pass of held.splice(0)) pass();
+    },
     cut() {
       for (const socket of open) socket.terminate();
       open.clear();

@@ -1,0 +1,280 @@
+/** `netplug-ipam` when those who called it are gone: what it gave comes back, and never while anybody may use it. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import type { EtcdServer } from "../support/etcd.ts";
+import type { CniReply } from "../support/cni.ts";
+import { TestNetns } from "../support/netns.ts";
+import { beforeStep, isCommit } from "./support/at-step.ts";
+import { eachStep } from "./support/enumerate.ts";
+import { type Flow, OTHER_MAIN } from "./support/flows.ts";
+import { heldIn } from "./support/judge.ts";
+import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { withSteps } from "./support/steps.ts";
+import { buildVictim } from "./support/victims.ts";
+
+/** As when the main plugin was killed: ours goes on alone. */
+const FLOW: Flow = { ...OTHER_MAIN, name: "netplug-ipam", mainPlugin: undefined };
+/** Of a container that never was. */
+const OTHER = { containerID: "another", netns: "/run/netns/npgt-never" };
+
+let etcd: EtcdServer;
+let folder: string;
+let victim: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "npgt-victim-"));
+  victim = buildVictim(folder);
+  etcd = await startInitialisedEtcd();
+});
+afterAll(async () => {
+  await etcd[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** To an etcd that is away. */
+const AWAY = { etcd_endpoints: "http://127.0.0.1:1" };
+
+/** Does something when the first commit is done, before its caller learns of it. */
+function afterCommit(happen: () => Promise<void>): (real: Host) => Host {
+  let hasHappened = false;
+  return (real) =>
+    withSteps(real, (step, work) => {
+      if (hasHappened || !isCommit(step)) return work.whole();
+      hasHappened = true;
+      return (work.whole() as Promise<unknown>).finally(happen);
+    });
+}
+
+/** A minute later no ADD can be under way any more. */
+const later = (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + 60_001 } });
+
+async function held(node: FaultNode): Promise<number> {
+  return heldIn(await node.changes());
+}
+
+async function expectDel(node: FaultNode, options: Parameters<FaultNode["call"]>[1]): Promise<void> {
+  expect((await node.call("DEL", options)).stdout).toBe("");
+}
+
+describe("an ADD that outlives its DEL and its namespace", () => {
+  test.concurrent("does not commit any more", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    const isRead = ({ name }: { readonly name: string }): boolean => name.startsWith("openDatastore().read");
+    const end = async (): Promise<void> => {
+      await expectDel(node, { netns: pod.path });
+      pod.delete();
+    };
+    const late = beforeStep(isRead, end);
+    const commits: string[] = [];
+    const watched = (real: Host): Host =>
+      withSteps(late(real), (step, work) => {
+        if (isCommit(step)) commits.push(step.name);
+        return work.whole();
+      });
+    const reply = await node.call("ADD", { netns: pod.path, host: watched });
+    expect(commits).toEqual([]);
+    expect(reply.json).toMatchObject({ code: 8, msg: expect.stringContaining("the container has ended meanwhile") });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("keeps nothing when its commit was under way", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    const end = async (): Promise<void> => {
+      await expectDel(node, { netns: pod.path });
+      pod.delete();
+    };
+    const reply = await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, end) });
+    expect(reply.json).toMatchObject({ code: 8 });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("nor when another DEL has looked for what is left before the commit came", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    const end = async (): Promise<void> => {
+      await expectDel(node, { netns: pod.path });
+      pod.delete();
+      await expectDel(node, OTHER);
+      await expectDel(node, OTHER);
+    };
+    const reply = await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, end) });
+    expect(reply.json).toMatchObject({ code: 8 });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("keeps nothing when the namespace goes only after it: the next DEL gives it back", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    const reply = await node.call("ADD", {
+      netns: pod.path,
+      host: beforeStep(isCommit, () => expectDel(node, { netns: pod.path })),
+    });
+    expect(reply.status).toBe(0);
+    await expectDel(node, { ...OTHER, host: later });
+    expect(await held(node)).toBe(2);
+    pod.delete();
+    await expectDel(node, OTHER);
+    expect(await held(node)).toBe(2);
+    await expectDel(node, { ...OTHER, host: later });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("nor when the DEL failed as well, and the ADD succeeded after it", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    const failingDel = async (): Promise<void> => {
+      expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+    };
+    expect((await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, failingDel) })).status).toBe(0);
+    pod.delete();
+    await expectDel(node, { ...OTHER, host: later });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("takes nothing from the same container in its next namespace", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    using next = new TestNetns();
+    let ips: unknown;
+    const restart = async (): Promise<void> => {
+      pod.delete();
+      const again = await node.call("ADD", { netns: next.path });
+      expect(again.status).toBe(0);
+      ips = again.json?.ips;
+    };
+    const late = await node.call("ADD", { netns: pod.path, host: afterCommit(restart) });
+    expect(late.json).toMatchObject({ code: 8 });
+    // Adopted by the second: what the first had taken is its own.
+    expect(await held(node)).toBe(2);
+    await expectDel(node, OTHER);
+    expect(await held(node)).toBe(2);
+    expect((await node.call("ADD", { netns: next.path })).json?.ips).toEqual(ips as never);
+    await expectDel(node, { netns: next.path });
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+describe("what a DEL could not give back", () => {
+  test.concurrent("stays with a container that is added again while another DEL is about to give it back", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    using next = new TestNetns();
+    expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+    expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+    pod.delete();
+    let adding: Promise<CniReply> | undefined;
+    const waiting = Promise.withResolvers<void>();
+    const onTurn =
+      (onTake: (path: string) => Promise<unknown> | undefined) =>
+      (real: Host): Host => ({
+        ...real,
+        async takeTurn(path, waitMs) {
+          await onTake(path);
+          return await real.takeTurn(path, waitMs);
+        },
+      });
+    const tell = onTurn((path) => (path.endsWith("/unreleased.lock") ? void waiting.resolve() : undefined));
+    // The first turn is for its own address, the second for those that are noted.
+    let turns = 0;
+    const addMeanwhile = onTurn((path) => {
+      if (!path.endsWith("/ipam.lock") || ++turns !== 2) return undefined;
+      adding = node.call("ADD", { netns: next.path, host: tell });
+      return Promise.race([adding, waiting.promise]);
+    });
+    await expectDel(node, { ...OTHER, host: addMeanwhile });
+    expect(await adding).toMatchObject({ status: 0 });
+    expect(await held(node)).toBe(2);
+    await expectDel(node, { netns: next.path });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent.each(["in a namespace", "in none"])("stays with a container that is added again, %s", async (where) => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    using place = new TestNetns();
+    const next = { path: where === "in none" ? "/run/netns/npgt-never" : place.path };
+    expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+    expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+    expect((await node.call("ADD", { netns: next.path })).status).toBe(0);
+    pod.delete();
+    await expectDel(node, OTHER);
+    expect(await held(node)).toBe(2);
+    await expectDel(node, { netns: next.path });
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent.each([undefined, "/run/netns/npgt-never", "/dev/null"])(
+    "is for its caller alone to give back when CNI_NETNS is %p: nothing tells when its interface ends",
+    async (netns) => {
+      await using node = await FaultNode.start(etcd, FLOW);
+      expect((await node.call("ADD", { netns: netns ?? "/run/netns/npgt-never" })).status).toBe(0);
+      const none = netns ?? "";
+      expect((await node.call("DEL", { netns: none, config: AWAY })).json?.code).toBe(11);
+      await expectDel(node, OTHER);
+      expect(await held(node)).toBe(2);
+      await expectDel(node, { netns: none });
+      expect(await node.verify()).toEqual([]);
+    },
+  );
+
+  test.concurrent("waits where the folder of the namespace is not to be seen", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+    expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+    const blind = (real: Host): Host => ({
+      ...real,
+      kernel: { ...real.kernel, openNetns: (path) => (path === pod.path ? undefined : real.kernel.openNetns(path)) },
+      files: { ...real.files, exists: (path) => path !== "/run/netns" && real.files.exists(path) },
+    });
+    await expectDel(node, { ...OTHER, host: blind });
+    expect(await held(node)).toBe(2);
+    pod.delete();
+    await expectDel(node, OTHER);
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+describe("killed at each step", () => {
+  test.concurrent("of an ADD for which nobody calls DEL: once its namespace is gone the next DEL leaves nothing", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
+      using pod = new TestNetns();
+      const { killedAt, hasHalf, reply } = await node.callVictim(victim, "ADD", at, moment, { netns: pod.path });
+      const found: string[] = [];
+      if (killedAt === undefined && reply.status !== 0) found.push(`nothing was killed, but it failed: ${reply.stdout}`);
+      // Its last step: all was done, and DEL is called for it as for any other.
+      if (killedAt === undefined || (killedAt === "files.remove" && moment === "after")) await expectDel(node, { netns: pod.path });
+      await expectDel(node, { ...OTHER, host: later });
+      pod.delete();
+      await expectDel(node, { ...OTHER, host: later });
+      const changes = await node.changes();
+      if (changes.length > 0) found.push(changes.join("; "));
+      return { step: killedAt, hasHalf, faults: found };
+    });
+    expect(faults).toEqual([]);
+    expect(steps).toContainEqual(expect.stringContaining("commit"));
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("of a DEL that gives back for another: the next one does the rest", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
+      using pod = new TestNetns();
+      expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
+      expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
+      pod.delete();
+      const { killedAt, hasHalf } = await node.callVictim(victim, "DEL", at, moment, OTHER);
+      await expectDel(node, OTHER);
+      return { step: killedAt, hasHalf, faults: await node.changes() };
+    });
+    expect(faults).toEqual([]);
+    expect(steps).toContainEqual(expect.stringContaining("commit"));
+    expect(await node.verify()).toEqual([]);
+  });
+});
