@@ -14,6 +14,7 @@ import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-
 import { openEtcd } from "../datastore/open-etcd.ts";
 import { openKubernetes, wipe } from "../datastore/open-kubernetes.ts";
 import { commit } from "../datastore/steps.ts";
+import type { Json } from "../support/cni-call.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
 
@@ -55,10 +56,16 @@ describe("on the Kubernetes API", () => {
 
   type Record = "its own" | "another container's" | "none" | "no pod";
 
-  /** Attachments that nobody has any more, with pods that the node runs. @param recordOf what the pod of this number shows */
+  /**
+   * Attachments that nobody has any more, with pods that the node runs.
+   *
+   * @param recordOf what the pod of this number shows
+   * @param nodeName what the API server calls the node
+   */
   async function leave(
     cidrs: readonly Prefix[],
     recordOf: (number: number) => Record = () => "its own",
+    nodeName = NODE,
   ): Promise<readonly StaleAttachment[]> {
     const uids = new Map<string, string>();
     const { attachments } = fillBlocks(cidrs);
@@ -68,7 +75,7 @@ describe("on the Kubernetes API", () => {
       const [holder, shown] = record === "its own" ? [containerID, address] : ["next", "192.0.2.1"];
       const ours = { [`${PREFIX}containerID`]: holder, [`${PREFIX}podIP`]: `${shown}/32`, [`${PREFIX}podIPs`]: `${shown}/32` };
       const metadata = { name: pod, ...(record !== "none" && { annotations: ours }) };
-      const spec = { nodeName: NODE, containers: [{ name: "main", image: "localhost/none:1" }] };
+      const spec = { nodeName, containers: [{ name: "main", image: "localhost/none:1" }] };
       const { status, body } = await api.request("POST", PODS, { metadata, spec });
       if (status !== 201) throw new Error(`create pod "${pod}": ${status} ${body.message}`);
       uids.set(pod, (body.metadata as unknown as { readonly uid: string }).uid);
@@ -96,7 +103,8 @@ describe("on the Kubernetes API", () => {
   }
 
   /** As a user whose network config says nothing of limits. */
-  const emptyNode = (): EmptyNode => new EmptyNode({ datastore_type: "kubernetes", kubernetes: { k8s_api_root: proxy.url } });
+  const emptyNode = (kubernetes: Json = {}): EmptyNode =>
+    new EmptyNode({ datastore_type: "kubernetes", kubernetes: { k8s_api_root: proxy.url, ...kubernetes } });
   const requestsTo = (begin: string): number => proxy.seen.filter((request) => request.startsWith(begin)).length;
 
   test("one GC ends the records of 192 pods that exist, with one request for each and few besides (needs cluster)", async () => {
@@ -127,6 +135,15 @@ describe("on the Kubernetes API", () => {
     const { body } = await api.request("GET", PODS);
     const text = JSON.stringify(body);
     expect([await ownersIn(admin), text.split(`"${PREFIX}containerID":"c`).length - 1, await shown()]).toEqual([[], 32, new Map()]);
+  });
+
+  test("pods are those of the node as the API server calls it (needs cluster)", async () => {
+    const name = "worker-1.example.com";
+    using node = emptyNode({ node_name: name });
+    await api.request("POST", "/api/v1/nodes", { metadata: { name } });
+    await leave(blocksOf(1, 27), () => "its own", name);
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), await shown(), requestsTo("GET pods"), requestsTo("GET namespaces")]).toEqual([[], new Map(), 1, 0]);
   });
 
   test.each<[what: string, prepare: () => Promise<unknown>]>([
