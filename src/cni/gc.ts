@@ -8,7 +8,7 @@ import { deleteEmptyBlocks, findStaleOwners } from "../ipam/gc.ts";
 import { transact } from "../ipam/transact.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateDel, delegateGc } from "./delegate/mod.ts";
-import { type Settled, settle, throwFirstFailure } from "./failures.ts";
+import { type Settled, settle, settleTogether, throwFirstFailure } from "./failures.ts";
 import { listLinksOf, removeLink, removeNamelessLinks } from "./link/remove.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 
@@ -57,11 +57,31 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
-/** Takes from the datastore what is left there of attachments that ended, but of none whose interface stands. */
-export async function collectAttachments(call: Call, ended: readonly Attachment[]): Promise<void> {
+/**
+ * Takes from the datastore what is left there of attachments that ended, but of none whose interface stands; some at a time, so that there is less to do
+ * for whoever calls again.
+ *
+ * @param onCollected told of those that are done, before the next ones
+ * @throws the first failure; whatever was to come after some that all failed is not tried
+ */
+export async function collectAttachments<T extends Attachment>(
+  call: Call,
+  ended: readonly T[],
+  onCollected: (some: readonly T[]) => void = () => undefined,
+): Promise<void> {
   const kept = new Map(listLinksOf(call.host.kernel, call.config.name).map((link) => [keyOf(link), link]));
-  const stale = new Map(ended.filter((attachment) => !kept.has(keyOf(attachment))).map((attachment) => [keyOf(attachment), attachment]));
-  await withdrawStale({ call, kept, stale }, []);
+  const collect = async (some: readonly T[]): Promise<void> => {
+    const stale = new Map(some.filter((attachment) => !kept.has(keyOf(attachment))).map((attachment) => [keyOf(attachment), attachment]));
+    await withdrawStale({ call, kept, stale }, []);
+  };
+  const steps: Settled[] = [];
+  for (let from = 0; from < ended.length; from += ATTACHMENTS_PER_COMMIT) {
+    const outcomes = await settleTogether(ended.slice(from, from + ATTACHMENTS_PER_COMMIT), collect);
+    steps.push(...outcomes);
+    onCollected(outcomes.flatMap(({ ok, item }) => (ok ? [item] : [])));
+    if (outcomes.every(({ ok }) => !ok)) break;
+  }
+  throwFirstFailure(steps);
 }
 
 async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {

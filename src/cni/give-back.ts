@@ -1,5 +1,6 @@
 /** Gives back what earlier calls left: see `unreleased.ts`. Loaded where there ever was a note. */
 
+import { randomInteger } from "../lib/random.ts";
 import type { Call, LocalCall } from "./call.ts";
 import {
   attempt,
@@ -35,9 +36,9 @@ export interface ReleaseOptions {
 }
 
 /**
- * Gives back all that is noted of the call's network, unless another call is at it.
+ * Gives back what is noted of the call's network, some at a time, unless another call is at it.
  *
- * @throws what keeps them; then they stay noted
+ * @throws what keeps some of them; they stay noted, and so do those that there was no time for
  */
 export async function releaseUnreleased(call: Call, { waitMs, isAddOver }: ReleaseOptions): Promise<void> {
   using turn = await call.host.takeTurn(lockOf(call), waitMs);
@@ -48,16 +49,19 @@ export async function releaseUnreleased(call: Call, { waitMs, isAddOver }: Relea
   const noted = listUnreleased(call);
   if (noted.length === 0) return;
   const { collectAttachments } = await import("./gc.ts");
-  await collectAttachments({ ...call, deadline: call.deadline.within(NOTED_MS) }, noted);
-  for (const attachment of noted) call.host.files.remove(fileOf(call, attachment));
+  await collectAttachments({ ...call, deadline: call.deadline.within(NOTED_MS) }, noted, (done) => {
+    for (const attachment of done) call.host.files.remove(fileOf(call, attachment));
+  });
 }
 
-/** Those of the call's network that are over, in no order, and not too many at once. */
+/** Those of the call's network that are over, not too many at once; beginning anywhere, so that none stays behind those that cannot be given back. */
 function listUnreleased(call: LocalCall): readonly NotedAttachment[] {
   const folder = folderOf(call);
   const begin = `${call.config.name}${SEPARATOR}`;
   const found: NotedAttachment[] = [];
-  for (const name of call.host.files.list(folder) ?? []) {
+  const names = call.host.files.list(folder) ?? [];
+  const first = randomInteger(call.host.random, names.length);
+  for (const name of [...names.slice(first), ...names.slice(0, first)]) {
     if (!name.startsWith(begin) || name.endsWith(".tmp")) continue;
     const end = name.indexOf(SEPARATOR, begin.length);
     if (end < 0) continue;

@@ -1,4 +1,4 @@
-/** GC of hundreds of attachments of which only the datastore knows: within the client's own limits, and with less left each time. */
+/** GC of hundreds of attachments of which only the datastore knows, and DELs that find notes of many: within the client's limits, and with less left each time. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
@@ -215,6 +215,28 @@ describe("on the Kubernetes API", () => {
     };
     expect(await node.call("GC")).toEqual({ code: 0, message: "" });
     expect([await ownersIn(admin), await shown()]).toEqual([[], new Map([["next", "192.0.2.1/32"]])]);
+  });
+
+  test("each DEL has less noted after it, however many blocks must be read, and never lists pods (needs cluster)", async () => {
+    using node = emptyNode();
+    const attachments = await leave(blocksOf(32, 31));
+    node.note(attachments.slice(0, 30));
+    for (let before = 30; before > 0;) {
+      expect(await node.call("DEL")).toEqual({ code: 0, message: "" });
+      const left = node.countNotes();
+      expect(left).toBeLessThan(before);
+      before = left;
+    }
+    expect([(await ownersIn(admin)).length, requestsTo("GET pods")]).toEqual([34, 0]);
+  });
+
+  test("what cannot be given back keeps no other note from it for ever (needs cluster)", async () => {
+    using node = emptyNode();
+    node.note(await leave(blocksOf(1, 26)));
+    proxy.decide = ({ method, resource }): Fate =>
+      method === "PATCH" && resource.includes("/web-3/") ? { status: 422, reason: "Invalid", message: "hands off" } : "pass";
+    for (let calls = 0; calls < 200 && node.countNotes() > 1; calls++) await node.call("DEL", { qps: 1000, burst: 1000 });
+    expect([node.countNotes(), await ownersIn(admin)]).toEqual([1, ["c3"]]);
   });
 });
 
