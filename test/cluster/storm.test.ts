@@ -1,7 +1,8 @@
 /** Everything that can happen to nodes, at once and in an order that a seed chooses: what must always hold, holds, and in the end all agrees. */
 
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import fc from "fast-check";
 import { testSeed } from "../support/seed.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
@@ -94,7 +95,7 @@ async function strike({ what, node: index, forMs }: Fault): Promise<void> {
     case "etcd":
       return await interrupt([cluster.api.etcd], forMs);
     case "note":
-      return forMs % 2 === 0 ? rmSync(noteOf(node), { force: true }) : writeFileSync(noteOf(node), `{"node":"${node.name}","blo`);
+      return forMs % 2 === 0 ? rmSync(noteOf(node), { force: true }) : breakNote(node);
     case "lock":
       await setReady(false);
       await Bun.sleep(forMs);
@@ -126,6 +127,12 @@ function endProcess(pid: number): void {
   } catch {
     // it ended by itself
   }
+}
+
+/** Perhaps before the node's first ADD has made the folder. */
+function breakNote(node: ClusterNode): void {
+  mkdirSync(dirname(noteOf(node)), { recursive: true });
+  writeFileSync(noteOf(node), `{"node":"${node.name}","blo`);
 }
 
 function noteOf(node: ClusterNode): string {
