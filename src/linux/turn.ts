@@ -31,6 +31,8 @@ const SLICE_GROWTH = 4;
 
 /** How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave the line. */
 const LOOK_EVERY_MS = 1_000;
+/** How soon who was woken looks, and somebody is before him still: later than that one, if he can. */
+const AFTER_WAKING_MS = 20;
 
 /** Milliseconds between looks of who is the first: at the beginning as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
@@ -60,14 +62,15 @@ export async function takeTurn(path: string, options: LockOptions): Promise<Disp
 async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: LockOptions): Promise<boolean> {
   const end = clock.monotonic() + waitMs;
   const patience = new Patience(end, clock, signal);
+  let firstLookMs = LOOK_EVERY_MS;
   for (let before = place?.findBefore(); before !== undefined; before = place?.findBefore()) {
     using pipe = before;
-    for (let lookAt = clock.monotonic() + LOOK_EVERY_MS; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+    for (let lookAt = clock.monotonic() + firstLookMs; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
       if (tryLock(lock, path)) return true;
       if (clock.monotonic() >= end) return false;
     }
     // Who has left may have had the turn past one who is stopped: not each one behind need find that out, after a second of his own.
-    if (tryLock(lock, path)) return true;
+    firstLookMs = AFTER_WAKING_MS;
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     if (clock.monotonic() >= end) return false;
