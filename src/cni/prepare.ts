@@ -42,10 +42,10 @@ function toCall(verb: Verb, read: ReadCall): Call {
 }
 
 /** The node notes its blocks where its processes meet anyway. */
-function withHints(datastore: DatastoreConfig, { ipamLockFile, kubernetes }: NetworkConfig, node: string): DatastoreConfig {
+function withHints(datastore: DatastoreConfig, { ipamLockFile }: NetworkConfig, node: string): DatastoreConfig {
   if (datastore.type !== "kubernetes") return datastore;
   const file = `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/blocks.json`;
-  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node, nameThere: kubernetes.nodeName } } };
+  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node } } };
 }
 
 /** The config of another plugin would be read as if it were ours. */

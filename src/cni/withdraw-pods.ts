@@ -3,8 +3,8 @@
  * So the requests are few besides, and wherever the time ends nothing is wrong, and the next GC has less to do:
  *
  * ```
- *   records of all ──one list──▶ nothing to end: addresses go at once
- *                                to end: some pods at a time; when all are done, or time runs out, the addresses of those that are
+ *   records of all ──a look each──▶ nothing to end: addresses go at once
+ *                                  to end: some pods at a time; when all are done, or time runs out, the addresses of those that are
  * ```
  */
 
@@ -26,8 +26,8 @@ export interface PodWithdrawal {
   readonly withdraw: (owners: readonly AllocationOwner[]) => Promise<void>;
 }
 
-/** Addresses that are looked at together: where pods cannot be listed, as many as can be asked for one by one in half of a GC's time, if 5 a second may. */
-const OWNERS_AT_ONCE = 250;
+/** Addresses that are looked at together: their pods can be asked for in half of a GC's time, also if `qps` is 5. */
+const OWNERS_AT_ONCE = 125;
 
 /** Records that end together: none of their requests waits for its turn longer than a request may. */
 const RECORDS_AT_ONCE = 12;

@@ -167,7 +167,6 @@ describe("on the Kubernetes datastore", () => {
     expect(await permissionsOf("netplug-cni-plugin")).toEqual(
       [
         "get pods",
-        "list pods",
         "patch pods/status",
         "get namespaces",
         "get nodes",

@@ -56,19 +56,14 @@ export class Batch {
   }
 
   list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
-    const { namespace = "", labelSelector = "", fieldSelector = "", isMetadataOnly = false, mayLag = false } = request;
-    // What is listed by a label or field is little, or without its records; in one page the server's cache has it. Other lists keep their limit, which
+    const { namespace = "", labelSelector = "", isMetadataOnly = false, mayLag = false } = request;
+    // What is listed by a label is little, or without its records; in one page the server's cache has it. Other lists keep their limit, which
     // that cache ignores: with it a server that has yet to fill the cache asks etcd instead of turning us away.
-    const pageSize = labelSelector === "" && fieldSelector === "" ? undefined : 0;
+    const pageSize = labelSelector === "" ? undefined : 0;
     const resourceVersion = mayLag ? "0" : undefined;
-    return this.#ask<readonly T[]>(
-      `${type.plural}?${namespace}&${labelSelector}&${fieldSelector}&${isMetadataOnly}`,
-      type,
-      [],
-      async () => {
-        return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
-      },
-    );
+    return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {
+      return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
+    });
   }
 
   #ask<A>(question: string, type: ResourceType, whenNotServed: A, request: () => Promise<A>): Promise<A> {

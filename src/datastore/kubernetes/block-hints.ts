@@ -15,8 +15,6 @@ export interface HintPlace {
   readonly file: string;
   /** The only node that the note is about. */
   readonly node: string;
-  /** What the API server calls the node. @default the same */
-  readonly nameThere?: string | undefined;
 }
 
 export interface HintPorts {

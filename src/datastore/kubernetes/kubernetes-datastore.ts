@@ -23,7 +23,7 @@ import { toDatastoreError } from "./failure.ts";
 import { LostClaims } from "./lost-claims.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
 import { readNodeBlocks } from "./node-blocks.ts";
-import { areManyOf, type NodeNames, NodePods } from "./node-pods.ts";
+import { areManyPods, PodsInTurn } from "./pods-in-turn.ts";
 import { answerQuery } from "./queries.ts";
 import { RecentBlocks } from "./recent-blocks.ts";
 import { SeenRevisions } from "./seen-revisions.ts";
@@ -33,8 +33,8 @@ export interface KubernetesDatastoreParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
-  /** The node that we are, and where it notes its blocks. */
-  readonly hints?: (NodeNames & { readonly blocks: BlockHints }) | undefined;
+  /** Where the node that we are notes its blocks. */
+  readonly hints?: { readonly node: string; readonly blocks: BlockHints } | undefined;
 }
 
 export class KubernetesDatastore implements Datastore {
@@ -123,7 +123,7 @@ export class KubernetesDatastore implements Datastore {
       return known;
     };
     const index = new IndexReads({ batch, walks: this.#walks, lostClaims: this.#lostClaims, mayLag }, queries);
-    const pods = hints !== undefined && areManyOf(hints.node, queries) ? new NodePods(batch, hints) : undefined;
+    const pods = areManyPods(queries) ? new PodsInTurn(batch) : undefined;
     const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();

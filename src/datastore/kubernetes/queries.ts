@@ -15,8 +15,8 @@ import { toStoredResource } from "./custom-object.ts";
 import { parseEndpointName } from "./endpoint-name.ts";
 import { toEndpoint, toEndpoints } from "./endpoint-view.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
-import type { NodePods } from "./node-pods.ts";
 import { toStoredNode } from "./node-view.ts";
+import type { PodsInTurn } from "./pods-in-turn.ts";
 import type { RecentBlocks } from "./recent-blocks.ts";
 import { IPAM_BLOCKS, isCustom, typeOf } from "./resource-types.ts";
 
@@ -25,8 +25,8 @@ export interface Sources {
   readonly batch: Batch;
   readonly index: IndexReads;
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
-  /** Where so many endpoints are asked for that they come from a list. */
-  readonly pods: NodePods | undefined;
+  /** Where so many endpoints are asked for that they must take turns. */
+  readonly pods: PodsInTurn | undefined;
   readonly recent: RecentBlocks;
   /** Whether lists of our resources may be a moment old. */
   readonly mayLag: boolean;
@@ -73,7 +73,7 @@ async function readBlock(name: string, batch: Batch): Promise<Stored<Block> | un
 export async function getResource(
   { kind, namespace, name }: ResourceRef,
   batch: Batch,
-  pods?: NodePods,
+  pods?: PodsInTurn,
 ): Promise<Stored<Resource> | undefined> {
   if (kind === "WorkloadEndpoint") {
     const place = parseEndpointName(name);
