@@ -121,12 +121,12 @@ async function readMany(stored: number, noted: number, cluster: string): Promise
   return [asked.every((one) => one.startsWith("010-")) ? "names" : asked.join(), written !== undefined];
 }
 
-test("more than 32 blocks that are noted are listed, and noted again when they are another cluster's or have become few", async () => {
+test("more than 16 blocks that are noted are listed, and noted again when they are another cluster's or have become few", async () => {
   const list = "holder.netplug.io/n1";
-  expect(await readMany(32, 32, "u1")).toEqual(["names", false]);
-  expect(await readMany(33, 33, "u1")).toEqual([list, false]);
-  expect(await readMany(33, 33, "u0")).toEqual([list, true]);
-  expect(await readMany(32, 33, "u1")).toEqual([list, true]);
+  expect(await readMany(16, 16, "u1")).toEqual(["names", false]);
+  expect(await readMany(17, 17, "u1")).toEqual([list, false]);
+  expect(await readMany(17, 17, "u0")).toEqual([list, true]);
+  expect(await readMany(16, 17, "u1")).toEqual([list, true]);
 });
 
 test("an own record that cannot be read is the failure of all own blocks, the first of several", async () => {
