@@ -7,6 +7,7 @@ import type { LedgerFlags } from "./commands/ledger.ts";
 import type { VersionFlags } from "./commands/version.ts";
 import { type CliContext, type NoFlags, runs } from "./context.ts";
 import * as flags from "./flags.ts";
+import { commandMeantBy } from "./habits.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
 
@@ -39,7 +40,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
       last: { kind: "parsed", parse: flags.parseCount, brief: "how many entries", placeholder: "N", default: "20" },
       container: { kind: "parsed", parse: String, brief: "only containers whose ID begins so", placeholder: "ID", optional: true },
       pod: { kind: "parsed", parse: String, brief: "only this pod: NAME, or NAMESPACE/NAME", placeholder: "POD", optional: true },
-      verb: { kind: "parsed", parse: String, brief: "only this verb", placeholder: "VERB", optional: true },
+      verb: { kind: "parsed", parse: String, brief: "only this verb: ADD, DEL, CHECK, STATUS or GC", placeholder: "VERB", optional: true },
       output: flags.reportOutput,
     },
     aliases: { o: "output" },
@@ -58,29 +59,32 @@ const completion = buildCommand<NoFlags, [string], CliContext>({
   docs: { brief: "a script for the completion of command lines" },
 });
 
-const root = buildRouteMap({
-  routes: { init, ...resourceCommands, version, ipam: ipamCommands, ledger, completion },
-  docs: {
-    brief: "administration of netplug",
-    fullDescription: [
-      "Administration of netplug: pools, addresses, endpoints.",
-      "",
-      "Options that may stand anywhere:",
-      "  -c, --config FILE        datastore access (default: /etc/netplug/netplugctl.cfg)",
-      "      --kubeconfig FILE    access to Kubernetes",
-      "      --context NAME       context of the kubeconfig",
-      "",
-      "Exit status: 0 done, 1 refused or failed, 2 wrong usage.",
-    ].join("\n"),
-  },
-});
+/** All commands. @param program what a person types to call it, for examples */
+function buildRoot(program: string) {
+  return buildRouteMap({
+    routes: { init, ...resourceCommands(program), version, ipam: ipamCommands, ledger, completion },
+    docs: {
+      brief: "administration of netplug",
+      fullDescription: [
+        "Administration of netplug: pools, addresses, endpoints.",
+        "",
+        "Options that may stand anywhere:",
+        "  -c, --config FILE        datastore access (default: /etc/netplug/netplugctl.cfg)",
+        "      --kubeconfig FILE    access to Kubernetes",
+        "      --context NAME       context of the kubeconfig",
+        "",
+        "Exit status: 0 done, 1 refused or failed, 2 wrong usage.",
+      ].join("\n"),
+    },
+  });
+}
 
 /** How similar a proposed command must be: better none than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
 /** The words at the beginning that name a command, for hints. */
 export function commandOf(words: readonly string[]): readonly string[] {
-  let target: ReturnType<typeof root.getRoutingTargetForInput> = root;
+  let target: ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]> = buildRoot("");
   for (const [index, word] of words.entries()) {
     target = "getRoutingTargetForInput" in target ? target.getRoutingTargetForInput(word) : undefined;
     if (target === undefined) return words.slice(0, index);
@@ -90,7 +94,7 @@ export function commandOf(words: readonly string[]): readonly string[] {
 
 /** Builds the application. @param name what it was called as */
 export function buildCli(name: string): Application<CliContext> {
-  return buildApplication(root, {
+  return buildApplication(buildRoot(name), {
     name,
     scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true, distanceOptions: DISTANCE },
     documentation: { caseStyle: "convert-camel-to-kebab", useAliasInUsageLine: true },
@@ -99,8 +103,10 @@ export function buildCli(name: string): Application<CliContext> {
       text: {
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown)}`,
-        noCommandRegisteredForInput: ({ input, corrections }) =>
-          `${name}: find command ${quote(input)}: there is none${corrections.length === 0 ? "" : `, did you mean ${corrections.join(" or ")}?`}`,
+        noCommandRegisteredForInput: ({ input, corrections }) => {
+          const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;
+          return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.join(" or ")}?` : ""}`;
+        },
       },
     },
   });

@@ -17,7 +17,7 @@ export const optionalFilenames = { ...filenames, optional: true } as const;
 export const namespace = {
   kind: "parsed",
   parse: String,
-  brief: "namespace of what is namespaced (default: default)",
+  brief: "namespace of what is namespaced (default: that of the context, else default)",
   placeholder: "NAMESPACE",
   optional: true,
 } as const;

@@ -6,6 +6,8 @@ import { buildCli, commandOf } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { parseCommandLine } from "./command-line.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
+import { commandMeantBy } from "./habits.ts";
+import { toCommandLine } from "./hints.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 
@@ -56,7 +58,12 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.
   const isDone = base.process.exitCode === 0;
-  if (!isDone) io.stderr.write(`next: ${[program, ...command, "--help"].join(" ")}\n`);
+  if (!isDone) {
+    const meant = commandMeantBy(words.slice(0, command.length + 1), words.slice(command.length + 1));
+    io.stderr.write(
+      `next: ${meant === undefined ? [program, ...command, "--help"].join(" ") : toCommandLine({ program, options }, meant)}\n`,
+    );
+  }
   return isDone ? EXIT.done : EXIT.usage;
 }
 

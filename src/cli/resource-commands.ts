@@ -12,22 +12,28 @@ import * as flags from "./flags.ts";
 import { describeKinds } from "./kind-words.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
 
-/** `KIND NAME…`, with proposals for both. */
-const objects = {
-  kind: "array",
-  parameter: {
-    brief: "kind (singular, plural or short name) and names, or KIND/NAME",
-    placeholder: "KIND [NAME]",
-    parse: String,
-    proposeCompletions(this: CliContext, partial: string) {
-      return this.proposeNames(partial);
+/** Words that name objects, with proposals for kinds and names. */
+function objectWords(placeholder: string, brief: string) {
+  return {
+    kind: "array",
+    parameter: {
+      brief,
+      placeholder,
+      parse: String,
+      proposeCompletions(this: CliContext, partial: string) {
+        return this.proposeNames(partial);
+      },
     },
-  },
-} as const;
+  } as const;
+}
+
+const objects = objectWords("KIND [NAME]", "kind (singular, plural or short name) and names, or KIND/NAME");
+const oneObject = objectWords("KIND NAME", "kind (singular, plural or short name) and name, or KIND/NAME");
+const objectAndLabels = objectWords("KIND NAME LABEL", "kind and name, then KEY=VALUE to set or KEY- to remove");
 
 /** Help of a command that takes kinds. @param examples without the program's name */
-function withKinds(brief: string, examples: readonly string[]) {
-  const lines = examples.map((example) => `  netplugctl ${example}`);
+function withKinds(program: string, brief: string, examples: readonly string[]) {
+  const lines = examples.map((example) => `  ${program} ${example}`);
   return {
     brief,
     fullDescription: [brief, "", "Kinds and their short names:", describeKinds(), "", "Examples:", ...lines].join("\n"),
@@ -64,64 +70,73 @@ const validate = buildCommand<ValidateFlags, [], CliContext>({
   docs: { brief: "check a file without a datastore" },
 });
 
-const remove = buildCommand<DeleteFlags, string[], CliContext>({
-  loader: runs(async () => (await import("./commands/delete.ts")).remove),
-  parameters: {
-    flags: {
-      filename: flags.optionalFilenames,
-      namespace: flags.namespace,
-      ignoreNotFound: { kind: "boolean", brief: "what does not exist is no failure", optional: true, withNegated: false },
+const remove = (program: string) =>
+  buildCommand<DeleteFlags, string[], CliContext>({
+    loader: runs(async () => (await import("./commands/delete.ts")).remove),
+    parameters: {
+      flags: {
+        filename: flags.optionalFilenames,
+        namespace: flags.namespace,
+        ignoreNotFound: { kind: "boolean", brief: "what does not exist is no failure", optional: true, withNegated: false },
+      },
+      aliases: inputAliases,
+      positional: objects,
     },
-    aliases: inputAliases,
-    positional: objects,
-  },
-  docs: withKinds("delete objects; workloads keep the addresses of a deleted pool", ["delete ippool blue", "delete -f pools.yaml"]),
-});
+    docs: withKinds(program, "delete objects; workloads keep the addresses of a deleted pool", [
+      "delete ippool blue",
+      "delete -f pools.yaml",
+    ]),
+  });
 
-const get = buildCommand<GetFlags, string[], CliContext>({
-  loader: runs(async () => (await import("./commands/get.ts")).get),
-  parameters: {
-    flags: { filename: flags.optionalFilenames, namespace: flags.namespace, allNamespaces: flags.allNamespaces, output: flags.output },
-    aliases: { ...inputAliases, A: "allNamespaces", o: "output" },
-    positional: objects,
-  },
-  docs: withKinds("show objects", [
-    "get ippools -o wide",
-    "get workloadendpoints -A",
-    "get ippool blue -o yaml",
-    "get ippools -o custom-columns=NAME:.metadata.name,CIDR:.spec.cidr",
-  ]),
-});
-
-const patch = buildCommand<PatchFlags, string[], CliContext>({
-  loader: runs(async () => (await import("./commands/patch.ts")).patch),
-  parameters: {
-    flags: {
-      patch: { kind: "parsed", parse: String, brief: "what to change, as JSON", placeholder: "JSON" },
-      type: { kind: "enum", values: PATCH_TYPES, default: "strategic", brief: "arithmetic of the patch" },
-      namespace: flags.namespace,
+const get = (program: string) =>
+  buildCommand<GetFlags, string[], CliContext>({
+    loader: runs(async () => (await import("./commands/get.ts")).get),
+    parameters: {
+      flags: { filename: flags.optionalFilenames, namespace: flags.namespace, allNamespaces: flags.allNamespaces, output: flags.output },
+      aliases: { ...inputAliases, A: "allNamespaces", o: "output" },
+      positional: objects,
     },
-    aliases: { p: "patch", n: "namespace" },
-    positional: objects,
-  },
-  docs: withKinds("change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
-});
+    docs: withKinds(program, "show objects", [
+      "get ippools -o wide",
+      "get workloadendpoints -A",
+      "get ippool blue -o yaml",
+      "get ippools -o custom-columns=NAME:.metadata.name,CIDR:.spec.cidr",
+    ]),
+  });
 
-const label = buildCommand<LabelFlags, string[], CliContext>({
-  loader: runs(async () => (await import("./commands/label.ts")).label),
-  parameters: {
-    flags: {
-      namespace: flags.namespace,
-      overwrite: { kind: "boolean", brief: "accepted for scripts written for kubectl; always so", optional: true, withNegated: false },
+const patch = (program: string) =>
+  buildCommand<PatchFlags, string[], CliContext>({
+    loader: runs(async () => (await import("./commands/patch.ts")).patch),
+    parameters: {
+      flags: {
+        patch: { kind: "parsed", parse: String, brief: "what to change, as JSON", placeholder: "JSON" },
+        type: { kind: "enum", values: PATCH_TYPES, default: "strategic", brief: "how the patch is merged; json: a list of operations" },
+        namespace: flags.namespace,
+      },
+      aliases: { p: "patch", n: "namespace" },
+      positional: oneObject,
     },
-    aliases: { n: "namespace" },
-    positional: { ...objects, parameter: { ...objects.parameter, brief: "kind and name, then KEY=VALUE to set or KEY- to remove" } },
-  },
-  docs: {
-    ...withKinds("set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
-    customUsage: ["[-n NAMESPACE] KIND NAME (KEY=VALUE|KEY-)..."],
-  },
-});
+    docs: withKinds(program, "change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
+  });
 
-/** By the word that calls them. */
-export const resourceCommands = { create, apply, replace, delete: remove, get, patch, label, validate };
+const label = (program: string) =>
+  buildCommand<LabelFlags, string[], CliContext>({
+    loader: runs(async () => (await import("./commands/label.ts")).label),
+    parameters: {
+      flags: {
+        namespace: flags.namespace,
+        overwrite: { kind: "boolean", brief: "accepted for scripts written for kubectl; always so", optional: true, withNegated: false },
+      },
+      aliases: { n: "namespace" },
+      positional: objectAndLabels,
+    },
+    docs: {
+      ...withKinds(program, "set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
+      customUsage: ["[-n NAMESPACE] KIND NAME (KEY=VALUE|KEY-)..."],
+    },
+  });
+
+/** By the word that calls them. @param program what a person types to call it, for examples */
+export function resourceCommands(program: string) {
+  return { create, apply, replace, delete: remove(program), get: get(program), patch: patch(program), label: label(program), validate };
+}

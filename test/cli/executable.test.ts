@@ -53,6 +53,12 @@ describe("usage", () => {
       expect(run([command, "--help"]).stdout).toMatch(/ippools +ipp, ipps, pool, pools\n(.*\n)*Examples:\n  netplugctl /);
   });
 
+  test("as a plugin of kubectl, help names kubectl everywhere", () => {
+    const { stdout } = Bun.spawnSync([join(distFolder, "kubectl-netplug"), "get", "--help"]);
+    expect(stdout.toString()).toContain("Examples:\n  kubectl netplug get ippools -o wide\n");
+    expect(stdout.toString()).not.toContain("netplugctl");
+  });
+
   test.each([
     [["bogus"], 'find command "bogus": there is none', "--help"],
     [["ipam", "bogus"], 'find command "bogus": there is none', "ipam --help"],
@@ -70,6 +76,13 @@ describe("usage", () => {
     [["get", "ippol"], 'find kind "ippol": there is none, did you mean ippool? kinds are ', "get --help"],
     [["gte"], 'find command "gte": there is none, did you mean `get`?', "--help"],
     [["-n", "shop", "version"], 'read option "-n": there is none', "version --help"],
+    [["describe", "ipp", "blue"], 'find command "describe": there is none\n', "get ipp blue -o yaml"],
+    [["edit"], 'find command "edit": there is none\n', `patch KIND NAME -p '{"spec":{"disabled":true}}'`],
+    [["help", "ipam", "show"], 'find command "help": there is none\n', "ipam show --help"],
+    [["node", "status"], 'find command "node": there is none\n', "get nodes -o wide"],
+    [["--config", "/dev/null", "ipam", "list"], 'find command "list": there is none\n', "--config /dev/null ipam show"],
+    [["get", "pods"], 'find kind "pods": there is none, did you mean workloadendpoints? kinds are ', "get --help"],
+    [["get", "ipp,ipr"], 'read argument "ipp,ipr": want one kind; several in one command as KIND/NAME KIND/NAME', "get --help"],
     [["completion", "tcsh"], 'make completion for "tcsh": want bash, zsh, fish', "completion --help"],
   ])("%j is wrong usage: %p", (argv, message, next) => {
     const { status, stdout, stderr } = run(argv);

@@ -1,0 +1,61 @@
+/** Words that people bring along from `kubectl` and from the tools of other networks, and what does the same here. */
+
+/** Where a proposed command takes over the words that follow. */
+const OBJECT = "KIND NAME";
+
+const DISABLE = `patch ${OBJECT} -p '{"spec":{"disabled":true}}'`;
+
+/** Command lines without the program's name: what somebody typed that is no command, and the command that is meant. */
+const COMMANDS: ReadonlyMap<string, string> = new Map([
+  ["api-resources", "get --help"],
+  ["describe", `get ${OBJECT} -o yaml`],
+  ["edit", DISABLE],
+  ["set", DISABLE],
+  ["explain", "get --help"],
+  ["help", "--help"],
+  ["list", `get ${OBJECT}`],
+  ["logs", "ledger"],
+  ["status", "version"],
+  ["cluster", "version"],
+  ["node", "get nodes -o wide"],
+  ["endpoint", "get workloadendpoints -A"],
+  ["datastore", `patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`],
+  ["ipam list", "ipam show"],
+  ["ipam ls", "ipam show"],
+  ["ipam status", "ipam show"],
+]);
+
+/** Kinds of others for what is a kind of ours. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ["po", "workloadendpoints"],
+  ["pod", "workloadendpoints"],
+  ["pods", "workloadendpoints"],
+  ["ep", "workloadendpoints"],
+  ["endpoint", "workloadendpoints"],
+  ["endpoints", "workloadendpoints"],
+  ["blockaffinity", "ipamblocks"],
+  ["blockaffinities", "ipamblocks"],
+]);
+
+/**
+ * The command that is meant by words that are none.
+ *
+ * @param words those that name a command, and the one behind them
+ * @param following what stands behind these
+ */
+export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
+  const object = following.filter((word) => !word.startsWith("-"));
+  if (words.length === 1 && words[0] === "help" && object.length > 0) return [...object.filter(isPlain), "--help"].join(" ");
+  const meant = COMMANDS.get(words.join(" "));
+  return object.length > 0 && object.every(isPlain) ? meant?.replace(OBJECT, object.join(" ")) : meant;
+}
+
+/** Whether a shell takes it as it is. */
+function isPlain(word: string): boolean {
+  return /^[\w./-]+$/.test(word);
+}
+
+/** The kind, in plural, that is meant by a word that is none. */
+export function kindMeantBy(word: string): string | undefined {
+  return KINDS.get(word.toLowerCase());
+}
