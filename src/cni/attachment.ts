@@ -62,6 +62,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
     use: "Workload",
     families,
     pools,
+    poolsNamedBy: pod?.wishes.poolsNamedBy,
     addresses,
     namespaceLabels: pod?.namespaceLabels ?? {},
   };

@@ -55,7 +55,7 @@ function selectFor(request: AddressRequest, family: Family, { facts, pools }: Si
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
   const nodeLabels = (stored?.value as Node | undefined)?.metadata.labels ?? {};
   const criteria = { family, use: request.use, node, nodeLabels, namespaceLabels: request.namespaceLabels };
-  return selectPools(pools, criteria, request.pools[family]);
+  return selectPools(pools, criteria, request.pools[family], request.poolsNamedBy?.[family]);
 }
 
 /** Among a pool's blocks the one whose next address was free for longest: what was released is given last. */

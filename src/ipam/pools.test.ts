@@ -49,6 +49,13 @@ describe("pools that a request names", () => {
     expect(failure).toMatchObject(refusal("noAddressLeft", 'pool "b" (10.66.0.0/31): full: all 2 addresses are in use; pool "a"'));
   });
 
+  test("which cannot be used, and where they are named", async () => {
+    const world = await worldWith(pools);
+    const wish = { pools: { 4: ["off"] }, poolsNamedBy: { 4: 'annotation "a" of namespace "shop"' } };
+    const message = 'use pool "off": it is disabled; annotation "a" of namespace "shop" names it';
+    expect(await failureOf(world.add("c1", "n1", wish))).toMatchObject(refusal("poolUnusable", message));
+  });
+
   test.each<[4 | 6, readonly string[], string]>([
     [4, ["nope"], 'use pool "nope": no pool has this name or exactly this CIDR; IPv4 pools are'],
     [4, ["Blue"], 'use pool "Blue": no pool has this name'],

@@ -100,11 +100,12 @@ function haveOverlap(cidrs: readonly Prefix[]): boolean {
  * node and the namespace, by name.
  *
  * @param named names or CIDRs
+ * @param namedBy where they are named, for messages
  * @throws {NetplugError} poolUnusable when a named one does not exist, is of the other family, or may not be used
  */
-export function selectPools(table: PoolTable, criteria: PoolCriteria, named: readonly string[] | undefined): PoolSelection {
+export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: readonly string[], namedBy?: string): PoolSelection {
   if (named !== undefined && named.length > 0) {
-    const usable = new Set(named.map((wanted) => findNamed(table, criteria, wanted)));
+    const usable = new Set(named.map((wanted) => findNamed(table, criteria, wanted, namedBy)));
     return { usable: [...usable], refused: [] };
   }
   const usable: Pool[] = [];
@@ -139,8 +140,9 @@ function whyNoMatch(field: string, text: string, labels: Labels, whose: string):
   return matches(selector, labels) ? undefined : `its ${field} ${quote(text)} does not match ${whose}`;
 }
 
-function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string): Pool {
-  const fail = (reason: string): NetplugError => new NetplugError("poolUnusable", `use pool ${quote(wanted)}: ${reason}`);
+function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, namedBy: string | undefined): Pool {
+  const origin = namedBy === undefined ? "" : `; ${namedBy} names it`;
+  const fail = (reason: string): NetplugError => new NetplugError("poolUnusable", `use pool ${quote(wanted)}: ${reason}${origin}`);
   const prefix = tryParsePrefix(wanted);
   const candidates = table.pools.filter((pool) => pool.name === wanted || (prefix !== undefined && equalPrefixes(pool.cidr, prefix)));
   const [pool] = candidates.toSorted((a, b) => Number(a.unusable !== undefined) - Number(b.unusable !== undefined));
@@ -152,7 +154,8 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string): Po
       .map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
     throw fail(`no pool has this name or exactly this CIDR; IPv${criteria.family} pools are ${known.join(", ") || "none"}`);
   }
-  if (pool.cidr.family !== criteria.family) throw fail(`it is an IPv${pool.cidr.family} pool, listed for IPv${criteria.family}`);
+  const { family } = pool.cidr;
+  if (family !== criteria.family) throw fail(`it is an IPv${family} pool, listed for IPv${criteria.family}`);
   const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
   if (reason !== undefined) throw fail(reason);
   return pool;

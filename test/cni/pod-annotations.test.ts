@@ -245,6 +245,10 @@ describe("pools", () => {
     for (const value of ['["no-such-pool"]', '["blue-6"]', '["10.66.0.0/25"]']) {
       expect((await refusal(await makePod({ ipv4pools: value }))).code).toBe(100);
     }
+    await createNamespace(world.api, "lost", { annotations: { ipv4pools: '["gone"]' } });
+    const pod = await makePod({}, { namespace: "lost" });
+    const origin = `; annotation "cni.netplug.io/ipv4pools" of namespace "lost" for pod "lost/${pod.name}" names it`;
+    expect(await refusal(pod)).toMatchObject({ code: 100, msg: expect.stringMatching(new RegExp(`^use pool "gone": .*${origin}$`)) });
   });
 
   test("with a namespaceSelector are for pods of the namespaces that it selects (needs cluster)", async () => {

@@ -23,11 +23,21 @@ test("what counts on pods only has no effect on a namespace", () => {
   ]);
 });
 
+test("one of another plugin, with a name of ours, is named with ours", () => {
+  const foreign = { "cni.projectcalico.org/ipAddrs": '["10.0.0.1"]', "cni.projectcalico.org/podIP": "10.0.0.1/32" };
+  expect(warnings(foreign, { "cni.projectcalico.org/ipv4pools": '["blue"]' })).toEqual([
+    'annotation "cni.projectcalico.org/ipAddrs" of pod "prod/web-0" is another plugin\'s and has no effect: was "cni.netplug.io/ipAddrs" meant?',
+    'annotation "cni.projectcalico.org/ipv4pools" of namespace "prod" for pod "prod/web-0" is another plugin\'s and has no effect: was "cni.netplug.io/ipv4pools" meant?',
+  ]);
+});
+
 test("nothing is said of annotations that are known, recorded by the system, or somebody else's", () => {
   const recorded = {
     "cni.netplug.io/podIP": "10.0.0.1/32",
     "cni.netplug.io/podIPs.net1": "10.0.0.2/32",
     "cni.netplug.io/containerID": "c",
   };
-  expect(warnings({ ...recorded, "cni.netplug.io/hwAddr": "02:00:5e:10:00:01", "example.org/ipAddr": "x" })).toEqual([]);
+  expect(
+    warnings({ ...recorded, "cni.netplug.io/hwAddr": "02:00:5e:10:00:01", "example.org/ipAddrs": "x", "cni.example.org/colour": "x" }),
+  ).toEqual([]);
 });

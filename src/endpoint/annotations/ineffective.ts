@@ -20,7 +20,10 @@ const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
 /** What the system writes on a pod's status; of an interface other than `eth0` with its name behind a dot. */
 const RECORDED = /^(podIPs?|containerID)(\.|$)/;
 
-/** A warning for each of them: a misspelt one goes unnoticed otherwise. */
+/** Of another network plugin, under a name of ours: `cni.example.org/ipAddrs`. */
+const FOREIGN = /^cni\.[a-z0-9.-]+\/(.+)$/;
+
+/** A warning for each of them: a misspelt one, or one from before a cluster changed its network, goes unnoticed otherwise. */
 export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Readonly<Record<string, string>>): readonly string[] {
   const onThePod = namesIn(pod.annotations).flatMap((name) => (Object.hasOwn(KNOWN, name) ? [] : [unknown(name, toPodText(pod))]));
   const onItsNamespace = namesIn(namespaceAnnotations).flatMap((name) => {
@@ -28,7 +31,20 @@ export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Reado
     if (!Object.hasOwn(KNOWN, name)) return [unknown(name, whose)];
     return KNOWN[name as RequestAnnotation] ? [] : [`annotation ${full(name)} of ${whose} has no effect: it counts on pods only`];
   });
-  return [...onThePod, ...onItsNamespace];
+  return [
+    ...onThePod,
+    ...onItsNamespace,
+    ...foreignIn(pod.annotations, toPodText(pod)),
+    ...foreignIn(namespaceAnnotations, toNamespaceText(pod)),
+  ];
+}
+
+function foreignIn(annotations: Readonly<Record<string, string>>, whose: string): readonly string[] {
+  return Object.keys(annotations).flatMap((key) => {
+    const name = key.startsWith(ANNOTATION_PREFIX) ? undefined : FOREIGN.exec(key)?.[1];
+    if (name === undefined || !Object.hasOwn(KNOWN, name)) return [];
+    return [`annotation ${quote(key)} of ${whose} is another plugin's and has no effect: was ${full(name)} meant?`];
+  });
 }
 
 function namesIn(annotations: Readonly<Record<string, string>>): readonly string[] {

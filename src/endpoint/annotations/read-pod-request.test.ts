@@ -51,6 +51,7 @@ describe("without annotations", () => {
     expect(read({})).toEqual({
       families: [4],
       pools: { 4: ["from-config"] },
+      poolsNamedBy: {},
       addresses: [],
       addressesWithoutIpam: [],
       mac: undefined,
@@ -78,6 +79,15 @@ describe("pools", () => {
     expect(read({}, namespace).pools).toEqual({ 4: ["ns4"], 6: ["ns6", "fd00:65::/64"] });
     expect(read({ ipv4pools: '["pod4"]' }, namespace).pools).toEqual({ 4: ["pod4"], 6: ["ns6", "fd00:65::/64"] });
     expect(read({ ipv6pools: '["pod6"]' }).pools).toEqual({ 4: ["from-config"], 6: ["pod6"] });
+  });
+
+  test("are told apart by who names them, for messages", () => {
+    const namespace = { ipv4pools: '["ns4"]', ipv6pools: '["ns6"]' };
+    expect(read({ ipv4pools: '["pod4"]' }, namespace).poolsNamedBy).toEqual({
+      4: 'annotation "cni.netplug.io/ipv4pools" of pod "prod/web-0"',
+      6: 'annotation "cni.netplug.io/ipv6pools" of namespace "prod" for pod "prod/web-0"',
+    });
+    expect(read({ ipv4pools: "[]" }).poolsNamedBy).toEqual({});
   });
 
   test("of an empty list set nothing", () => {

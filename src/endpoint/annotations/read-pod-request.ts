@@ -38,6 +38,8 @@ export interface PodRequest {
   readonly families: readonly Family[];
   /** For `AddressRequest.pools`. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** For `AddressRequest.poolsNamedBy`: those of annotations only. */
+  readonly poolsNamedBy: Readonly<Partial<Record<Family, string>>>;
   /** For `AddressRequest.addresses`; ranks above every other explicit request. Empty: not asked for. */
   readonly addresses: readonly Address[];
   /** For `AddRequest.delegated`: used as they are, without any address management. Empty: not asked for. */
@@ -70,16 +72,24 @@ export function readPodRequest(
     }
     return undefined;
   };
+  const pools = withoutAbsent(FAMILIES.map((family) => [family, anywhere(POOLS[family], readNamedPools)] as const));
   const mac = onPod(pod, "hwAddr");
   const prefixes = onPod(pod, "allowedSourcePrefixes");
   return {
     ...readAddresses(pod, config),
     families: anywhere("ipFamilies", readFamilies) ?? config.families,
-    pools: { ...config.pools, ...withoutAbsent(FAMILIES.map((family) => [family, anywhere(POOLS[family], readPools)] as const)) },
+    pools: { ...config.pools, ...mapFamilies(pools, ({ names }) => names) },
+    poolsNamedBy: mapFamilies(pools, ({ namedBy }) => namedBy),
     mac: mac === undefined ? undefined : readHardwareAddress(mac),
     floatingIPs: readFloating(pod, config),
     allowedSourcePrefixes: prefixes === undefined ? [] : readSourcePrefixes(prefixes),
   };
+}
+
+/** @returns undefined for an empty list, which sets nothing */
+function readNamedPools(source: AnnotationSource): { readonly names: readonly string[]; readonly namedBy: string } | undefined {
+  const names = readPools(source);
+  return names === undefined ? undefined : { names, namedBy: toSourceText(source) };
 }
 
 /** Both together are refused, before either is looked at. */
@@ -120,6 +130,10 @@ function disabled(source: AnnotationSource, feature: string): NetplugError {
     "featureDisabled",
     `use ${toSourceText(source)}: got ${quote(source.value)}, and the feature is off; set "feature_control.${feature}" to true in the network config, or remove the annotation`,
   );
+}
+
+function mapFamilies<T, R>(values: Readonly<Partial<Record<Family, T>>>, toResult: (value: T) => R): Partial<Record<Family, R>> {
+  return withoutAbsent(FAMILIES.map((family) => [family, values[family] === undefined ? undefined : toResult(values[family])] as const));
 }
 
 function withoutAbsent<T>(entries: readonly (readonly [family: Family, value: T | undefined])[]): Partial<Record<Family, T>> {

@@ -20,7 +20,7 @@ export function readPools(source: AnnotationSource): readonly string[] | undefin
 }
 
 export function readFamilies(source: AnnotationSource): readonly Family[] {
-  const wanted = 'a JSON list of "IPv4", "IPv6" or both';
+  const wanted = 'a JSON list of "IPv4", "IPv6" or both, such as ["IPv4", "IPv6"]';
   const listed = readList(source, wanted, toFamily);
   if (listed.length === 0) throw malformed(source, wanted);
   return FAMILIES.filter((family) => listed.includes(family));
@@ -28,7 +28,7 @@ export function readFamilies(source: AnnotationSource): readonly Family[] {
 
 /** One address of a family at most. */
 export function readPodAddresses(source: AnnotationSource): readonly Address[] {
-  const wanted = "a JSON list of one IPv4 address, one IPv6 address, or one of each";
+  const wanted = 'a JSON list of one IPv4 address, one IPv6 address, or one of each, such as ["10.65.0.7"]';
   const addresses = readList(source, wanted, tryParseAddress);
   if (addresses.length === 0) throw malformed(source, wanted);
   for (const family of FAMILIES) {
