@@ -25,8 +25,7 @@ export async function makeConfigText(settings: Settings, assets: TlsAssets, binD
   const { template, confName } = settings;
   if (template === undefined) {
     if (settings.datastoreType === "kubernetes") requireAccess(settings, "DATASTORE_TYPE is kubernetes");
-    else if (settings.kube === undefined)
-      log.warning("no access to the Kubernetes API is written: nothing says where it is", { want: HOW_TO_FIND });
+    else warnOfUnnamed(settings, log);
     const cniVersion = await findCommonVersion(binDir, CHAINED_PLUGINS, host, log);
     return toConflist(settings, { assets, kubeconfigPath, cniVersion });
   }
@@ -39,6 +38,15 @@ export async function makeConfigText(settings: Settings, assets: TlsAssets, binD
   );
   checkNetworkConfig(config, confName, origin);
   return config;
+}
+
+/** With etcd both have defaults, which are seldom what was meant. */
+function warnOfUnnamed({ etcdEndpoints, etcdDiscoverySrv, kube }: Settings, log: Log): void {
+  if (etcdEndpoints.length === 0 && etcdDiscoverySrv === undefined) {
+    const want = "set ETCD_ENDPOINTS, or DATASTORE_TYPE to kubernetes";
+    log.warning("the plugin will look for etcd on the node itself: nothing says where it is", { want });
+  }
+  if (kube === undefined) log.warning("no access to the Kubernetes API is written: nothing says where it is", { want: HOW_TO_FIND });
 }
 
 function requireAccess({ kube }: Settings, why: string): void {

@@ -348,6 +348,15 @@ describe("the network config", () => {
     expect(node.content()[`net.d/${KUBECONFIG}`]).toBeDefined();
   });
 
+  test("looks for etcd on the node where nothing says where it is, which is warned about", async () => {
+    using node = new InstallNode();
+    const warning = "the plugin will look for etcd on the node itself: nothing says where it is";
+    expect((await node.run()).messages).toContain(warning);
+    expect((await node.run({ env: { ETCD_ENDPOINTS: "http://192.0.2.1:2379" } })).messages).not.toContain(warning);
+    expect((await node.run({ env: { ETCD_DISCOVERY_SRV: "example.org" } })).messages).not.toContain(warning);
+    expect((await node.run({ env: { ...access(), DATASTORE_TYPE: "kubernetes" } })).messages).not.toContain(warning);
+  });
+
   test("does not say what other roles read from the environment: that is warned about, without the values", async () => {
     using node = new InstallNode();
     const { log } = await node.run({ env: { ETCD_USERNAME: "root", ETCD_PASSWORD: "s3cret" } });
