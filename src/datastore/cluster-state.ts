@@ -33,7 +33,7 @@ export function requireReady(stored: Stored<Resource> | undefined, intent: Inten
   if (datastoreReady !== true && intent === "add") {
     throw new NetplugError(
       "tryAgainLater",
-      'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" when maintenance is done',
+      'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" to true when maintenance is done',
     );
   }
 }

@@ -190,6 +190,7 @@ describe("ipam check", () => {
 describe("ipam configure", () => {
   test("changes what is given and keeps the rest", async () => {
     await world.done(["init"]);
+    expect(await world.done(["ipam", "show", "--show-configuration"])).toMatch(/^maxBlocksPerHost +0 \(the default of 20\)$/m);
     expect(await world.done(["ipam", "configure", "--strict-affinity=true", "--max-blocks-per-host=3"])).toBe(
       "strictAffinity: true\nmaxBlocksPerHost: 3\n",
     );
@@ -201,6 +202,7 @@ describe("ipam configure", () => {
       "/netplug/v3/ipamconfigurations/default": { spec: expected },
     });
     expect(await json("ipam", "show", "--show-configuration")).toEqual(expected);
+    expect(await world.done(["ipam", "show", "--show-configuration"])).toMatch(/^maxBlocksPerHost +3$/m);
   });
 
   test.each([
@@ -242,11 +244,13 @@ describe("ipam split", () => {
 
   test.each([
     [["3", "--name", "blue"], 1, "want a power of two"],
+    [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
     [["2", "--name", "nope"], 1, "there is none"],
     [["2"], 2, "want one of --name, --cidr"],
     [["x", "--name", "blue"], 2, "want a whole number"],
   ])("%j is status %p: %p", async (argv, status, message) => {
     await createPool("blue", "10.65.0.0/24");
+    await createPool("one-block", "10.66.0.0/26");
     await lock(false);
     const result = await world.ctl(["ipam", "split", ...argv]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
@@ -266,7 +270,7 @@ describe("a pool that is deleted while it is in use", () => {
     await give("c2", "n2");
     await releaseAttachment(ports(), { network: "net", containerID: "c2", ifName: "eth0" }, "n2");
     expect(await world.done(["delete", "ippool", "blue"])).toBe(
-      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stay until their workloads end\n",
+      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays until the workloads end\n",
     );
     expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
     expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([expect.stringContaining("/netplug/ipam/blocks/n1/")]);

@@ -63,7 +63,7 @@ async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
 function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {
   const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
   if (keptBlocks === 0) return released;
-  return `${released}; ${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use stay until their workloads end`;
+  return `${released}; ${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays" : "stay"} until the workloads end`;
 }
 
 function count(number: number, thing: string, plural = "s"): string {

@@ -1,6 +1,6 @@
 /** `ipam show --show-configuration`: the settings of address management. */
 
-import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
+import { DEFAULT_MAX_BLOCKS_PER_HOST, withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import type { Cli } from "../io.ts";
@@ -16,6 +16,8 @@ export async function showConfiguration(cli: Cli, datastore: Datastore, output: 
     cli.io.stdout.write(toReportText(output, configuration));
     return;
   }
-  const rows = Object.entries(configuration).map(([key, value]) => [key, String(value)]);
+  const { maxBlocksPerHost } = configuration;
+  const blocks = maxBlocksPerHost === 0 ? `0 (the default of ${DEFAULT_MAX_BLOCKS_PER_HOST})` : maxBlocksPerHost;
+  const rows = Object.entries({ ...configuration, maxBlocksPerHost: blocks }).map(([key, value]) => [key, String(value)]);
   cli.io.stdout.write(toTable(["PROPERTY", "VALUE"], rows, { colour: cli.io.stdout.isTerminal }));
 }

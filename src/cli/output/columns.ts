@@ -82,7 +82,7 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
     ["INUSE", (spec) => spec.allocations.length],
     ["FREE", (spec) => spec.free],
     ["NAME", (_, { metadata }) => metadata.name, "wide"],
-    ["COOLINGDOWN", (spec) => spec.released.length, "wide"],
+    ["RELEASED", (spec) => spec.released.length, "wide"],
     ["EMPTYSINCE", (spec) => spec.emptySince, "wide"],
   ],
 };

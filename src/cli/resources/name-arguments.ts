@@ -21,7 +21,8 @@ export interface Named {
 export function parseNames(words: readonly string[]): readonly Named[] {
   const [first, ...rest] = words;
   if (first === undefined) throw new UsageError("read arguments: got none, want KIND [NAME…] or KIND/NAME…");
-  if (first.includes(",")) throw new UsageError(`read argument ${quote(first)}: want one kind; several in one command as KIND/NAME KIND/NAME`);
+  if (first.includes(","))
+    throw new UsageError(`read argument ${quote(first)}: want one kind; several in one command as KIND/NAME KIND/NAME`);
   if (!first.includes("/")) {
     rest.forEach(checkName);
     return [{ info: parseKind(first), names: rest }];

@@ -36,6 +36,10 @@ export function planSplit(pool: Stored<Resource>, parts: number, clusterInformat
   if (understood === undefined)
     throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${broken[0]?.reason ?? "it is no pool"}`);
   const most = Math.min(MAX_PARTS, 2 ** (understood.blockLength - understood.cidr.length));
+  if (most < 2) {
+    const size = `${toPrefixText(understood.cidr)} has the size of one block (blockSize ${understood.blockLength})`;
+    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${size}, which cannot be split`);
+  }
   if (!Number.isInteger(Math.log2(parts)) || parts < 2 || parts > most) {
     const size = `${toPrefixText(understood.cidr)} with blockSize ${understood.blockLength}`;
     throw new RangeError(`split pool ${quote(name)}: got ${parts} parts, want a power of two from 2 to ${most} for ${size}`);
