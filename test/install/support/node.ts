@@ -1,5 +1,6 @@
 /** A node that is a temporary folder: its plugins, its network configs, and runs of the role on it. */
 
+import { expect } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -138,4 +139,11 @@ export function startTokenServer(refuse: (request: SeenRequest, before: number) 
       { status: 201 },
     );
   });
+}
+
+/** The only error line of a run that failed. */
+export function errorOf({ status, log }: Run): string {
+  const errors = log.filter(({ level }) => level === "ERROR");
+  expect([status, errors.length]).toEqual([1, 1]);
+  return errors[0]?.msg ?? "";
 }

@@ -1,0 +1,156 @@
+/** The network config that one run writes: from a template or by itself, and what is warned about. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KernelError } from "../../src/linux/kernel-error.ts";
+import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
+import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+
+let api: FakeApiServer;
+beforeAll(() => void (api = startTokenServer()));
+afterAll(async () => await api[Symbol.asyncDispose]());
+
+const access = (): Readonly<Record<string, string>> => ({ K8S_API_ENDPOINT: api.url });
+
+describe("the network config", () => {
+  test("is the template, filled in; the file wins", async () => {
+    using node = new InstallNode();
+    node.write("template", '{"name":"from-file","plugins":[{"type":"x","n":"__KUBERNETES_NODE_NAME__","mtu":__CNI_MTU__}]}\n');
+    const env = { CNI_MTU: "1400", CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: join(node.folder, "template") };
+    expect((await node.run({ env })).status).toBe(0);
+    expect(node.read(`net.d/${CONFLIST}`)).toBe('{"name":"from-file","plugins":[{"type":"x","n":"host-a","mtu":1400}]}\n');
+  });
+
+  test.each<[what: string, env: Readonly<Record<string, string>>, message: string]>([
+    ["a template that is no JSON", { CNI_NETWORK_CONFIG: '{"etcd_password": "s3cret"' }, "read CNI_NETWORK_CONFIG: line 1, column 27"],
+    ["a placeholder that there is not", { CNI_NETWORK_CONFIG: '"__MTU__"' }, "fill in CNI_NETWORK_CONFIG: __MTU__ is no placeholder"],
+    [
+      "a file that there is not",
+      { CNI_NETWORK_CONFIG_FILE: "/none" },
+      'read network config "/none": there is no such file; CNI_NETWORK_CONFIG_FILE names it',
+    ],
+    [
+      "a kubeconfig and no API server",
+      { CNI_NETWORK_CONFIG: '{"name":"a","plugins":[{"type":"x","k":"__KUBECONFIG_FILEPATH__"}]}' },
+      "find the Kubernetes API: the network config names a kubeconfig, but nothing says where it is; set KUBERNETES_SERVICE_HOST",
+    ],
+    [
+      "the Kubernetes datastore and no API server",
+      { DATASTORE_TYPE: "kubernetes" },
+      "find the Kubernetes API: DATASTORE_TYPE is kubernetes",
+    ],
+    ["a value that makes no sense", { CNI_MTU: "big" }, 'read CNI_MTU: got "big"'],
+  ])("%s stops the run before anything is changed", async (_what, env, message) => {
+    using node = new InstallNode();
+    const run = await node.run({ env });
+    expect(errorOf(run)).toStartWith(message);
+    expect(JSON.stringify(run.log)).not.toContain("s3cret");
+    expect(node.content()).toEqual({});
+  });
+
+  test.each<[versions: readonly string[] | undefined, status: number, expected: string, reason: string | undefined]>([
+    [["0.4.0", "1.0.0", "1.1.0"], 0, "1.1.0", undefined],
+    [["0.4.0", "1.0.0"], 0, "1.0.0", "it does not know 1.1.0"],
+    [["1.1.0"], 3, "1.0.0", "it ends with status 3 when asked for its versions"],
+    [undefined, 0, "1.0.0", "it is not in the folder of plugins; without it no pod gets a network"],
+  ])("with a portmap of versions %j, which ends with %p, says %s", async (versions, status, expected, reason) => {
+    using node = new InstallNode();
+    if (versions !== undefined) node.addPlugin("portmap", versions, status);
+    const { log } = await node.run();
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: expected });
+    const warning = log.find(({ msg }) => msg.startsWith("chained plugin"));
+    expect(warning?.fields["reason"]).toBe(reason);
+  });
+
+  test("with a portmap that is a link to what cannot be seen says 1.0.0, and why", async () => {
+    using node = new InstallNode();
+    symlinkSync("/nowhere/portmap", join(node.binDir, "portmap"));
+    const { log } = await node.run();
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.0.0" });
+    const reason = "it is a symbolic link to what cannot be seen from here; put the file itself there";
+    expect(log.find(({ msg }) => msg.startsWith("chained plugin"))?.fields["reason"]).toBe(reason);
+  });
+
+  test("takes the place of one of another name, which goes only then", async () => {
+    using node = new InstallNode();
+    node.write("net.d/05-old.conflist", "{}");
+    const env = { CNI_CONF_NAME: "20-new.conflist", CNI_OLD_CONF_NAME: "05-old.conflist" };
+    const broken = filesWith({
+      rename: (_from, to) => {
+        throw new KernelError({ operation: "rename onto", object: to, errno: 28, kind: "ioFailure" });
+      },
+    });
+    expect(errorOf(await node.run({ env: { ...env, SKIP_CNI_BINARIES: "netplug,netplug-ipam" }, host: { disk: broken } }))).toContain(
+      "ENOSPC",
+    );
+    expect(Object.keys(node.content())).toEqual(["net.d/05-old.conflist"]);
+    const { messages } = await node.run({ env });
+    expect(Object.keys(node.content()).filter((path) => path.startsWith("net.d/"))).toEqual(["net.d/20-new.conflist"]);
+    expect(messages).toContain("old network config removed");
+  });
+
+  test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
+    using node = new InstallNode();
+    const warning = "no access to the Kubernetes API is written: nothing says where it is";
+    expect((await node.run()).messages).toContain(warning);
+    expect(node.content()[`net.d/${KUBECONFIG}`]).toBeUndefined();
+    expect((await node.run({ env: access() })).messages).not.toContain(warning);
+    expect(node.content()[`net.d/${KUBECONFIG}`]).toBeDefined();
+  });
+
+  test("looks for etcd on the node where nothing says where it is, which is warned about", async () => {
+    using node = new InstallNode();
+    const warning = "the plugin will look for etcd on the node itself: nothing says where it is";
+    expect((await node.run()).messages).toContain(warning);
+    expect((await node.run({ env: { ETCD_ENDPOINTS: "http://192.0.2.1:2379" } })).messages).not.toContain(warning);
+    expect((await node.run({ env: { ETCD_DISCOVERY_SRV: "example.org" } })).messages).not.toContain(warning);
+    expect((await node.run({ env: { ...access(), DATASTORE_TYPE: "kubernetes" } })).messages).not.toContain(warning);
+  });
+
+  test("does not say what other roles read from the environment: that is warned about, without the values", async () => {
+    using node = new InstallNode();
+    const { log } = await node.run({ env: { ETCD_USERNAME: "root", ETCD_PASSWORD: "s3cret" } });
+    expect(log.find(({ msg }) => msg.startsWith("variables have"))?.fields["names"]).toEqual(["ETCD_USERNAME", "ETCD_PASSWORD"]);
+    expect(JSON.stringify([log, node.content()])).not.toContain("s3cret");
+  });
+
+  test("of a name that no runtime reads is warned about", async () => {
+    using node = new InstallNode();
+    const { log } = await node.run({ env: { CNI_CONF_NAME: "10-netplug.conf.off" } });
+    expect(log.find(({ msg }) => msg.startsWith("no runtime reads"))?.fields).toEqual({ name: "10-netplug.conf.off" });
+  });
+});
+
+describe("etcd's certificates", () => {
+  test("are copied for root only, are named in the config, and go when they are gone", async () => {
+    using node = new InstallNode();
+    for (const name of ["etcd-ca", "etcd-cert", "etcd-key", ".hidden", "other"]) writeFileSync(join(node.assetsDir, name), name);
+    await node.run();
+    const copies = Object.entries(node.content()).filter(([path]) => path.startsWith("net.d/netplug-tls/"));
+    expect(copies.map(([path, { text, mode }]) => [path, text, mode])).toEqual(
+      ["etcd-ca", "etcd-cert", "etcd-key"].map((name) => [`net.d/netplug-tls/${name}`, name, 0o600]),
+    );
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({
+      plugins: [{ etcd_key_file: "/etc/cni/net.d/netplug-tls/etcd-key" }, {}],
+    });
+    rmSync(join(node.assetsDir, "etcd-cert"));
+    expect(errorOf(await node.run())).toBe(`read etcd certificates in "${node.assetsDir}": want "etcd-cert" and "etcd-key" together`);
+    rmSync(join(node.assetsDir, "etcd-key"));
+    await node.run();
+    expect(Object.keys(node.content()).filter((path) => path.includes("tls"))).toEqual(["net.d/netplug-tls/etcd-ca"]);
+  });
+});
+
+/** Another process, which locks as we do. */
+async function lockWithFlock(folder: string): Promise<Disposable & { end(): Promise<void> }> {
+  const child = Bun.spawn(["flock", folder, "cat"], { stdin: "pipe", stdout: "pipe" });
+  const end = async (): Promise<void> => {
+    await child.stdin.end();
+    await child.exited;
+  };
+  await child.stdin.write("locked\n");
+  await child.stdin.flush();
+  await child.stdout.getReader().read();
+  return { end, [Symbol.dispose]: () => void child.stdin.end() };
+}
