@@ -254,3 +254,16 @@ describe("folders", () => {
     expect(errorOf(await node.run({ host: { clock } }))).toBe(`lock "${node.confDir}": another installer has been at work there for 60 s`);
   });
 });
+
+/** Another process, which locks as we do. */
+async function lockWithFlock(folder: string): Promise<Disposable & { end(): Promise<void> }> {
+  const child = Bun.spawn(["flock", folder, "cat"], { stdin: "pipe", stdout: "pipe" });
+  const end = async (): Promise<void> => {
+    await child.stdin.end();
+    await child.exited;
+  };
+  await child.stdin.write("locked\n");
+  await child.stdin.flush();
+  await child.stdout.getReader().read();
+  return { end, [Symbol.dispose]: () => void child.stdin.end() };
+}

@@ -141,16 +141,3 @@ describe("etcd's certificates", () => {
     expect(Object.keys(node.content()).filter((path) => path.includes("tls"))).toEqual(["net.d/netplug-tls/etcd-ca"]);
   });
 });
-
-/** Another process, which locks as we do. */
-async function lockWithFlock(folder: string): Promise<Disposable & { end(): Promise<void> }> {
-  const child = Bun.spawn(["flock", folder, "cat"], { stdin: "pipe", stdout: "pipe" });
-  const end = async (): Promise<void> => {
-    await child.stdin.end();
-    await child.exited;
-  };
-  await child.stdin.write("locked\n");
-  await child.stdin.flush();
-  await child.stdout.getReader().read();
-  return { end, [Symbol.dispose]: () => void child.stdin.end() };
-}
