@@ -35,6 +35,15 @@ describe("a refusal", () => {
     });
   });
 
+  test("of an apply that would create says so, although Kubernetes 1.31 does not", () => {
+    const message = 'ippools.netplug.io "web" is forbidden: ';
+    expect(failure("patch", 403, { reason: "Forbidden", message }, undefined, POOLS)).toMatchObject({
+      message: "create ippools.netplug.io is not permitted; role netplug-cni",
+      denied: { verb: "create", resource: "ippools.netplug.io", namespace: undefined },
+    });
+    expect(failure("delete", 403, { reason: "Forbidden", message }, undefined, POOLS).denied).toBeUndefined();
+  });
+
   test("for another reason says that reason", () => {
     expect(failure("create", 403, { message: 'pods "web" is forbidden: exceeded quota: q' })).toMatchObject({
       code: 108,

@@ -1,7 +1,7 @@
 /** What the API server answers when it refuses or fails: an HTTP status and, usually, an object of kind Status. */
 
 import { isJsonObject } from "../lib/json.ts";
-import type { KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
+import type { DeniedAction, KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
 import { KubeError } from "./kube-error.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { KubeRequest, Verb } from "./request.ts";
@@ -68,7 +68,7 @@ function describe(request: KubeRequest, reason: KubeReason, status: Status, cont
       });
     }
     case "forbidden":
-      return toForbidden(action, text, context, options);
+      return toForbidden(request, text, context, options);
     case "notServed": {
       const served = request.type === undefined ? request.path : `${toResourceText(request.type)} in version ${apiVersionOf(request.type)}`;
       return new KubeError(reason, `${action}: the API server does not serve ${served}`, options);
@@ -90,13 +90,28 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
 }
 
 /** Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. */
-function toForbidden(action: string, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
-  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
-  const [, verb, resource, group, namespace] = match ?? [];
-  if (verb === undefined || resource === undefined) return new KubeError("forbidden", `${action}: refused: ${text}`, options);
-  const denied = { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}`, namespace };
+function toForbidden(request: KubeRequest, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
+  const denied = parseDenied(text) ?? deniedCreate(request, text);
+  if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
   const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
   return new KubeError("forbidden", message, { ...options, denied, details: text });
+}
+
+function parseDenied(text: string): DeniedAction | undefined {
+  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(text);
+  const [, verb, resource, group, namespace] = match ?? [];
+  if (verb === undefined || resource === undefined) return undefined;
+  return { verb, resource: group === undefined || group === "" ? resource : `${resource}.${group}`, namespace };
+}
+
+/**
+ * Kubernetes 1.31 does not say what one may not do when an apply would have to create: its message ends where the reason should begin.
+ *
+ * @see k8s.io/apiserver 0.31 endpoints/handlers/update.go, withAuthorization
+ */
+function deniedCreate({ verb, type, target }: KubeRequest, text: string): DeniedAction | undefined {
+  if (verb !== "patch" || type === undefined || !text.endsWith(" is forbidden:")) return undefined;
+  return { verb: "create", resource: toResourceText(type), namespace: target.namespace };
 }
 
 function reasonOf(request: KubeRequest, code: number, status: Status | undefined): KubeReason {
