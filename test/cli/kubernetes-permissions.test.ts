@@ -1,6 +1,6 @@
-/** The role `netplug-admin` of `manifests/rbac.yaml`: enough for every command, no right too many, and each command says what it lacks. */
+/** The roles for people of `manifests/rbac.yaml`: enough for every command, or for those that only show; each command says what it lacks. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { allocate } from "../../src/ipam/store.ts";
@@ -23,10 +23,12 @@ interface Role {
 }
 
 const ROLES = Bun.YAML.parse(readFileSync(join(repositoryRoot, "manifests/rbac.yaml"), "utf8")) as readonly Role[];
-const ROLE: Role = ROLES.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "netplug-admin") ?? raise();
+const ROLE = roleOf("netplug-admin");
 
-function raise(): never {
-  throw new Error("read manifests/rbac.yaml: there is no netplug-admin");
+function roleOf(name: string): Role {
+  const role = ROLES.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === name);
+  if (role === undefined) throw new Error(`read manifests/rbac.yaml: there is no ${name}`);
+  return role;
 }
 
 let world: KubeCliWorld;
@@ -36,7 +38,12 @@ beforeAll(async () => {
   world = await createKubeCliWorld();
   env = { KUBECONFIG: world.api.issue("operator").kubeconfigFile };
   await grant(ROLE);
-  await world.api.kubectl(["create", "clusterrolebinding", "netplug-admin", "--clusterrole=netplug-admin", "--user=operator"]);
+  await grant(roleOf("netplug-view"));
+  for (const [role, user] of [
+    ["netplug-admin", "operator"],
+    ["netplug-view", "viewer"],
+  ])
+    await world.api.kubectl(["create", "clusterrolebinding", `${role}`, `--clusterrole=${role}`, `--user=${user}`]);
   await createNode(world.api, "n1", []);
 }, 60_000);
 afterAll(async () => await world?.[Symbol.asyncDispose]());
@@ -109,6 +116,37 @@ test("every command succeeds with the role (needs cluster)", async () => {
     const { status, stderr } = await world.ctl(argv, { env, stdin });
     expect([argv, status, stderr]).toEqual([argv, 0, ""]);
   }
+});
+
+describe("with the role for viewers", () => {
+  let viewer: { readonly KUBECONFIG: string };
+  beforeAll(() => {
+    if (canStartApiServer()) viewer = { KUBECONFIG: world.api.issue("viewer").kubeconfigFile };
+  });
+
+  test("every command that only shows does so (needs cluster)", async () => {
+    for (const [argv] of COMMANDS.filter(([words]) => /^(get|version|ipam show|ipam check)\b/.test(words.join(" "))))
+      expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);
+  });
+
+  test.each([
+    [["init"], "get customresourcedefinitions.apiextensions.k8s.io"],
+    [["create", "-f", "-"], "create ippools.netplug.io"],
+    [["label", "node", "n1", "rack=r9"], "patch nodes"],
+    [RELEASE, "update ipamblocks.netplug.io"],
+    [["ipam", "configure", "--max-blocks-per-host=9"], "patch ipamconfigurations.netplug.io"],
+    [["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}'], "patch clusterinformations.netplug.io"],
+    [["delete", "tier", "default-deny"], "delete tiers.netplug.io"],
+  ])("%j is refused: %p (needs cluster)", async (argv, denied) => {
+    if (argv === RELEASE) await hold();
+    const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "default-deny" }, spec: {} };
+    if (argv[0] === "delete") await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(tier));
+    const { status, stderr } = await world.ctl(argv, { env: viewer, stdin: poolYaml("viewed", "10.91.0.0/24") });
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining(`netplugctl: ${denied} is not permitted; role netplug-admin (code 108)\n`),
+    ]);
+  });
 });
 
 type Denial = readonly [resource: string, verb: string, argv: readonly string[], denied: string];

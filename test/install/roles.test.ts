@@ -92,15 +92,16 @@ beforeAll(async () => {
   for (const [account, role] of [
     ["reader", "netplug-cni-readonly"],
     ["administrator", "netplug-admin"],
+    ["viewer", "netplug-view"],
   ] as const) {
     await api.kubectl(["create", "serviceaccount", account, "-n", "kube-system"]);
     const subject = `--serviceaccount=kube-system:${account}`;
     await api.kubectl(["create", "clusterrolebinding", account, `--clusterrole=${role}`, subject]);
   }
   await api.kubectl(["create", "serviceaccount", "nobody", "-n", "kube-system"]);
-  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "administrator", "nobody"])
+  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "administrator", "viewer", "nobody"])
     tokens.set(account, await createToken(account));
-  for (const account of ["reader", "administrator"])
+  for (const account of ["reader", "administrator", "viewer"])
     await eventually(async () => expect(await tryOut(account, { verb: "get", resource: podsOf(), ...ANYWHERE })).toBe(true));
 });
 afterAll(async () => await api?.[Symbol.asyncDispose]());
@@ -218,6 +219,18 @@ test("an administrator may do with our objects what netplugctl does, and nothing
   );
 });
 
+test("a viewer may look at our objects, pods and nodes, and change nothing (needs cluster)", async () => {
+  const ours = RESOURCES.filter(({ base, name }) => base.startsWith("apis/netplug.io/") && !name.includes("/"));
+  const verbs: readonly Verb[] = ["get", "list", "watch"];
+  const permitted = (await permissionsOf("viewer")).filter((text) => !text.endsWith("/status.netplug.io"));
+  expect(permitted).toEqual(
+    [
+      ...ours.flatMap((resource) => verbs.map((verb) => toText({ verb, resource, ...ANYWHERE }))),
+      ...["get nodes", "list nodes", "get pods", "list pods"],
+    ].sort(),
+  );
+});
+
 describe("the installer", () => {
   const token: Resource = { base: "api/v1", name: "serviceaccounts/token", isNamespaced: true };
 
@@ -236,7 +249,7 @@ describe("the installer", () => {
 });
 
 test("no role lets anybody act as somebody else, or look around beyond what everybody may (needs cluster)", async () => {
-  for (const account of ["netplug-cni-plugin", "netplug-node", "reader"]) {
+  for (const account of ["netplug-cni-plugin", "netplug-node", "reader", "viewer"]) {
     const as = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> => {
       const authorization = `Bearer ${tokens.get(account) ?? ""}`;
       return (await fetch(api.url + path, { headers: { authorization, ...headers }, tls: { ca: Bun.file(api.caFile) } })).status;
@@ -263,7 +276,9 @@ always("both files say the same, but for what the plugin is bound to", () => {
     [["netplug-cni-readonly", "netplug-cni-plugin"]],
   ]);
   const others = (documents: readonly Manifest[]): unknown =>
-    documents.filter(({ kind, metadata }) => kind !== "ClusterRoleBinding" && !["netplug-cni", "netplug-admin"].includes(metadata.name));
+    documents.filter(
+      ({ kind, metadata }) => kind !== "ClusterRoleBinding" && !["netplug-cni", "netplug-admin", "netplug-view"].includes(metadata.name),
+    );
   expect(others(etcd)).toEqual(others(full));
   expect(full.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
     "ServiceAccount netplug-cni-plugin",
@@ -271,6 +286,7 @@ always("both files say the same, but for what the plugin is bound to", () => {
     "ClusterRole netplug-cni",
     "ClusterRole netplug-cni-readonly",
     "ClusterRole netplug-admin",
+    "ClusterRole netplug-view",
     "ClusterRoleBinding netplug-cni",
     "Role netplug-cni-installer",
     "RoleBinding netplug-cni-installer",
