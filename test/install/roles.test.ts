@@ -226,7 +226,10 @@ test("a viewer may look at our objects, pods and nodes, and change nothing (need
   expect(permitted).toEqual(
     [
       ...ours.flatMap((resource) => verbs.map((verb) => toText({ verb, resource, ...ANYWHERE }))),
-      ...["get nodes", "list nodes", "get pods", "list pods"],
+      "get nodes",
+      "list nodes",
+      "get pods",
+      "list pods",
     ].sort(),
   );
 });
