@@ -1,7 +1,7 @@
 /** The demo, as a stranger without a terminal sees it. */
 
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const repository = dirname(dirname(import.meta.dir));
@@ -37,4 +37,12 @@ test("every task says what it takes, and does nothing when it is asked that", ()
     const { status, output } = run([task, "--help"]);
     expect([task, status, output]).toEqual([task, 0, expect.stringMatching(new RegExp(`npm (run )?${task}`))]);
   }
+});
+
+// npm's shell passes no signal on: without `exec`, whoever ends npm leaves the task behind, a whole cluster perhaps.
+test("every script hands its process over to the task", () => {
+  const { scripts } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8")) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  expect(Object.values(scripts).filter((script) => !script.startsWith("exec node tools/run.mjs "))).toEqual([]);
 });
