@@ -114,8 +114,9 @@ test("one that hides what blocks hold is code 112 for ADD and DEL, and nothing i
   const before = await read();
   await changeBlocks(WITHOUT_ALLOCATIONS, (schema) => schema !== "" && !schema.includes("allocations"));
   while (JSON.stringify(await read()).includes("allocations"));
-  for (const attempt of [add(datastore, await pods.create("web-6")), del(datastore, web)]) {
-    const failure = await failureOf(attempt);
+  const other = await pods.create("web-6");
+  for (const attempt of [() => add(datastore, other), () => del(datastore, web)]) {
+    const failure = await failureOf(attempt());
     expect(failure.code).toBe(112);
     expect(failure.message).toEndWith('it comes without its allocations; the CRD of blocks is of another version: run "netplugctl init"');
   }
