@@ -1,31 +1,12 @@
 /** What the API server answers when it refuses or fails: an HTTP status and, usually, an object of kind Status. */
 
-import { isJsonObject } from "../lib/json.ts";
-import type { DeniedAction, KubeReason, KubeErrorOptions, StatusCause } from "./kube-error.ts";
+import type { DeniedAction, KubeReason, KubeErrorOptions } from "./kube-error.ts";
 import { KubeError } from "./kube-error.ts";
 import { toPlainText } from "./plain-text.ts";
 import type { KubeRequest, Verb } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
 import { apiVersionOf, toResourceText } from "./resource-type.ts";
-
-/** The parts of a Status that are used here. @see k8s.io/apimachinery meta/v1, type Status */
-interface Status {
-  readonly message: string;
-  /** `AlreadyExists`, `Conflict`, `Expired`, …; "" when there is none. */
-  readonly reason: string;
-  readonly causes: readonly StatusCause[];
-  readonly retryAfterSeconds: number | undefined;
-}
-
-/** An answer as it came. */
-export interface FailedAnswer {
-  readonly status: number;
-  readonly body: string;
-  /** The header. */
-  readonly retryAfter: string | undefined;
-  /** Milliseconds since 1970, against which a date in that header is held. */
-  readonly now: number;
-}
+import { type FailedAnswer, parseStatus, type Status, toRetryAfterMs, toStatus } from "./status.ts";
 
 /** Who asked, and what would help: for messages. */
 export interface FailureContext {
@@ -160,44 +141,4 @@ function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
  */
 function isCacheFilled({ status }: FailedAnswer, answered: Status | undefined): boolean {
   return status !== 429 || answered?.message !== "storage is (re)initializing";
-}
-
-/** @see RFC 9110 §10.2.3: seconds or a date */
-function toRetryAfterMs({ retryAfter, now }: FailedAnswer, status: Status | undefined): number | undefined {
-  if (retryAfter === undefined || retryAfter === "") {
-    return status?.retryAfterSeconds === undefined ? undefined : status.retryAfterSeconds * 1000;
-  }
-  const seconds = Number(retryAfter);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
-  const date = Date.parse(retryAfter);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
-function parseStatus(body: string): Status | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value) || value["kind"] !== "Status") return undefined;
-  const { message, reason } = value;
-  const details = isJsonObject(value["details"]) ? value["details"] : {};
-  const seconds = details["retryAfterSeconds"];
-  return {
-    message: typeof message === "string" ? message : "no message",
-    reason: typeof reason === "string" ? reason : "",
-    causes: Array.isArray(details["causes"]) ? details["causes"].map(toCause) : [],
-    retryAfterSeconds: typeof seconds === "number" && seconds > 0 ? seconds : undefined,
-  };
-}
-
-function toCause(value: unknown): StatusCause {
-  const { field, message } = isJsonObject(value) ? value : {};
-  return { field: typeof field === "string" ? field : "", message: typeof message === "string" ? message : "no message" };
-}
-
-/** Proxies, and an API server that is starting, answer in other forms. */
-function toStatus({ body }: FailedAnswer): Status {
-  return { message: body === "" ? "nothing more" : body, reason: "", causes: [], retryAfterSeconds: undefined };
 }
