@@ -105,7 +105,8 @@ export async function itsVerdict(api: Api, object: Writable): Promise<{ readonly
   throw new Error(`ask about ${JSON.stringify(object)}: ${status} ${body.message}`);
 }
 
-function documentsOf(manifest: string): readonly (readonly [name: string, document: string])[] {
+/** The definitions of a manifest, each with its name. */
+export function documentsOf(manifest: string): readonly (readonly [name: string, document: string])[] {
   return manifest.split(/^---$/m).map((document) => [/^ {2}name: (\S+)$/m.exec(document)?.[1] ?? "", document]);
 }
 

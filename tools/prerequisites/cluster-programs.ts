@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
 import { ensureGoProgram, ensureGoPrograms, goProgramPath, goProgramsFolder, NEWER_ETCD, wantedGo } from "./go.ts";
-import type { GoProgramSet } from "./go.ts";
+import type { GoProgram, GoProgramSet } from "./go.ts";
 
 const KUBERNETES = "test/cluster/kubernetes";
 /** Apart from Kubernetes: each wants a release of the container runtime interface that the other does not compile with. */
@@ -22,10 +22,18 @@ export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, ...CONTAINERD_PROGRAMS]
 
 export type ClusterProgram = (typeof CLUSTER_PROGRAMS)[number];
 
-/** The release that go.mod pins, `1.36.3`. */
-export function kubernetesVersion(): string {
-  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(readFileSync(join(repositoryRoot, KUBERNETES, "go.mod"), "utf8"));
-  if (found?.[1] === undefined) throw new TaskFailure(`${KUBERNETES}/go.mod: requires no k8s.io/kubernetes`);
+/** The oldest Kubernetes that we name, as far as `startApiServer()` needs it: it runs this one where `KUBE_APISERVER_BINARY` says so. */
+export const OLDER_API_SERVER: GoProgram = {
+  name: "kube-apiserver",
+  folder: "test/older-kubernetes",
+  package: "k8s.io/kubernetes/cmd/kube-apiserver",
+  linkerFlags: () => versionFlags("test/older-kubernetes"),
+};
+
+/** The release that a module's go.mod pins, `1.36.3`. @param folder with go.mod, from the repository's root */
+export function kubernetesVersion(folder: string = KUBERNETES): string {
+  const found = /^\s*(?:require )?k8s\.io\/kubernetes v(\S+)/m.exec(readFileSync(join(repositoryRoot, folder, "go.mod"), "utf8"));
+  if (found?.[1] === undefined) throw new TaskFailure(`${folder}/go.mod: requires no k8s.io/kubernetes`);
   return found[1];
 }
 
@@ -70,8 +78,8 @@ export function clusterProgramPath(name: ClusterProgram): string {
 }
 
 /** Without version numbers from the linker the programs call themselves v0.0.0, which clients that compare versions reject. */
-function kubernetesSet(): GoProgramSet {
-  const version = kubernetesVersion();
+function versionFlags(folder: string): readonly string[] {
+  const version = kubernetesVersion(folder);
   const [major, minor] = version.split(".");
   const values = {
     gitVersion: `v${version}`,
@@ -80,10 +88,14 @@ function kubernetesSet(): GoProgramSet {
     gitTreeState: "clean",
     gitCommit: "0".repeat(40),
   };
+  return Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
+}
+
+function kubernetesSet(): GoProgramSet {
   return {
     name: "kubernetes",
     folder: KUBERNETES,
-    linkerFlags: Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`),
+    linkerFlags: versionFlags(KUBERNETES),
     packages: Object.fromEntries(KUBERNETES_PROGRAMS.map((name) => [name, `k8s.io/kubernetes/cmd/${name}`])),
   };
 }

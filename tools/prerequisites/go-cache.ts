@@ -1,7 +1,7 @@
 /** Where built Go programs are kept: a folder per state of what goes into them, so that clones of different ages get along. */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { cacheFolder, repositoryRoot } from "../repository.ts";
 
 const KEPT_UNUSED_MS = 30 * 24 * 60 * 60 * 1000;
@@ -25,7 +25,7 @@ export function goCacheFolder({ name, folder, linkerFlags }: GoSources): string 
   return join(cacheFolder(), "go", `${name}-${hash.digest("hex").slice(0, 16)}`);
 }
 
-/** Keeps the folder from {@link makeStaging} of later states. */
+/** Keeps the folder from {@link makeStaging} of later builds. */
 export function markUsed(folder: string): void {
   const now = new Date();
   utimesSync(folder, now, now);
@@ -33,7 +33,7 @@ export function markUsed(folder: string): void {
 
 /**
  * A place inside the cache folder `target` for a build's output, to be renamed from. Removes what ended builds left there, and
- * other states of the same programs that nobody has used for a month.
+ * whatever state of any program nobody has used for a month: those that no checkout builds any more are never built again.
  */
 export function makeStaging(target: string): string {
   const staging = join(target, `.${process.pid}`);
@@ -44,10 +44,8 @@ export function makeStaging(target: string): string {
     if (maker !== undefined && !existsSync(`/proc/${maker}`)) rmSync(join(target, name), { recursive: true, force: true });
   }
   const all = dirname(target);
-  const siblings = basename(target).replace(/[0-9a-f]{16}$/, "");
   for (const name of readdirSync(all)) {
-    const isState = name.startsWith(siblings) && /^[0-9a-f]{16}$/.test(name.slice(siblings.length));
-    if (isState && Date.now() - statSync(join(all, name)).mtimeMs > KEPT_UNUSED_MS)
+    if (/-[0-9a-f]{16}$/.test(name) && Date.now() - statSync(join(all, name)).mtimeMs > KEPT_UNUSED_MS)
       rmSync(join(all, name), { recursive: true, force: true });
   }
   return staging;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { repositoryRoot } from "../repository.ts";
 import {
   API_SERVER_PROGRAMS,
   areClusterProgramsBuilt,
@@ -10,6 +11,7 @@ import {
   ensureClusterPrograms,
   goForCluster,
   kubernetesVersion,
+  OLDER_API_SERVER,
 } from "./cluster-programs.ts";
 import { goCacheFolder, makeStaging, markUsed } from "./go-cache.ts";
 import { goProgramPath, NEWER_ETCD, wantedGo } from "./go.ts";
@@ -49,20 +51,32 @@ test("the wanted Go is that of the module, and not older than the tool lines nee
   expect(kubernetesVersion()).toMatch(/^1\.\d+\.\d+$/);
 });
 
+test("the older API server is a program of its own, of a release of its own", () => {
+  expect(goProgramPath(OLDER_API_SERVER)).not.toBe(clusterProgramPath("kube-apiserver"));
+  expect(OLDER_API_SERVER.linkerFlags?.()).toContain(
+    `-X k8s.io/component-base/version.gitVersion=v${kubernetesVersion(OLDER_API_SERVER.folder)}`,
+  );
+});
+
+test("the document for users names the releases of Kubernetes that are pinned here", () => {
+  const text = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
+  expect(text).toContain(`kube-apiserver ${kubernetesVersion(OLDER_API_SERVER.folder)} and ${kubernetesVersion()},`);
+});
+
 test("other flags are another folder of the cache", () => {
   const folder = goCacheFolder(SOURCES);
   expect(dirname(folder)).toBe(join(cache, "netplug", "go"));
   expect(goCacheFolder({ ...SOURCES, linkerFlags: ["-X a.b=c"] })).not.toBe(folder);
 });
 
-test("a build removes what an ended one left, and states that nobody used for a month", () => {
+test("a build removes what an ended one left, and states of all programs that nobody used for a month", () => {
   const folder = goCacheFolder(SOURCES);
-  const state = (digit: string): string => join(dirname(folder), `${SOURCES.name}-${digit.repeat(16)}`);
-  const [forgotten, used, other] = [state("0"), state("1"), `${state("2")}-other`];
-  const leftover = join(folder, ".4194304");
-  for (const path of [forgotten, used, other, leftover]) mkdirSync(path, { recursive: true });
-  for (const path of [forgotten, used, other]) utimesSync(path, 0, 0);
+  const state = (name: string, digit: string): string => join(dirname(folder), `${name}-${digit.repeat(16)}`);
+  const [forgotten, used, dropped] = [state(SOURCES.name, "0"), state(SOURCES.name, "1"), state("dropped-program", "0")];
+  const [other, leftover] = [join(dirname(folder), "other"), join(folder, ".4194304")];
+  for (const path of [forgotten, used, dropped, other, leftover]) mkdirSync(path, { recursive: true });
+  for (const path of [forgotten, used, dropped, other]) utimesSync(path, 0, 0);
   markUsed(used);
   expect(basename(makeStaging(folder))).toBe(`.${process.pid}`);
-  expect([forgotten, used, other, leftover].map((path) => existsSync(path))).toEqual([false, true, true, false]);
+  expect([forgotten, used, dropped, other, leftover].map((path) => existsSync(path))).toEqual([false, true, false, true, false]);
 });

@@ -19,6 +19,8 @@ export interface GoProgram {
   readonly folder: string;
   /** Package to build, as `go build` names it. */
   readonly package: string;
+  /** For the linker, besides `-s -w`. @default none */
+  readonly linkerFlags?: () => readonly string[];
 }
 
 /** Programs of one module that are built together, into one folder: what they share is compiled once. */
@@ -33,7 +35,6 @@ export interface GoProgramSet {
 }
 
 export const LIBCNI_DRIVER: GoProgram = { name: "libcni-driver", folder: "test/libcni", package: "." };
-export const OLDEST_KUBERNETES: GoProgram = { name: "oldest-kubernetes", folder: "test/crds/oldest-kubernetes", package: "." };
 export const NEWER_ETCD: GoProgram = { name: "etcd", folder: "test/newer-etcd", package: "go.etcd.io/etcd/server/v3" };
 
 /** Whether there is a Go that is new enough for the module in `folder`, on `PATH` or where its own installer puts it. */
@@ -94,7 +95,13 @@ export async function ensureGoProgram(program: GoProgram): Promise<string | unde
   if (go === undefined) return undefined;
   const staging = makeStaging(folder);
   const output = join(staging, program.name);
-  await build(go, program.name, { folder: program.folder, staging, output, linkerFlags: [], packages: [program.package] });
+  await build(go, program.name, {
+    folder: program.folder,
+    staging,
+    output,
+    linkerFlags: linkerFlagsOf(program),
+    packages: [program.package],
+  });
   renameSync(output, target);
   rmSync(staging, { recursive: true });
   return target;
@@ -102,7 +109,11 @@ export async function ensureGoProgram(program: GoProgram): Promise<string | unde
 
 /** Where {@link ensureGoProgram} puts a program of the present sources, whether it is there or not. */
 export function goProgramPath(program: GoProgram): string {
-  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: [] }), program.name);
+  return join(goCacheFolder({ name: program.name, folder: program.folder, linkerFlags: linkerFlagsOf(program) }), program.name);
+}
+
+function linkerFlagsOf({ linkerFlags }: GoProgram): readonly string[] {
+  return linkerFlags?.() ?? [];
 }
 
 /**

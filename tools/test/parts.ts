@@ -1,8 +1,8 @@
 /** The suite's parts: what each runs and needs. */
 
-import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS } from "../prerequisites/cluster-programs.ts";
+import { API_SERVER_PROGRAMS, CLUSTER_PROGRAMS, OLDER_API_SERVER } from "../prerequisites/cluster-programs.ts";
 import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
-import { LIBCNI_DRIVER, NEWER_ETCD, OLDEST_KUBERNETES } from "../prerequisites/go.ts";
+import { LIBCNI_DRIVER, NEWER_ETCD } from "../prerequisites/go.ts";
 import type { GoProgram } from "../prerequisites/go.ts";
 import type { SystemToolName } from "../prerequisites/system-tools.ts";
 
@@ -119,6 +119,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "check-status-gc",
       "del",
       "delegated",
+      "model",
       "other-main-plugins",
       "pod-annotations",
       "pod-cidr",
@@ -182,7 +183,6 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsRoot: true,
     tools: ["openssl"],
     needsBuild: false,
-    goProgram: { program: OLDEST_KUBERNETES, variable: "OLDEST_KUBERNETES" },
     clusterPrograms: API_SERVER_PROGRAMS,
     isAboutCluster: true,
     testTimeoutMs: 60_000,
@@ -196,6 +196,30 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: false,
     clusterPrograms: API_SERVER_PROGRAMS,
     workers: 2,
+    testTimeoutMs: 60_000,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
+    // what depends most on the API server, on the oldest one
+    name: "older-kubernetes",
+    folders: ["test/older-kubernetes"],
+    files: [
+      "older-kubernetes/release",
+      "crds/agreement",
+      "crds/changes",
+      "datastore/kubernetes",
+      "kube/operations",
+      "cli/kubernetes-init",
+      "cli/kubernetes-permissions",
+      "cni/kubernetes",
+    ].map((name) => `test/${name}.test.ts`),
+    needsRoot: true,
+    tools: NODE,
+    needsBuild: true,
+    goProgram: { program: OLDER_API_SERVER, variable: "KUBE_APISERVER_BINARY" },
+    clusterPrograms: ["kubectl"],
+    isAboutCluster: true,
+    lanes: 2,
     testTimeoutMs: 60_000,
     timeoutMs: 10 * MINUTE,
   },

@@ -1,0 +1,44 @@
+/** The API server of this part of the suite is the oldest that we name, and takes our definitions with all their rules. */
+
+import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { customResourceDefinitions, OLDEST_KUBERNETES } from "../../src/api/crd/mod.ts";
+import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
+import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { connect, CRDS, documentsOf, MANIFEST } from "../crds/api.ts";
+
+const isOlderServer = process.env["KUBE_APISERVER_BINARY"] !== undefined && canStartApiServer();
+const test = always.skipIf(!isOlderServer);
+
+let server: ApiServer;
+beforeAll(async () => {
+  if (isOlderServer) server = await startApiServer();
+}, 60_000);
+afterAll(async () => await server?.[Symbol.asyncDispose]());
+
+/** One line for each definition: that it would be taken, or why not. Nothing is stored. */
+async function ask(manifest: string): Promise<readonly string[]> {
+  const { request } = connect(server);
+  const answers = documentsOf(manifest).map(async ([name, document]) => {
+    const { status, body } = await request("POST", `${CRDS}?dryRun=All&fieldValidation=Strict`, document, "application/yaml");
+    return `${name}: ${status === 201 ? "taken" : body.message}`;
+  });
+  return await Promise.all(answers);
+}
+
+test("the release that runs is the one that go.mod pins, of the minor version that the manifest names (needs cluster)", async () => {
+  const pinned = kubernetesVersion("test/older-kubernetes");
+  expect(pinned).toStartWith(`${OLDEST_KUBERNETES}.`);
+  expect(MANIFEST).toContain(`# Kubernetes ${OLDEST_KUBERNETES} or newer.`);
+  expect(JSON.parse(await server.kubectl(["get", "--raw", "/version"]))).toMatchObject({ gitVersion: `v${pinned}` });
+});
+
+test("it takes every definition, with all rules and within its budget, and knows every field (needs cluster)", async () => {
+  expect(await ask(MANIFEST)).toEqual(customResourceDefinitions().map(({ metadata }) => `${metadata.name}: taken`));
+});
+
+test("it refuses rules that it cannot compute, and rules that cost too much (needs cluster)", async () => {
+  const unknown = await ask(MANIFEST.replace("isCIDR(self) ?", "isNothingKnown(self) ?"));
+  expect(unknown.join("\n")).toContain("isNothingKnown");
+  const costly = await ask(MANIFEST.replaceAll("maxItems: 256", "maxItems: 25600"));
+  expect(costly.join("\n")).toContain("exceeds budget");
+});
