@@ -36,8 +36,12 @@ export function throwFirstFailure(steps: readonly Settled[]): void {
   const [first, ...others] = errors;
   if (first === undefined) return;
   if (others.length === 0 || !(first instanceof NetplugError)) throw toError(first);
-  const details = [first.details, ...others.map(messageOf)].filter((text) => text !== undefined).join("; ");
-  throw new NetplugError(first.kind, first.message, { cause: first.cause, details, retriable: first.retriable });
+  // What many steps failed of, such as the time that is over, is said once.
+  const texts = new Set([first.details, ...others.map(messageOf)]);
+  texts.delete(first.message);
+  texts.delete(undefined);
+  if (texts.size === 0) throw first;
+  throw new NetplugError(first.kind, first.message, { cause: first.cause, details: [...texts].join("; "), retriable: first.retriable });
 }
 
 function toError(thrown: unknown): Error {

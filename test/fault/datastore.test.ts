@@ -2,13 +2,16 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { beforeStep, isCommit } from "./support/at-step.ts";
+import { fastClock } from "./support/fast-clock.ts";
 import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
 import { findIncompleteness, hasLink, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { withSteps } from "./support/steps.ts";
 
 interface World extends AsyncDisposable {
   readonly etcd: EtcdServer;
@@ -189,6 +192,24 @@ describe("of an own interface and own addresses", () => {
     expect((await node.call("DEL")).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
   });
+});
+
+test.concurrent("a GC whose time is over says so once, whatever else failed", async () => {
+  await using world = await startWorld(NETPLUG);
+  const { node } = world;
+  expect((await node.call("ADD")).status).toBe(0);
+  const clock = fastClock();
+  const hanging = (real: Host): Host =>
+    withSteps({ ...real, clock }, (step, work) => {
+      if (step.name.startsWith("openDatastore().read")) return new Promise(() => {});
+      if (step.name.includes(".start: delete")) throw new NetplugError("kernelRefused", "delete interface: EPERM");
+      return work.whole();
+    });
+  clock.speedUp(100);
+  const { json } = await node.call("GC", { host: hanging });
+  expect(json).toMatchObject({ code: 109, details: "wait for the datastore: not done within 60 s" });
+  expect((await node.call("DEL")).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
 });
 
 // Alone: the proxy that makes it slow shares a thread with the calls that wait for it.
