@@ -1,5 +1,7 @@
 /** Words that people bring along from `kubectl` and from the tools of other networks, and what does the same here. */
 
+import { LOCK } from "./hints.ts";
+
 /** Where a proposed command takes over the words that follow. */
 const OBJECT = "KIND NAME";
 
@@ -19,7 +21,7 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["cluster", "version"],
   ["node", "get nodes -o wide"],
   ["endpoint", "get workloadendpoints -A"],
-  ["datastore", `patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`],
+  ["datastore", LOCK],
   ["ipam list", "ipam show"],
   ["ipam ls", "ipam show"],
   ["ipam status", "ipam show"],

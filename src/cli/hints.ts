@@ -2,6 +2,11 @@
 
 import type { Cli } from "./io.ts";
 
+/** The command that keeps everybody from giving addresses, for maintenance. */
+export const LOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`;
+/** The command that lets them again. */
+export const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
+
 /** How the program was called: the proposed command must reach the same datastore. */
 export type Call = Pick<Cli, "program" | "options">;
 

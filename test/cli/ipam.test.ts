@@ -259,7 +259,11 @@ describe("ipam split", () => {
   test("wants a locked datastore and says how to lock it", async () => {
     await createPool("blue", "10.65.0.0/24");
     const { status, stderr } = await world.ctl(["ipam", "split", "2", "--cidr", "10.65.0.0/24"]);
-    expect([status, stderr]).toEqual([1, expect.stringContaining('"datastoreReady":false')]);
+    expect([status, stderr]).toEqual([
+      1,
+      'netplugctl: split pool "blue": the datastore is not locked; lock it first\n' +
+        `next: netplugctl patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'\n`,
+    ]);
   });
 });
 

@@ -2,20 +2,17 @@
 
 import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
-import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
 import type { Format } from "../output/format.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
-import { toBlockResource } from "../resources/block-resource.ts";
 import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { readDocuments } from "../resources/documents.ts";
+import { findResources } from "../resources/find-resources.ts";
 import { requireValid } from "../resources/validation.ts";
-import { toListing, toTitle } from "../resources/object-name.ts";
+import { toListing } from "../resources/object-name.ts";
 
 export interface GetFlags {
   readonly filename?: readonly string[];
@@ -39,7 +36,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
     const absent: string[] = [];
     let listing: string | undefined;
     for (const one of named) {
-      const { resources, missing } = await find(datastore, one, namespace);
+      const { resources, missing } = await findResources(datastore, one, namespace);
       if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
       absent.push(...missing);
       if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
@@ -65,54 +62,4 @@ function write(cli: Cli, { info, names }: Named, resources: readonly Resource<st
   const single = names.length === 1;
   const withNamespace = flags.allNamespaces === true && info.namespaced;
   cli.io.stdout.write(printResources(format, { info, resources, single, withNamespace, colour: cli.io.stdout.isTerminal }));
-}
-
-interface Found {
-  readonly resources: readonly Resource<string>[];
-  /** Titles of what was named and does not exist. */
-  readonly missing: readonly string[];
-}
-
-/** @param namespace of what is namespaced; undefined: all */
-async function find(datastore: Datastore, { info, names }: Named, namespace: string | undefined): Promise<Found> {
-  if (!isWritable(info)) return findBlocks(datastore, names);
-  const { kind } = info;
-  const within = info.namespaced && namespace !== undefined ? { namespace } : {};
-  if (names.length === 0) {
-    const [stored] = await datastore.read([{ type: "list", kind, ...within }]);
-    const resources = stored.map(({ value }) => value);
-    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [] };
-  }
-  const refs = names.map((name) => ({ kind, name, ...within }));
-  const answers = await datastore.read(refs.map((ref) => ({ type: "get", ref }) as const));
-  return {
-    resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),
-    missing: refs.filter((_, index) => answers[index] === undefined).map(toTitle),
-  };
-}
-
-async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
-  const [stored] = await datastore.read([{ type: "all-blocks" }]);
-  const blocks = stored.map((block) => toBlockResource(block, datastore.type));
-  if (names.length === 0) return { resources: blocks, missing: [] };
-  const byName = new Map(blocks.map((block) => [block.metadata.name, block]));
-  for (const block of blocks) byName.set(block.spec.cidr, block);
-  const wanted = names.map((name) => ({ name, block: byName.get(toKnownName(name)) }));
-  return {
-    resources: wanted.flatMap(({ block }) => (block === undefined ? [] : [block])),
-    missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${quote(name)}`),
-  };
-}
-
-/** People know a block by its CIDR, however they write it. */
-function toKnownName(name: string): string {
-  const cidr = name.includes("/") ? tryParsePrefix(name) : undefined;
-  return cidr === undefined ? name : toPrefixText(cidr);
-}
-
-/** Tiers are read in the order in which they are asked. */
-function byOrder(a: Resource, b: Resource): number {
-  const orderOf = ({ spec }: Resource): number => (spec as { readonly order?: number }).order ?? Number.POSITIVE_INFINITY;
-  const [left, right] = [orderOf(a), orderOf(b)];
-  return left === right ? (a.metadata.name < b.metadata.name ? -1 : 1) : left - right;
 }

@@ -9,7 +9,7 @@ import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import type { WaitPorts } from "../kubernetes/definitions.ts";
+import type { WaitPorts } from "../kubernetes/wait-for.ts";
 
 /** How long an API server may take to serve the definitions, in milliseconds. */
 const LIMIT_MS = 60_000;
@@ -37,7 +37,7 @@ async function initKubernetes(cli: Cli, datastore: Datastore, client: WaitPorts[
   const ports: WaitPorts = { client, clock, end: clock.monotonic() + LIMIT_MS };
   const { prepareKubernetes } = await import("../kubernetes/prepare.ts");
   await prepareKubernetes(cli, ports);
-  const { waitFor } = await import("../kubernetes/definitions.ts");
+  const { waitFor } = await import("../kubernetes/wait-for.ts");
   // Behind one address may be several API servers, and another one may learn of the definitions later.
   const { isNew } = await waitFor("initialise datastore", ports, async () => {
     try {

@@ -2,12 +2,13 @@
 
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { Write } from "../../datastore/datastore.ts";
-import { planSplit } from "../../ipam/admin/split.ts";
+import { NotLocked, planSplit } from "../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../ipam/cluster.ts";
 import { type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
+import { LOCK } from "../hints.ts";
 import { type Cli, say } from "../io.ts";
 import { withRetries } from "../resources/compare-and-swap.ts";
 import { guardsFor } from "../resources/write-guards.ts";
@@ -45,12 +46,13 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
   return EXIT.done;
 }
 
-/** A number of parts that does not fit is refused, not a defect. */
+/** A number of parts that does not fit is refused, not a defect; a lock that is missing can be set. */
 function planOrFail<T>(plan: () => T): T {
   try {
     return plan();
   } catch (error) {
     if (error instanceof RangeError) throw new CommandFailed(error.message);
+    if (error instanceof NotLocked) throw new CommandFailed(error.message, { next: LOCK });
     throw error;
   }
 }

@@ -4,14 +4,12 @@ import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
-import { toCommandLine } from "../hints.ts";
+import { toCommandLine, UNLOCK } from "../hints.ts";
 import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
-
-const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
 
 export interface VersionFlags {
   /** Only the program's own, without asking the datastore. */

@@ -6,13 +6,11 @@ import type { KubeClient } from "../../kube/client.ts";
 import { KubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
-import { toDurationText } from "../../lib/deadline.ts";
-import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { WriteOutcome } from "../resources/write.ts";
+import { waitFor, type WaitPorts } from "./wait-for.ts";
 
 /** What a definition is to the API server. @see Kubernetes API, apiextensions.k8s.io/v1, CustomResourceDefinitionStatus */
 interface StoredDefinition extends KubeObject {
@@ -39,20 +37,10 @@ const FIELD_MANAGER = "netplugctl";
 /** Limit for one definition, in milliseconds: the API server compiles its rules. */
 const APPLY_LIMIT_MS = 30_000;
 
-const BETWEEN_LOOKS_MS = 100;
-
 /** What was done to one definition. */
 export interface AppliedDefinition {
   readonly name: string;
   readonly outcome: WriteOutcome;
-}
-
-/** What waiting for an API server needs. */
-export interface WaitPorts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  /** When everything must be done, in milliseconds of the clock's `monotonic()`. */
-  readonly end: number;
 }
 
 /**
@@ -66,18 +54,6 @@ export async function applyDefinitions(ports: WaitPorts): Promise<readonly Appli
   const applied = await Promise.all(definitions.map(async (definition) => await applyDefinition(definition, ports)));
   await waitUntilServed(definitions, ports);
   return applied;
-}
-
-/** Looks until something is there. @param look gives undefined while it is not @throws NetplugError tryAgainLater when time is up */
-export async function waitFor<T>(what: string, { clock, end }: WaitPorts, look: () => Promise<T | undefined>): Promise<T> {
-  const begin = clock.monotonic();
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    const now = clock.monotonic();
-    if (now >= end) throw new NetplugError("tryAgainLater", `${what}: it is not so after ${toDurationText(now - begin)}`);
-    await clock.sleep(BETWEEN_LOOKS_MS);
-  }
 }
 
 async function applyDefinition(definition: CustomResourceDefinition, ports: WaitPorts): Promise<AppliedDefinition> {

@@ -13,8 +13,9 @@ import { CommandFailed } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
-import { applyDefinitions, type WaitPorts } from "./definitions.ts";
+import { applyDefinitions } from "./definitions.ts";
 import { isOlder, readServerVersion } from "./server-version.ts";
+import type { WaitPorts } from "./wait-for.ts";
 
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 

@@ -13,6 +13,11 @@ import { toPoolTable } from "../pools.ts";
 /** Most pools of one split: it is one commit. */
 const MAX_PARTS = 64;
 
+/** Somebody must lock the datastore before a split. */
+export class NotLocked extends NetplugError {
+  override readonly name = "NotLocked";
+}
+
 /** What a split replaces by what. */
 export interface SplitPlan {
   /** In address order: `split-<name>-<i>`, with everything but the CIDR as the pool's. */
@@ -27,7 +32,8 @@ export interface SplitPlan {
  * @param parts a power of two, 2..64
  * @param clusterInformation the datastore must be locked: an ADD that read the old pool could come in between
  * @throws {RangeError} the number of parts does not fit
- * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when it must not be now
+ * @throws {NotLocked} it must not be split now
+ * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when nothing may be written
  */
 export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<Resource> | undefined): SplitPlan {
   const { name } = pool.value.metadata;
@@ -65,10 +71,7 @@ function expectLocked(name: string, stored: Stored<Resource> | undefined): Write
   }
   requireReady(stored, "release");
   if ((stored.value.spec as ClusterInformationSpec).datastoreReady === true) {
-    const how = `netplugctl patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`;
-    throw new NetplugError("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first: ${how}`, {
-      retriable: false,
-    });
+    throw new NotLocked("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first`, { retriable: false });
   }
   return { op: "expect", ref: { kind: "ClusterInformation", name: stored.value.metadata.name }, revision: stored.revision };
 }
