@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
 import { allocateAll } from "../../test/support/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { allocate } from "./store.ts";
@@ -30,6 +31,52 @@ describe("allocate()", () => {
     };
     const lagging: Datastore = { ...datastore, type: "kubernetes", read, commit: (writes, options) => datastore.commit(writes, options) };
     expect(await allocate({ ...world.ports, datastore: lagging, mayLag: true }, requestFor("c1", "n1"))).toHaveLength(1);
+  });
+
+  describe("on Kubernetes, where each block is a write of its own,", () => {
+    /** One IPv4 pool that is deleted, or a lock that is set, between the first commit's IPv6 block and its IPv4 block. */
+    async function tryBetweenBlocks(happens: "disabled" | "locked", beforeCommit = (): void => {}) {
+      const world = await createIpamWorld();
+      await world.putPool("a4", "10.65.0.0/30", { blockSize: 30 });
+      await world.putPool("a6", "fd65::/126", { blockSize: 126 });
+      const { datastore } = world;
+      let commits = 0;
+      const commit: Datastore["commit"] = async (writes, options) => {
+        if (commits++ === 0) {
+          const first = await datastore.commit(writes.filter((write) => write.op === "create-block" && write.block.cidr.family === 6));
+          expect(first.committed).toBe(true);
+          if (happens === "disabled") await world.putPool("a4", "10.65.0.0/30", { blockSize: 30, disabled: true });
+          else await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
+        }
+        return await datastore.commit(writes, options);
+      };
+      const read: Datastore["read"] = (queries, options) => datastore.read(queries, options);
+      const torn: Datastore = { ...datastore, type: "kubernetes", read, commit };
+      const request = requestFor("c1", "n1", { families: [4, 6] });
+      const failure = await failureOf(allocate({ ...world.ports, datastore: torn }, request, { beforeCommit }));
+      return { failure, blocks: await world.blocks() };
+    }
+
+    test("gives back the one that it has when there is nothing left for the other", async () => {
+      const { failure, blocks } = await tryBetweenBlocks("disabled");
+      expect(failure).toMatchObject({ kind: "noAddressLeft", message: expect.stringContaining('pool "a4": it is disabled') });
+      expect(blocks).toEqual(["fd65::/126 n1 0/4"]);
+    });
+
+    test("gives it back also when the datastore was locked meanwhile", async () => {
+      const { failure, blocks } = await tryBetweenBlocks("locked");
+      expect(failure).toMatchObject({ kind: "tryAgainLater", message: expect.stringContaining("locked") });
+      expect(blocks).toEqual(["fd65::/126 n1 0/4"]);
+    });
+
+    test("gives nothing back for a caller who may not commit any more: somebody else may have it by now", async () => {
+      let commits = 0;
+      const { failure, blocks } = await tryBetweenBlocks("disabled", () => {
+        if (commits++ > 0) throw new NetplugError("badNetns", "the namespace is gone");
+      });
+      expect(failure).toMatchObject({ kind: "noAddressLeft" });
+      expect(blocks).toEqual(["fd65::/126 n1 1/4"]);
+    });
   });
 
   test("costs one read and one write on a node that owns a block with space", async () => {

@@ -2,9 +2,13 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { type AllocatedAddress, allocationQueries, planAllocation } from "./allocate.ts";
+import { isSameAttachment } from "./block.ts";
 import type { Facts } from "./facts.ts";
+import { planReleaseOf, releaseQueries } from "./release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Step, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
+
+type AllocateOptions = Pick<TransactOptions<unknown>, "facts" | "beforeCommit">;
 
 /**
  * Gives addresses to one attachment: all it asks for, or none.
@@ -15,16 +19,43 @@ import { type Step, transact, type TransactOptions, type TransactPorts, type Try
 export async function allocate(
   ports: TransactPorts,
   request: AddressRequest,
-  options: Pick<TransactOptions<unknown>, "facts" | "beforeCommit"> = {},
+  options: AllocateOptions = {},
 ): Promise<readonly AllocatedAddress[]> {
+  let isRefused = false;
+  let mayHavePart = false;
   const decide = (known: Facts, attempt: Try): Step<readonly AllocatedAddress[]> => {
+    isRefused = true;
     const plan = planAllocation([request], known, attempt);
-    if ("wanted" in plan) return plan;
-    const [outcome] = plan.outcomes;
-    if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+    const [outcome] = "wanted" in plan ? [] : plan.outcomes;
     // Within the decision: what failed on lists that were old is decided again.
-    if ("error" in outcome) throw outcome.error;
+    if (outcome !== undefined && "error" in outcome) throw outcome.error;
+    isRefused = false;
+    if ("wanted" in plan) return plan;
+    if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+    // What it had before stays with it; besides that a plan never takes more than one block.
+    mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
     return { writes: plan.writes, result: outcome.addresses };
   };
-  return await transact(ports, allocationQueries([request]), decide, options);
+  try {
+    return await transact(ports, allocationQueries([request]), decide, options);
+  } catch (thrown) {
+    if (isRefused && mayHavePart) await giveBack(ports, request, options);
+    throw thrown;
+  }
+}
+
+/**
+ * Takes back what a commit wrote before it met a conflict, after which there was nothing left for the rest: on Kubernetes each block is a write of its
+ * own. Where that fails it is as after a caller that was killed: the allocation names its attachment, whose DEL finds it.
+ */
+async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
+  const decide = (facts: Facts, { now }: Try): Step<void> => {
+    const plan = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
+  };
+  try {
+    await transact(ports, releaseQueries(owner.node), decide, beforeCommit === undefined ? {} : { beforeCommit });
+  } catch {
+    // The reason for which it was refused is what the caller has to know.
+  }
 }
