@@ -1,9 +1,12 @@
 /** The executable under the names that a runtime calls it by. */
 
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles } from "./durable-files.ts";
-import type { InstallHost } from "./host.ts";
+import type { Log } from "../lib/log.ts";
 import { putAtomically } from "./atomic-file.ts";
+import type { DurableFiles } from "./durable-files.ts";
+import { hasLeftovers, withFolderLock } from "./folder-lock.ts";
+import { isWritable, requireWritable } from "./folders.ts";
+import type { InstallHost } from "./host.ts";
 
 /** Of the plugin and of its address management, as network configs name them. */
 const NAMES = ["netplug", "netplug-ipam"] as const;
@@ -12,7 +15,7 @@ const NAMES = ["netplug", "netplug-ipam"] as const;
 const PERMISSIONS = 0o755;
 
 /** One file that is to be put in its place. */
-export interface BinaryStep {
+interface BinaryStep {
   readonly path: string;
   /** Another name of this file; undefined: a copy of the executable that runs. */
   readonly linkTo: string | undefined;
@@ -27,13 +30,28 @@ export interface BinaryChoice {
 
 type Place = Pick<InstallHost, "disk" | "executable" | "userId">;
 
+/** Puts the executable into a folder under its names. @throws NetplugError ioFailure */
+export async function placeBinaries(folder: string, choice: BinaryChoice, host: InstallHost, log: Log): Promise<void> {
+  const { disk } = host;
+  // First without the lock: usually there is nothing to do, and then the folder may be read-only.
+  const isDone = planBinaries(folder, choice, host).length === 0;
+  if (isDone && !(hasLeftovers(disk, folder) && isWritable(folder, disk))) return;
+  requireWritable(folder, disk);
+  await withFolderLock(host, folder, () => {
+    for (const step of planBinaries(folder, choice, host)) {
+      installBinary(step, host);
+      log.info("executable installed", { path: step.path });
+    }
+  });
+}
+
 /**
  * What must be done in a folder. The names are hard links of one file: it is large, and one copy stays in the page cache.
  *
  * @returns empty when all is as it should be
  * @throws NetplugError ioFailure
  */
-export function planBinaries(folder: string, { skipped, updates }: BinaryChoice, place: Place): readonly BinaryStep[] {
+function planBinaries(folder: string, { skipped, updates }: BinaryChoice, place: Place): readonly BinaryStep[] {
   const steps: BinaryStep[] = [];
   /** The file that further names are links to, when it is ours. */
   let base: string | undefined;
@@ -48,7 +66,7 @@ export function planBinaries(folder: string, { skipped, updates }: BinaryChoice,
 }
 
 /** Carries one step out; processes that run the old file keep it. @throws NetplugError ioFailure */
-export function installBinary({ path, linkTo }: BinaryStep, { disk, executable }: Place): void {
+function installBinary({ path, linkTo }: BinaryStep, { disk, executable }: Place): void {
   putAtomically(disk, path, (temporary) => {
     if (linkTo === undefined || !tryLink(disk, linkTo, temporary)) disk.copy(executable, temporary, PERMISSIONS);
   });

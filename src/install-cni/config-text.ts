@@ -9,10 +9,9 @@ import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME } from "./kubeconfig.ts";
 import { toPlaceholders } from "./placeholders.ts";
 import type { Settings } from "./settings.ts";
+import { HOW_TO_FIND } from "./settings-warnings.ts";
 import { checkNetworkConfig, fillTemplate, hasPlaceholder } from "./template.ts";
 import type { TlsAssets } from "./tls-assets.ts";
-
-const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
 
 /**
  * Makes the text; nothing is written yet.
@@ -25,7 +24,6 @@ export async function makeConfigText(settings: Settings, assets: TlsAssets, binD
   const { template, confName } = settings;
   if (template === undefined) {
     if (settings.datastoreType === "kubernetes") requireAccess(settings, "DATASTORE_TYPE is kubernetes");
-    else warnOfUnnamed(settings, log);
     const cniVersion = await findCommonVersion(binDir, CHAINED_PLUGINS, host, log);
     return toConflist(settings, { assets, kubeconfigPath, cniVersion });
   }
@@ -38,15 +36,6 @@ export async function makeConfigText(settings: Settings, assets: TlsAssets, binD
   );
   checkNetworkConfig(config, confName, origin);
   return config;
-}
-
-/** With etcd both have defaults, which are seldom what was meant. */
-function warnOfUnnamed({ etcdEndpoints, etcdDiscoverySrv, kube }: Settings, log: Log): void {
-  if (etcdEndpoints.length === 0 && etcdDiscoverySrv === undefined) {
-    const want = "set ETCD_ENDPOINTS, or DATASTORE_TYPE to kubernetes";
-    log.warning("the plugin will look for etcd on the node itself: nothing says where it is", { want });
-  }
-  if (kube === undefined) log.warning("no access to the Kubernetes API is written: nothing says where it is", { want: HOW_TO_FIND });
 }
 
 function requireAccess({ kube }: Settings, why: string): void {

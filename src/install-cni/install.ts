@@ -4,15 +4,16 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
 import { writeAtomically } from "./atomic-file.ts";
-import { findUnknownNames, installBinary, planBinaries } from "./binaries.ts";
+import { placeBinaries } from "./binaries.ts";
 import { makeConfigText } from "./config-text.ts";
 import { requestFirstToken } from "./first-token.ts";
-import { hasLeftovers, withFolderLock } from "./folder-lock.ts";
-import { type Folders, isWritable, openFolders, requireWritable } from "./folders.ts";
+import { withFolderLock } from "./folder-lock.ts";
+import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
 import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
 import type { Settings } from "./settings.ts";
+import { warnOfSettings } from "./settings-warnings.ts";
 import { readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
 
 /** It may hold a password. */
@@ -53,7 +54,7 @@ export class Installation implements Disposable {
   async place(): Promise<void> {
     const settings = this.#settings;
     requireWritable(this.#folders.conf, this.#host.disk);
-    this.#warnOfNames();
+    warnOfSettings(settings, this.#log);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     const config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
     this.#config = config;
@@ -122,31 +123,8 @@ export class Installation implements Disposable {
     return `${this.#folders.conf}/${KUBECONFIG_NAME}`;
   }
 
-  #warnOfNames(): void {
-    const { confName, skippedBinaries, unusedVariables } = this.#settings;
-    if (!/\.(?:conflist|conf|json)$/.test(confName))
-      this.#log.warning("no runtime reads a network config of this name", { name: confName });
-    if (unusedVariables.length > 0) {
-      const want = "certificates in TLS_ASSETS_DIR, a password in CNI_NETWORK_CONFIG";
-      this.#log.warning("variables have no effect on the network config", { names: unusedVariables, want });
-    }
-    const unknown = findUnknownNames(skippedBinaries);
-    if (unknown.length > 0) this.#log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
-  }
-
   async #placeBinaries(updates: boolean): Promise<void> {
-    const { bin } = this.#folders;
-    const choice = { skipped: this.#settings.skippedBinaries, updates };
-    // First without the lock: usually there is nothing to do, and then the folder may be read-only.
-    const isDone = planBinaries(bin, choice, this.#host).length === 0;
-    if (isDone && !(hasLeftovers(this.#host.disk, bin) && isWritable(bin, this.#host.disk))) return;
-    requireWritable(bin, this.#host.disk);
-    await withFolderLock(this.#host, bin, () => {
-      for (const step of planBinaries(bin, choice, this.#host)) {
-        installBinary(step, this.#host);
-        this.#log.info("executable installed", { path: step.path });
-      }
-    });
+    await placeBinaries(this.#folders.bin, { skipped: this.#settings.skippedBinaries, updates }, this.#host, this.#log);
   }
 
   async #inConfFolder(work: () => void, stopped = this.#host.stopped): Promise<void> {

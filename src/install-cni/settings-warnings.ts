@@ -1,0 +1,30 @@
+/** Settings that can be meant, and seldom are. */
+
+import type { Log } from "../lib/log.ts";
+import { findUnknownNames } from "./binaries.ts";
+import type { Settings } from "./settings.ts";
+
+/** What says where the API server is. */
+export const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
+
+/** Writes a line for each of them. */
+export function warnOfSettings(settings: Settings, log: Log): void {
+  const { confName, skippedBinaries, unusedVariables } = settings;
+  if (!/\.(?:conflist|conf|json)$/.test(confName)) log.warning("no runtime reads a network config of this name", { name: confName });
+  if (unusedVariables.length > 0) {
+    const want = "certificates in TLS_ASSETS_DIR, a password in CNI_NETWORK_CONFIG";
+    log.warning("variables have no effect on the network config", { names: unusedVariables, want });
+  }
+  const unknown = findUnknownNames(skippedBinaries);
+  if (unknown.length > 0) log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
+  if (settings.template === undefined && settings.datastoreType === "etcdv3") warnOfUnnamed(settings, log);
+}
+
+/** With etcd both have defaults, which are seldom what was meant. */
+function warnOfUnnamed({ etcdEndpoints, etcdDiscoverySrv, kube }: Settings, log: Log): void {
+  if (etcdEndpoints.length === 0 && etcdDiscoverySrv === undefined) {
+    const want = "set ETCD_ENDPOINTS, or DATASTORE_TYPE to kubernetes";
+    log.warning("the plugin will look for etcd on the node itself: nothing says where it is", { want });
+  }
+  if (kube === undefined) log.warning("no access to the Kubernetes API is written: nothing says where it is", { want: HOW_TO_FIND });
+}
