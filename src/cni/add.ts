@@ -14,13 +14,13 @@ import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, type Delegate, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
-import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { askKubernetes } from "./kubernetes.ts";
 import { isPodAsked } from "./kubernetes-facts.ts";
+import { type Hold, holdAttachment } from "./hold.ts";
 import { inspectLink } from "./link/inspect.ts";
-import { expectNetns, openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
+import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -29,7 +29,6 @@ import { toAddResult } from "./add-result.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { claimUnreleased } from "./unreleased.ts";
 import { waitForPolicy } from "./wait/policy-wait.ts";
-import { waitForGates } from "./wait/readiness-gates.ts";
 
 /** Milliseconds for the way back of a failed ADD. */
 const WAY_BACK_MS = 10_000;
@@ -41,11 +40,14 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
 export async function add(call: Call): Promise<CniResult> {
   const { host, ledger, environment } = call;
   checkAddable(call);
-  if (hasOwnIpam(call)) await claimUnreleased(call);
   const delegate = delegateOf(call);
   const attachment = toAttachmentRequest(call);
   const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
+  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
+  // Before anything is read: what is allocated to the attachment then stays so.
+  const hold = holdAttachment(call, netns);
+  await claimUnreleased(call);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => {
     const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([subject])));
@@ -56,8 +58,12 @@ export async function add(call: Call): Promise<CniResult> {
   };
   // The answer is on its way while the kernel is asked.
   const reading = read();
-  using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
-  const latest = (await takeTurn(call, netns)) === "waited" ? read() : reading;
+  const hasWaited = (await takeTurn(call, netns)) === "waited";
+  if (hasWaited) {
+    hold.renew();
+    await claimUnreleased(call);
+  }
+  const latest = hasWaited ? read() : reading;
   using session = ledger.time("kernel", () => openLinkSession(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(session));
   const telling = Promise.all([latest, asked?.facts]);
@@ -70,19 +76,19 @@ export async function add(call: Call): Promise<CniResult> {
     let created: CreatedLink | undefined;
     // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
     const create = ({ link }: Planned): void => {
-      if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo));
+      if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo, hold.expect));
     };
     const delegated =
       delegate === undefined
         ? undefined
-        : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, undo);
+        : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, { undo, hold });
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-    const plan = await record(call, wanted, facts, undo, { beforeCommit: () => expectNetns(host.kernel, netns), create });
+    const plan = await record(call, wanted, facts, { undo, hold, create });
     if (!isRepeated || !isComplete(call, session, plan)) {
-      ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo)));
+      ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo, hold.expect)));
     }
     await holdBack(call, plan);
-    expectNetns(host.kernel, netns);
+    hold.expect();
     return toAddResult(call, plan, delegated?.dns);
   });
 }
@@ -100,19 +106,24 @@ async function passGates({ config, host, deadline, log, ledger }: Call, besides:
   const ended = new AbortController();
   besides.catch((reason: unknown) => ended.abort(reason));
   const ports = { fetch: host.fetch, clock: host.clock, log };
+  const { waitForGates } = await import("./wait/readiness-gates.ts");
   await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports, ended.signal));
 }
 
-/** What an ADD does around its commit. */
+/** What an ADD goes on under, and its way back. */
 interface Surroundings {
-  readonly beforeCommit: () => void;
+  readonly hold: Hold;
+  readonly undo: UndoStack;
+}
+
+interface Recording extends Surroundings {
   /** Work for the kernel that need not wait for the commit's end. */
   readonly create: (plan: Planned) => void;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
-async function record(call: Call, request: AddRequest, facts: Facts, undo: UndoStack, around: Surroundings): Promise<Planned> {
-  const { beforeCommit, create } = around;
+async function record(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
+  const { undo, hold, create } = around;
   // On Kubernetes others wait until the block is written: the kernel's work comes after that, beside the pod's status.
   const work = call.datastore.type === "kubernetes" ? { whileRecording: create } : { whileCommitting: create };
   let isUndoable = false;
@@ -129,11 +140,11 @@ async function record(call: Call, request: AddRequest, facts: Facts, undo: UndoS
         // Before the commit, whose reply may be lost; what an earlier ADD of the attachment recorded is not ours to undo.
         if (!isUndoable && outcome.isNew && plan.writes.length > 0) {
           isUndoable = true;
-          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call)) });
+          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
         }
         return { writes: plan.writes, result: outcome };
       },
-      { facts, beforeCommit, ...work },
+      { facts, beforeCommit: hold.expect, ...work },
     ),
   );
 }
@@ -158,15 +169,26 @@ interface Delegated {
  * A repeated ADD keeps the addresses of its record: while the interface stands nobody has given them back, and without it the delegate
  * is asked. A record may outlive its addresses, or come late, by a commit whose reply was lost. Otherwise the delegate starts afresh.
  */
-async function askDelegate(call: Call, delegate: Delegate, facts: Facts, isRepeated: boolean, undo: UndoStack): Promise<Delegated> {
+async function askDelegate(
+  call: Call,
+  delegate: Delegate,
+  facts: Facts,
+  isRepeated: boolean,
+  { undo, hold }: Surroundings,
+): Promise<Delegated> {
   const recorded = recordedAddresses(call, facts);
   if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: undefined };
   return await call.ledger.time("delegate", async () => {
     if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: undefined };
+    hold.expect();
+    const { delegateAdd, delegateDel } = await import("./delegate/mod.ts");
     if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
     const result = await delegateAdd(delegate.call, delegate.ports);
     // Not before: a delegate's ADD that fails is followed by a DEL already.
-    const release = (): Promise<void> => delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
+    const release = async (): Promise<void> => {
+      const { unlessTaken } = await import("./give-back.ts");
+      await unlessTaken(call, hold, () => delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports));
+    };
     undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
     return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
   });
@@ -177,6 +199,7 @@ async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresse
   const ips = addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, undefined));
   const prevResult = toResultDocument({ ...EMPTY_RESULT, ips }, config.cniVersion);
   try {
+    const { delegateCheck } = await import("./delegate/mod.ts");
     return await delegateCheck({ ...call, config: { ...call.config, prevResult } }, ports);
   } catch (thrown) {
     log.info("delegate does not hold the recorded addresses, ask for new ones", { delegate: call.type, reason: messageOf(thrown) });

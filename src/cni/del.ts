@@ -3,17 +3,17 @@
 import { endpointRef } from "../endpoint/plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
 import { isSameAttachment } from "../ipam/block.ts";
+import type { Facts } from "../ipam/facts.ts";
 import { readFacts, transact, type TransactOptions } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, delegateOf, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
-import { delegateDel } from "./delegate/mod.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
-import type { ReleaseOptions } from "./give-back.ts";
+import { type EndedHold, endHold, type Hold } from "./hold.ts";
 import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
-import { hasNotes, keepNote, noteUnreleased } from "./unreleased.ts";
+import { hasNotes } from "./unreleased.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const TURN_WAIT_MS = 5_000;
@@ -27,22 +27,20 @@ export async function del(call: Call): Promise<void> {
   const { ledger } = call;
   const request = toDelRequest(call);
   using _turn = await takeTurn(call);
+  const ended = endHold(call);
   // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
   const removal = beginTakingDown(call);
   const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
   reading.catch(() => {
     // Reported below, after the local work.
   });
-  keepNote(call);
   const isNoted = isAnyNoted(call);
-  const delegate = await settle(() => releaseFromDelegate(call, removal));
-  const store = await settle(async () => withdraw(call, request, { facts: await reading, beforeCommit: () => expectGone(removal) }));
+  const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
+  const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
-    // again: an ADD may have begun since then
-    keepNote(call);
-    if (await isNoted) await releaseNoted(call, { waitMs: 0, isAddOver: false });
-  } else if (link.ok && hasOwnIpam(call)) noteUnreleased(call, store.error);
+    if (await isNoted) await releaseNoted(call);
+  } else if (link.ok && hasOwnIpam(call)) (await import("./give-back.ts")).noteUnreleased(call, store.error, ended.plugin);
   throwFirstFailure([link, delegate, store]);
 }
 
@@ -52,8 +50,8 @@ async function isAnyNoted(call: Call): Promise<boolean> {
 }
 
 /** Gives back what earlier calls could not. That it fails again is no failure of this one, which is done. */
-export async function releaseNoted(call: Call, options: ReleaseOptions): Promise<void> {
-  const released = await settle(async () => (await import("./give-back.ts")).releaseUnreleased(call, options));
+async function releaseNoted(call: Call): Promise<void> {
+  const released = await settle(async () => (await import("./give-back.ts")).releaseUnreleased(call));
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
@@ -64,15 +62,17 @@ export async function releaseNoted(call: Call, options: ReleaseOptions): Promise
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _turn = await takeTurn(call);
+  const ended = endHold(call);
   const removal = beginTakingDown(call);
-  const delegate = await settle(() => releaseFromDelegate(call, removal));
+  const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
   throw fault;
 }
 
-/** The way back of an ADD: its addresses and its record, read afresh. */
-export async function withdrawAttachment(call: Call): Promise<void> {
-  await withdraw(call, toDelRequest(call));
+/** The way back of an ADD: its addresses and its record, read afresh; those of a newer ADD stay. */
+export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
+  const { unlessTaken } = await import("./give-back.ts");
+  await unlessTaken(call, hold, () => withdraw(call, toDelRequest(call)));
 }
 
 function toDelRequest(call: Call): DelRequest {
@@ -86,6 +86,24 @@ function toDelRequest(call: Call): DelRequest {
       spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
     endpoints: call.plugin === "netplug-ipam" ? [] : [endpointRef({ node, workload, labels: config.args.labels })],
   };
+}
+
+/** Not what a newer ADD has, though its owner is the same. */
+async function withdrawOwn(
+  call: Call,
+  request: DelRequest,
+  facts: Facts,
+  { removal, ended }: { readonly removal: TakingDown; readonly ended: EndedHold },
+): Promise<void> {
+  let isTaken = false;
+  const beforeCommit = (): void => {
+    expectGone(removal);
+    isTaken = ended.isTaken();
+    if (isTaken) throw new Error("a newer ADD has the attachment");
+  };
+  const withdrawn = await settle(() => withdraw(call, request, { facts, beforeCommit }));
+  if (isTaken) call.log.info("a newer ADD has the attachment, leave it");
+  else if (!withdrawn.ok) throw withdrawn.error;
 }
 
 async function withdraw(call: Call, request: DelRequest, options: TransactOptions<void> = {}): Promise<void> {
@@ -156,10 +174,12 @@ function expectGone(removal: TakingDown): void {
   if (!link.ok) throw link.error;
 }
 
-async function releaseFromDelegate(call: LocalCall, removal: TakingDown): Promise<void> {
+async function releaseFromDelegate(call: LocalCall, removal: TakingDown, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   expectGone(removal);
+  if (ended.isTaken()) return;
+  const { delegateDel } = await import("./delegate/mod.ts");
   await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));
   call.log.debug("delegate released", { delegate: delegate.call.type });
 }

@@ -8,6 +8,7 @@ import { deleteEmptyBlocks, findStaleOwners } from "../ipam/gc.ts";
 import { transact } from "../ipam/transact.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateDel, delegateGc } from "./delegate/mod.ts";
+import { attempt, fileOf, folderOf, fromFileName } from "./hold.ts";
 import { type Settled, settle, settleTogether, throwFirstFailure } from "./failures.ts";
 import { listLinksOf, removeLink, removeNamelessLinks } from "./link/remove.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
@@ -44,6 +45,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map() };
   const steps: Settled[] = [];
+  attempt(call, () => endStaleHolds(collection));
   if (call.plugin === "netplug") {
     const listed = await settle(async () => void steps.push(...(await removeStaleLinks(collection))));
     // Without knowing which interfaces stand, nothing tells which addresses are in use.
@@ -82,6 +84,14 @@ export async function collectAttachments<T extends Attachment>(
     if (outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
+}
+
+/** First: an ADD that is still under way for one of them then keeps nothing. */
+function endStaleHolds({ call, kept }: Collection): void {
+  for (const name of call.host.files.list(folderOf(call, "attached")) ?? []) {
+    const attachment = fromFileName(call, name);
+    if (attachment !== undefined && !kept.has(keyOf(attachment))) call.host.files.remove(fileOf(call, "attached", attachment));
+  }
 }
 
 async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {

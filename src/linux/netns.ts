@@ -25,6 +25,8 @@ export interface Netns extends Disposable {
   /** As the caller named it. */
   readonly path: string;
   readonly fd: Fd;
+  /** No other that is open has the same. */
+  readonly id: string;
 }
 
 /**
@@ -47,13 +49,13 @@ export function openNetns(path: string): Netns | undefined {
     fd[Symbol.dispose]();
     throw new NetplugError("badNetns", `open network namespace ${quote(path)}: it exists, but is no network namespace`);
   }
-  return { path, fd, [Symbol.dispose]: () => fd[Symbol.dispose]() };
+  return { path, fd, id: statFd(fd).id, [Symbol.dispose]: () => fd[Symbol.dispose]() };
 }
 
 /** Whether it is the one that this thread is in. */
 export function isOwnNetns(netns: Netns): boolean {
   using own = openOwn();
-  return statFd(netns.fd).id === statFd(own).id;
+  return netns.id === statFd(own).id;
 }
 
 /** Whether its path still names it. As long as it is open it goes on without a name, and nobody else finds it. */
@@ -61,7 +63,7 @@ export function isNamed(netns: Netns): boolean {
   const number = libc().open(toCString(netns.path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (number < 0) return false;
   using named = new Fd(number);
-  return statFd(named).id === statFd(netns.fd).id;
+  return statFd(named).id === netns.id;
 }
 
 /**

@@ -39,10 +39,13 @@ const processes: Host["processes"] = {
   },
 };
 
+/** A turn that nobody else has. */
+const atOnce: Disposable = { [Symbol.dispose]: () => undefined };
+
 async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
   const clock = fastClock();
   clock.speedUp(5);
-  const reply = await attachment.call("ADD", config, "eth0", { clock, takeTurn: () => Promise.resolve(undefined), processes, ...change });
+  const reply = await attachment.call("ADD", config, "eth0", { clock, takeTurn: () => Promise.resolve(atOnce), processes, ...change });
   if (reply === undefined) throw new Error("want a result or an error");
   return reply;
 }

@@ -5,10 +5,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import type { CniReply } from "../support/cni.ts";
 import { TestNetns } from "../support/netns.ts";
-import { beforeStep, isCommit } from "./support/at-step.ts";
+import { afterStep, beforeStep, isCommit } from "./support/at-step.ts";
 import { eachStep } from "./support/enumerate.ts";
 import { type Flow, OTHER_MAIN } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
@@ -36,17 +37,6 @@ afterAll(async () => {
 
 /** To an etcd that is away. */
 const AWAY = { etcd_endpoints: "http://127.0.0.1:1" };
-
-/** Does something when the first commit is done, before its caller learns of it. */
-function afterCommit(happen: () => Promise<void>): (real: Host) => Host {
-  let hasHappened = false;
-  return (real) =>
-    withSteps(real, (step, work) => {
-      if (hasHappened || !isCommit(step)) return work.whole();
-      hasHappened = true;
-      return (work.whole() as Promise<unknown>).finally(happen);
-    });
-}
 
 /** A minute later no ADD can be under way any more. */
 const later = (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + 60_001 } });
@@ -107,32 +97,48 @@ describe("an ADD that outlives its DEL and its namespace", () => {
     expect(await node.verify()).toEqual([]);
   });
 
-  test.concurrent("keeps nothing when the namespace goes only after it: the next DEL gives it back", async () => {
+  test.concurrent("keeps nothing when the namespace still stands", async () => {
     await using node = await FaultNode.start(etcd, FLOW);
     using pod = new TestNetns();
     const reply = await node.call("ADD", {
       netns: pod.path,
       host: beforeStep(isCommit, () => expectDel(node, { netns: pod.path })),
     });
-    expect(reply.status).toBe(0);
-    await expectDel(node, { ...OTHER, host: later });
-    expect(await held(node)).toBe(2);
-    pod.delete();
-    await expectDel(node, OTHER);
-    expect(await held(node)).toBe(2);
-    await expectDel(node, { ...OTHER, host: later });
+    expect(reply.json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
     expect(await node.verify()).toEqual([]);
   });
 
-  test.concurrent("nor when the DEL failed as well, and the ADD succeeded after it", async () => {
+  test.concurrent("is noted when it cannot give back: once the namespace is gone the next DEL does", async () => {
+    await using node = await FaultNode.start(etcd, FLOW);
+    using pod = new TestNetns();
+    let hasEnded = false;
+    const end = async (): Promise<void> => {
+      await expectDel(node, { netns: pod.path });
+      hasEnded = true;
+    };
+    const late = beforeStep(isCommit, end);
+    // Once its own commit is done nobody answers it any more.
+    const cut = (real: Host): Host =>
+      withSteps(late(real), (step, work) => {
+        if (!hasEnded || !step.name.startsWith("openDatastore()")) return work.whole();
+        return Promise.reject(new NetplugError("tryAgainLater", "nobody answers"));
+      });
+    expect((await node.call("ADD", { netns: pod.path, host: cut })).json).toMatchObject({ code: 11 });
+    await expectDel(node, OTHER);
+    expect(await held(node)).toBe(2);
+    pod.delete();
+    await expectDel(node, OTHER);
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("nor when the DEL failed as well", async () => {
     await using node = await FaultNode.start(etcd, FLOW);
     using pod = new TestNetns();
     const failingDel = async (): Promise<void> => {
       expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
     };
-    expect((await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, failingDel) })).status).toBe(0);
-    pod.delete();
-    await expectDel(node, { ...OTHER, host: later });
+    const reply = await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, failingDel) });
+    expect(reply.json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
     expect(await node.verify()).toEqual([]);
   });
 
@@ -147,7 +153,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
       expect(again.status).toBe(0);
       ips = again.json?.ips;
     };
-    const late = await node.call("ADD", { netns: pod.path, host: afterCommit(restart) });
+    const late = await node.call("ADD", { netns: pod.path, host: afterStep(isCommit, restart) });
     expect(late.json).toMatchObject({ code: 8 });
     // Adopted by the second: what the first had taken is its own.
     expect(await held(node)).toBe(2);

@@ -116,9 +116,11 @@ export const TEST_PARTS: readonly TestPart[] = [
     folders: ["test/cni"],
     files: [
       "add",
+      "changed-main",
       "check-status-gc",
       "del",
       "delegated",
+      "late-add",
       "model",
       "other-main-plugins",
       "pod-annotations",

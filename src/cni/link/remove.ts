@@ -59,6 +59,19 @@ export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string)
   return beginRemoval(kernel, names, netnsPath).finish();
 }
 
+/**
+ * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced. @throws {KernelError}
+ */
+export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void {
+  const pod = findPodSide(kernel, names, netns);
+  if (pod?.peer === undefined) return;
+  using host = kernel.openRouteSocket();
+  const link = findLink(host, { index: pod.peer });
+  if (link === undefined || !isPair(link, pod) || (link.alias ?? names.alias) !== names.alias) return;
+  const [outcome] = host.transact([deleteLink(link.index, link.name)]);
+  if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
+}
+
 /** Every link of a network on this host, for GC. */
 export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
   using host = kernel.openRouteSocket();

@@ -15,7 +15,7 @@ import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink } from "./find.ts";
 import { gatewayRoute, gatewayRoutesOf, hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
-import { removeLink } from "./remove.ts";
+import { removePair } from "./remove.ts";
 import { findExisting, type LinkSession } from "./session.ts";
 
 /** The host side of a pair that was created, with the index of the pod side. */
@@ -28,12 +28,13 @@ export type CreatedLink = Link & { readonly peer: Ifindex };
  * All of a link hangs on the pair: the kernel drops addresses, routes, neighbours and settings with it, so deleting the pair is the
  * whole way back. What stays is the pod's own: `lo` up, and its namespace's forwarding.
  *
+ * @param mayReplace throws when what bears the names may be newer than the caller
  * @throws {KernelError} what `undo` was given then has to run
  */
-export function createLink(session: LinkSession, link: PodLink, undo: UndoStack): CreatedLink {
+export function createLink(session: LinkSession, link: PodLink, undo: UndoStack, mayReplace: () => void = () => {}): CreatedLink {
   const { kernel, netns, host } = session;
-  undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => void removeLink(kernel, link, netns.path) });
-  const created = createOrReplacePair(session, link);
+  undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => removePair(kernel, link, netns) });
+  const created = createOrReplacePair(session, link, mayReplace);
   // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
   // name that was there before.
   execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
@@ -50,12 +51,14 @@ export function programLink({ host, pod }: LinkSession, link: PodLink, created: 
 }
 
 /** Tries first and looks afterwards: the names are nearly always free. */
-function createOrReplacePair(session: LinkSession, link: PodLink): CreatedLink {
+function createOrReplacePair(session: LinkSession, link: PodLink, mayReplace: () => void): CreatedLink {
   try {
     return createPair(session, link);
   } catch (cause) {
     if (!(cause instanceof KernelError) || cause.errno !== EEXIST) throw cause;
     const inTheWay = findExisting(session)?.host;
+    // Not before: one that comes after this has another index, and stays.
+    mayReplace();
     if (inTheWay !== undefined) execute(session.host, [deleteLink(inTheWay.index, inTheWay.name)]);
     return createPair(session, link);
   }

@@ -26,7 +26,7 @@ export function toErrorOutput(thrown: unknown, cniVersion: CniVersion = LATEST_V
   const details = toDetails(failure, thrown);
   return {
     cniVersion,
-    code: failure instanceof NetplugError ? failure.code : ERROR_CODES.internal.code,
+    code: failure instanceof NetplugError ? failure.code : ERROR_CODES.internal,
     msg: toMessage(thrown, failure),
     ...(details !== "" && { details }),
   };

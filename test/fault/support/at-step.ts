@@ -19,5 +19,16 @@ export function beforeStep(fits: (step: Step) => boolean, happen: () => void | P
     });
 }
 
+/** Does something when the first step that fits is done, before the plugin learns of it. */
+export function afterStep(fits: (step: Step) => boolean, happen: () => Promise<void>): (real: Host) => Host {
+  let hasHappened = false;
+  return (real) =>
+    withSteps(real, (step, work) => {
+      if (hasHappened || !fits(step)) return work.whole();
+      hasHappened = true;
+      return (work.whole() as Promise<unknown>).finally(happen);
+    });
+}
+
 /** The commit of an ADD or DEL. */
 export const isCommit = ({ name }: Step): boolean => name.startsWith("openDatastore().commit");

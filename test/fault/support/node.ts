@@ -104,6 +104,11 @@ export class FaultNode implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
+  /** Name of the namespace that plays the host's. */
+  get hostNetns(): string {
+    return this.#hostPlace.netns;
+  }
+
   get hostInterface(): string {
     return hostInterfaceName({ containerID: this.containerID });
   }

@@ -1,0 +1,155 @@
+/**
+ * Where an attachment is. Who uses an address is known by network, container and interface, and these are the same when a runtime starts a container
+ * again, in another namespace. An ADD of the first may still be under way then: the runtime that called it has ended, the next one has called DEL.
+ *
+ * So an ADD says on the node, before it reads anything, in which namespace the attachment is; a DEL takes that away. By it an ADD that comes late
+ * knows that a newer one has the attachment, or that it was ended.
+ */
+
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import type { Netns } from "../linux/netns.ts";
+import type { LocalCall } from "./call.ts";
+import { expectNetns } from "./link/pod-netns.ts";
+
+/** As the runtime names it, within a network. */
+export interface NamedAttachment {
+  readonly containerID: string;
+  readonly ifName: string;
+}
+
+/** Neither a network's name nor a container ID can hold it. */
+const SEPARATOR = "@";
+/** Between the parts of a file; no path that we take has it. */
+export const END_OF_PART = "\n";
+const FILE_MODE = 0o600;
+/** Longest name of such a file; the kernel's limit is 255, and it is written beside its place first. */
+const NAME_LENGTH_MAX = 230;
+
+/** What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another namespace. */
+export type HoldState = "held" | "ended" | "taken" | "unknown";
+
+/** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
+export interface Hold {
+  state(): HoldState;
+  /**
+   * Before what an ADD that comes late must not do.
+   *
+   * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
+   */
+  expect(): void;
+  /** Takes hold again, after a wait for other calls in the namespace. */
+  renew(): void;
+}
+
+/** Takes hold of the call's attachment. Where that cannot be written, nothing is expected. @param netns undefined: the caller wants addresses alone */
+export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
+  const { environment, host, plugin } = call;
+  const text = [netns?.path ?? environment.netns, netns?.id, plugin].join(END_OF_PART);
+  let isWritten = false;
+  const renew = (): void => attempt(call, () => void (writeNodeFile(call, "attached", text), (isWritten = true)));
+  /** @returns its state, and where it is */
+  const look = (): readonly [state: HoldState, where?: string | undefined] => {
+    if (!isWritten) return ["unknown"];
+    let there: string | undefined;
+    try {
+      there = readHold(call, environment);
+    } catch {
+      return ["unknown"];
+    }
+    return there === undefined ? ["ended"] : there === text ? ["held"] : ["taken", there.split(END_OF_PART)[0]];
+  };
+  renew();
+  return {
+    renew,
+    state: () => look()[0],
+    expect() {
+      if (netns !== undefined) expectNetns(host.kernel, netns);
+      const [state, where = ""] = look();
+      if (state === "held" || state === "unknown") return;
+      const what = state === "ended" ? "a DEL or GC has ended it meanwhile" : `a newer ADD has it in ${quote(where)}`;
+      throw new NetplugError(
+        "tryAgainLater",
+        `add interface ${quote(environment.ifName)} of container ${quote(environment.containerID)}: ${what}`,
+      );
+    },
+  };
+}
+
+/** What a DEL has ended. */
+export interface EndedHold {
+  /** That held the attachment; undefined where nobody knows. */
+  readonly plugin: string | undefined;
+  /** Whether an ADD has begun since then: the DEL comes late, and what there is now is not its own. */
+  isTaken(): boolean;
+}
+
+/** For a DEL. */
+export function endHold(call: LocalCall): EndedHold {
+  let plugin: string | undefined;
+  let isEnded = false;
+  attempt(call, () => {
+    plugin = readHold(call, call.environment)?.split(END_OF_PART)[2];
+    if (plugin !== undefined) call.host.files.remove(fileOf(call, "attached", call.environment));
+    isEnded = true;
+  });
+  return {
+    plugin,
+    isTaken() {
+      try {
+        return isEnded && readHold(call, call.environment) !== undefined;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+/** Who has it, as it was written; undefined: nobody. */
+export function readHold(call: LocalCall, attachment: NamedAttachment): string | undefined {
+  return isNameable(call, attachment) ? call.host.files.readText(fileOf(call, "attached", attachment)) : undefined;
+}
+
+/** No call fails for what it writes to or reads from these files. */
+export function attempt(call: LocalCall, work: () => void): void {
+  try {
+    work();
+  } catch (thrown) {
+    call.log.warning("cannot note where the attachment is, or what is left to release", { reason: messageOf(thrown) });
+  }
+}
+
+/** Of the call's attachment. @throws NetplugError ioFailure */
+export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
+  if (!isNameable(call, call.environment))
+    throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
+  call.host.files.writeAtomically(fileOf(call, kind, call.environment), text, FILE_MODE);
+}
+
+/** Folders with a file for each of some attachments. */
+export type NodeFile = "attached" | "unreleased";
+
+/** A folder that does not outlive a boot, beside the lock that all calls of the node share. */
+export function folderOf({ config: { ipamLockFile } }: LocalCall, kind: NodeFile): string {
+  return `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/${kind}`;
+}
+
+export function fileOf(call: LocalCall, kind: NodeFile, attachment: NamedAttachment): string {
+  return `${folderOf(call, kind)}/${nameOf(call, attachment)}`;
+}
+
+/** The attachment of the network that a file is named after. */
+export function fromFileName({ config }: LocalCall, name: string): NamedAttachment | undefined {
+  const [network, containerID, ...rest] = name.split(SEPARATOR);
+  if (network !== config.name || containerID === undefined || rest.length === 0 || name.endsWith(".tmp")) return undefined;
+  return { containerID, ifName: rest.join(SEPARATOR) };
+}
+
+function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment): string {
+  return [config.name, containerID, ifName].join(SEPARATOR);
+}
+
+/** With names that are all too long there are no such files. */
+export function isNameable(call: LocalCall, attachment: NamedAttachment): boolean {
+  return nameOf(call, attachment).length <= NAME_LENGTH_MAX;
+}

@@ -1,0 +1,158 @@
+/** An ADD that outlives its runtime, the DEL, and the next ADD of the same attachment: it takes nothing from that one, and keeps nothing itself. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CniReply, pluginPath, TestNode } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+
+const WITHIN_MS = 20_000;
+
+let node: TestNode;
+beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])), 60_000);
+afterAll(async () => await node?.[Symbol.asyncDispose]());
+
+/** Nobody programs it: the ADD waits when all is done. */
+function waiting(action: "start" | "fail"): Json {
+  return { policy_setup_timeout_seconds: 4, policy_setup_timeout_action: action };
+}
+
+/** An ADD in the middle of which the process is stopped. */
+interface LateAdd {
+  readonly reply: Promise<CniReply>;
+  /** Stops it. */
+  stop(): void;
+  /** Lets it go on. */
+  goOn(): void;
+}
+
+function startAdd(containerID: string, pod: TestNetns, overrides: Json): LateAdd {
+  const pidFile = join(node.folder, `${containerID}.pid`);
+  const plugin = join(node.folder, `${containerID}.sh`);
+  writeFileSync(plugin, `#!/bin/sh\necho $$ > ${pidFile}\nexec ${pluginPath("netplug")}\n`, { mode: 0o755 });
+  const reply = node.call("ADD", { plugin, containerID, netns: pod.path, config: node.config(overrides), args: argsOf(containerID) });
+  const signal = (name: NodeJS.Signals): void => void process.kill(Number(readFileSync(pidFile, "utf8")), name);
+  return { reply, stop: () => signal("SIGSTOP"), goOn: () => signal("SIGCONT") };
+}
+
+/** On Kubernetes every attachment has a pod; a plugin of another name gets none by itself. */
+function argsOf(containerID: string): string {
+  const pod = node.datastore.podOf(containerID);
+  return pod === undefined ? "IgnoreUnknown=1" : `IgnoreUnknown=1;K8S_POD_NAMESPACE=${pod.namespace};K8S_POD_NAME=${pod.pod}`;
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (const end = Date.now() + WITHIN_MS; !isSo(); await Bun.sleep(20))
+    if (Date.now() > end) throw new Error(`${what}: not within 20 s: ${JSON.stringify(node.logLines())}`);
+}
+
+/** Its address is its own, recorded, and nobody else's; its interface stands. */
+async function expectWhole(containerID: string, pod: TestNetns, { json }: CniReply): Promise<void> {
+  const address = json?.ips?.[0]?.address;
+  expect(pod.addresses("eth0")).toEqual([address ?? "none"]);
+  expect(nodePlace.link(node.hostSide(containerID))?.ifalias).toBe(`netplug:test-net:${containerID}:eth0`);
+  expect(await node.addressesInUse()).toBe(1);
+  expect(await node.endpoints()).toMatchObject([
+    { spec: { containerID, ipNetworks: [expect.stringContaining(address?.replace("/32", "") ?? "none")] } },
+  ]);
+  const checked = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult: json }) });
+  expect(checked.stdout).toBe("");
+}
+
+async function expectNothingAfterDel(containerID: string, pod: TestNetns): Promise<void> {
+  await node.del({ containerID, netns: pod.path });
+  expect([await node.addressesInUse(), pod.link("eth0"), nodePlace.link(node.hostSide(containerID))]).toEqual([0, undefined, undefined]);
+}
+
+/** The first ADD of a container makes its pod known where there are pods. */
+async function newContainer(): Promise<string> {
+  const containerID = node.newContainerID();
+  await node.datastore.prepare("ADD", { containerID });
+  return containerID;
+}
+
+test("one that fails late takes nothing from the same container in its next namespace", async () => {
+  using pod = new TestNetns();
+  using next = new TestNetns();
+  const containerID = await newContainer();
+  const late = startAdd(containerID, pod, waiting("fail"));
+  await until("the interface", () => pod.addresses("eth0").length > 0);
+  late.stop();
+  await node.del({ containerID, netns: pod.path });
+  pod.delete();
+  const again = await node.call("ADD", { containerID, netns: next.path });
+  expect(again.status).toBe(0);
+  late.goOn();
+  expect((await late.reply).status).toBe(1);
+  await expectWhole(containerID, next, again);
+  await expectNothingAfterDel(containerID, next);
+});
+
+test("nor does one whose namespace is gone when it has waited long enough", async () => {
+  using pod = new TestNetns();
+  using next = new TestNetns();
+  const containerID = await newContainer();
+  const late = startAdd(containerID, pod, waiting("start"));
+  await until("the interface", () => pod.addresses("eth0").length > 0);
+  late.stop();
+  await node.del({ containerID, netns: pod.path });
+  pod.delete();
+  const again = await node.call("ADD", { containerID, netns: next.path });
+  late.goOn();
+  expect((await late.reply).json).toMatchObject({ code: 8 });
+  await expectWhole(containerID, next, again);
+  await expectNothingAfterDel(containerID, next);
+});
+
+test("one that was held before it read anything leaves the interface of the next alone, though its own namespace stands", async () => {
+  using pod = new TestNetns();
+  using next = new TestNetns();
+  await using gate = closedGate();
+  const containerID = await newContainer();
+  const late = startAdd(containerID, pod, { readiness_gates: [gate.url] });
+  await gate.asked;
+  await node.del({ containerID, netns: pod.path });
+  const again = await node.call("ADD", { containerID, netns: next.path });
+  gate.open();
+  expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining(`a newer ADD has it in "${next.path}"`) });
+  expect(pod.link("eth0")).toBeUndefined();
+  await expectWhole(containerID, next, again);
+  await expectNothingAfterDel(containerID, next);
+});
+
+test("one whose DEL did not wait for it keeps nothing, though its namespace stands", async () => {
+  using pod = new TestNetns();
+  const containerID = await newContainer();
+  const late = startAdd(containerID, pod, waiting("start"));
+  await until("the interface", () => pod.addresses("eth0").length > 0);
+  late.stop();
+  await node.del({ containerID, netns: pod.path });
+  late.goOn();
+  expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
+  expect([await node.addressesInUse(), pod.link("eth0"), await node.endpoints()]).toEqual([0, undefined, []]);
+});
+
+test("nor does one that a GC found without an attachment", async () => {
+  using pod = new TestNetns();
+  const containerID = await newContainer();
+  const late = startAdd(containerID, pod, waiting("start"));
+  await until("the interface", () => pod.addresses("eth0").length > 0);
+  late.stop();
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
+  late.goOn();
+  expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
+  expect([await node.addressesInUse(), pod.link("eth0"), await node.endpoints()]).toEqual([0, undefined, []]);
+});
+
+/** A readiness gate that nobody passes before it opens. */
+function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  let isOpen = false;
+  const fetch = (): Response => {
+    resolve();
+    return new Response(null, { status: isOpen ? 204 : 503 });
+  };
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+  return { url: server.url.href, asked, open: () => void (isOpen = true), [Symbol.asyncDispose]: () => server.stop(true) };
+}

@@ -1,0 +1,101 @@
+/** An ADD or DEL of `netplug` that outlives its runtime, at each moment at which the same container may be added again in another namespace. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CniReply } from "../support/cni.ts";
+import type { EtcdServer } from "../support/etcd.ts";
+import { TestNetns } from "../support/netns.ts";
+import { afterStep, beforeStep, isCommit } from "./support/at-step.ts";
+import { type Flow, HOST_LOCAL, NETPLUG } from "./support/flows.ts";
+import { findIncompleteness, heldIn } from "./support/judge.ts";
+import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import type { Step } from "./support/steps.ts";
+
+let etcd: EtcdServer;
+beforeAll(async () => void (etcd = await startInitialisedEtcd()));
+afterAll(async () => await etcd[Symbol.asyncDispose]());
+
+const WITHOUT_POLICY = { policy_setup_timeout_seconds: 0 };
+const isRead = ({ name }: Step): boolean => name.startsWith("openDatastore().read");
+const OWN: Flow = { ...NETPLUG, waits: false };
+
+/** Both namespaces of one container: the late ADD's, and that of the node's pod, in which it is added again. */
+class Restart implements AsyncDisposable {
+  readonly node: FaultNode;
+  readonly old = new TestNetns();
+  again: CniReply | undefined;
+
+  private constructor(node: FaultNode) {
+    this.node = node;
+  }
+
+  static async on(flow: Flow): Promise<Restart> {
+    return new Restart(await FaultNode.start(etcd, flow));
+  }
+
+  /** Does what the next runtime does. @param ends whether it removes the old namespace */
+  happen(ends: boolean): () => Promise<void> {
+    return async () => {
+      if (ends) this.old.delete();
+      this.again = await this.node.call("ADD", { config: WITHOUT_POLICY });
+      expect(this.again.stdout).toContain("10.");
+    };
+  }
+
+  /** The second ADD has all that an ADD has, and its DEL leaves nothing. */
+  async expectWhole(): Promise<void> {
+    const { node, again } = this;
+    if (again === undefined) throw new Error("the container was not added again");
+    expect(findIncompleteness(node.flow, again, await node.changes())).toEqual([]);
+    const other = { containerID: "another", netns: "/run/netns/npgt-never" };
+    expect((await node.call("DEL", other)).stdout).toBe("");
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.call("DEL")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.old[Symbol.dispose]();
+    await this.node[Symbol.asyncDispose]();
+  }
+}
+
+const ENDS = [
+  ["its namespace is gone", true, 8],
+  ["its namespace stands", false, 11],
+] as const;
+
+describe.each([OWN, HOST_LOCAL])("$name", (flow) => {
+  describe.each(ENDS)("%s", (_, ends, code) => {
+    const moments = [
+      ["after it has read what there is", (happen: () => Promise<void>) => afterStep(isRead, happen)],
+      ["when its commit is under way", (happen: () => Promise<void>) => beforeStep(isCommit, happen)],
+      ["when its commit is done: what it had taken is adopted", (happen: () => Promise<void>) => afterStep(isCommit, happen)],
+    ] as const;
+    test.concurrent.each(moments)("the container is added again %s", async (_moment, at) => {
+      await using restart = await Restart.on(flow);
+      const late = await restart.node.call("ADD", { netns: restart.old.path, config: WITHOUT_POLICY, host: at(restart.happen(ends)) });
+      // the kernel may be the first to refuse it: its interface was replaced
+      expect([code, 109]).toContain(late.json?.code ?? 0);
+      if (!ends) expect(restart.old.link("eth0")).toBeUndefined();
+      await restart.expectWhole();
+    });
+  });
+});
+
+test.concurrent.each([OWN, HOST_LOCAL])("a DEL that outlives its runtime leaves what the container has again: $name", async (flow) => {
+  await using restart = await Restart.on(flow);
+  const { node, old } = restart;
+  expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY })).status).toBe(0);
+  expect((await node.call("DEL", { netns: old.path, host: afterStep(isRead, restart.happen(true)) })).stdout).toBe("");
+  await restart.expectWhole();
+});
+
+test.concurrent("a newer interface is not taken for one that is in the way", async () => {
+  await using restart = await Restart.on(OWN);
+  const { node, old } = restart;
+  const leftover = ["link", "add", node.hostInterface, "type", "veth", "peer", "name", "leftover"];
+  old.must(["ip", "-n", node.hostNetns, ...leftover]);
+  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: afterStep(isCommit, restart.happen(false)) });
+  expect(late.json).toMatchObject({ code: 11, msg: expect.stringContaining("a newer ADD has it in") });
+  await restart.expectWhole();
+});
