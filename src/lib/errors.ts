@@ -1,47 +1,38 @@
 /** The one root of netplug's errors, and the one table of their codes. */
 
 /**
- * Every code an operation can end with. 1–11, 50 and 51 are those of the CNI specification, 100 and up are ours;
- * `docs/errors.md` is generated from this table.
+ * Every code an operation can end with. 1–11, 50 and 51 are those of the CNI specification, 100 and up are ours. What each means says
+ * `docs/errors.md`, which `tools/generate/errors.ts` makes of this table.
  *
  * @see CNI SPEC 1.1.0, section "Error"
  */
 export const ERROR_CODES = {
-  incompatibleVersion: { code: 1, meaning: "the network config asks for a CNI version or a verb that the plugin does not have" },
-  unsupportedField: { code: 2, meaning: "a field of the network config is not supported; the message names key and value" },
-  unknownContainer: { code: 3, meaning: "the container is unknown or does not exist" },
-  badEnvironment: { code: 4, meaning: "a CNI environment variable is missing or invalid; the message names it" },
-  ioFailure: { code: 5, meaning: "reading failed: the network config, a file, or an answer that no API server gives" },
-  cannotDecode: { code: 6, meaning: "the network config is no JSON object" },
-  invalidConfig: {
-    code: 7,
-    meaning: "a key of the network config has a wrong type or a value that is not allowed; the message names key, found and wanted",
-  },
-  badNetns: { code: 8, meaning: "CNI_NETNS does not exist, is no network namespace, or is the plugin's own" },
-  tryAgainLater: {
-    code: 11,
-    meaning: "try again later: datastore unreachable or locked, deadline passed, readiness gate not ready in time",
-  },
-  notAvailable: { code: 50, meaning: "STATUS: the plugin cannot serve ADD now; the message gives the reason" },
-  degraded: { code: 51, meaning: "STATUS: the plugin cannot serve ADD, and existing containers may have limited connectivity" },
-  poolUnusable: { code: 100, meaning: "a named pool does not exist, is disabled, or is not of the family it is listed for" },
-  noAddressLeft: { code: 101, meaning: "no address left; the message says per pool why" },
-  addressInUse: { code: 102, meaning: "the requested address is in use; the message names the owner" },
-  addressOutsidePools: { code: 103, meaning: "the requested address lies in no usable pool" },
-  malformedRequest: { code: 104, meaning: "an annotation or CNI_ARGS value is malformed or contradicts another" },
-  featureDisabled: { code: 105, meaning: "the feature is disabled by feature_control, or needs netplug-ipam" },
-  podMismatch: { code: 106, meaning: "the pod does not exist or is another one (UID) than the runtime's" },
-  nodeCidrMissing: { code: 107, meaning: "the node does not exist or has no pod CIDR of the wanted family" },
-  accessDenied: {
-    code: 108,
-    meaning: "the datastore or API server refused the credentials or the permission, or shows a certificate that we do not trust",
-  },
-  kernelRefused: { code: 109, meaning: "the kernel refused; operation, object and errno are named" },
-  policyNotReady: { code: 110, meaning: "policy was not programmed in time and the config asks to fail closed" },
-  delegateFailed: { code: 111, meaning: "a delegated plugin failed; its own code and message are in details" },
-  notInitialised: { code: 112, meaning: "the datastore was never initialised; the message says how to" },
-  attachmentIncomplete: { code: 113, meaning: "CHECK: something that the ADD set up is missing or changed; the message lists every fault" },
-  internal: { code: 999, meaning: "a defect of netplug: please report it with the log" },
+  incompatibleVersion: 1,
+  unsupportedField: 2,
+  unknownContainer: 3,
+  badEnvironment: 4,
+  ioFailure: 5,
+  cannotDecode: 6,
+  invalidConfig: 7,
+  badNetns: 8,
+  tryAgainLater: 11,
+  notAvailable: 50,
+  degraded: 51,
+  poolUnusable: 100,
+  noAddressLeft: 101,
+  addressInUse: 102,
+  addressOutsidePools: 103,
+  malformedRequest: 104,
+  featureDisabled: 105,
+  podMismatch: 106,
+  nodeCidrMissing: 107,
+  accessDenied: 108,
+  kernelRefused: 109,
+  policyNotReady: 110,
+  delegateFailed: 111,
+  notInitialised: 112,
+  attachmentIncomplete: 113,
+  internal: 999,
 } as const;
 
 export type ErrorName = keyof typeof ERROR_CODES;
@@ -78,7 +69,7 @@ export class NetplugError extends Error {
 
   /** The number that a runtime sees. */
   get code(): number {
-    return ERROR_CODES[this.kind].code;
+    return ERROR_CODES[this.kind];
   }
 }
 
