@@ -54,7 +54,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     clock,
     readStdin: () => text,
     processStart: () => clock.monotonic(),
-    takeTurn: () => Promise.resolve(undefined),
+    takeTurn: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
     openDatastore: () => datastore,
     openLog: () => silentLog,
   };
