@@ -15,7 +15,7 @@ import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfig
 import { type Draft, type Held, heldBy, toBlockWrites } from "./draft.ts";
 import { assignExplicit } from "./explicit.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
-import { spreadOf } from "./free-block.ts";
+import { spreadOf } from "./places.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import { toReservedSet } from "./reservations.ts";

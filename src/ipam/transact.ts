@@ -10,32 +10,20 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
-import type { CommitOptions, CommitResult, Datastore, Query, Write } from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
-import type { Deadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
-import type { Clock, Random } from "../lib/ports.ts";
-import { IP_POOLS } from "./cluster.ts";
+import type { Random } from "../lib/ports.ts";
 import { type Facts, toFacts } from "./facts.ts";
+import { outdatedBy, type TurnPorts, waitForTurn } from "./turn.ts";
 
 /** What the loop needs of the world. */
-export interface TransactPorts {
-  readonly datastore: Datastore;
-  readonly clock: Clock;
+export interface TransactPorts extends TurnPorts {
   readonly random: Random;
-  /** Of the whole operation. */
-  readonly deadline: Deadline;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
-  /**
-   * Waits at most `waitMs` for this process's turn among those of the node, so that they do not all change one block at once;
-   * given back by disposing of it. Only saves retries: nothing becomes wrong without it.
-   */
-  readonly takeTurn?: (waitMs: number) => Promise<Disposable | undefined>;
 }
 
 /** One try of a decision. */
@@ -71,12 +59,6 @@ const IMMEDIATE_TRIES = 2;
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
 
-/** After such a wait, what commits expect is asked for again with the blocks: of what is 5 s old the commit would ask itself, in a round of its own. */
-const OUT_OF_DATE_MS = 3_000;
-
-/** Longest wait for a turn: the commits of a hundred others, on a slow disk or a busy API server. */
-const TURN_WAIT_MS = { etcdv3: 500, memory: 500, kubernetes: 10_000 } as const;
-
 /**
  * Decides and commits until nothing stands against it.
  *
@@ -98,7 +80,9 @@ export async function transact<T>(
   const { turn, waitedMs } = await waitForTurn(ports);
   using turns = new DisposableStack();
   turns.use(turn);
-  let known = facts === undefined ? await readFacts(ports, queries) : await readAfterTurns(ports, queries, facts, waitedMs);
+  let known = facts ?? (await readFacts(ports, queries));
+  const outdated = facts === undefined ? [] : outdatedBy(waitedMs, ports, queries, facts);
+  if (outdated.length > 0) known = await readFacts(ports, outdated, known);
   let repeats = 0;
   for (let lost = 0; ;) {
     const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
@@ -144,34 +128,6 @@ export async function transact<T>(
   }
 }
 
-/**
- * While others had their turns they changed blocks, and took addresses out of records, so these are read again: alone where each answer is a request of
- * its own; else with everything, in one snapshot. The rest is as old as in a process that came earlier and had its turn at once.
- */
-async function readAfterTurns(ports: TransactPorts, queries: readonly Query[], facts: Facts, waitedMs: number): Promise<Facts> {
-  if (waitedMs === 0) return facts;
-  if (ports.datastore.type !== "kubernetes") return await readFacts(ports, queries, facts);
-  const isOutOfDate = (query: Query): boolean =>
-    isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query));
-  return await readFacts(ports, queries.filter(isOutOfDate), facts);
-}
-
-function isAboutBlocks({ type }: Query): boolean {
-  return type !== "get" && type !== "list";
-}
-
-/** Whether it is a record of addresses: one that seems right is not written again. */
-function hasAddresses(query: Query, facts: Facts): boolean {
-  if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
-  const stored = facts.find(query)?.answer;
-  return stored !== undefined && networksOf(stored.value as WorkloadEndpoint).length > 0;
-}
-
-/** Whether commits have conditions on the answer: a few resources, whatever there is of others. */
-function isExpected(query: Query): boolean {
-  return query.type === "get" ? query.ref.kind === CLUSTER_INFORMATION.kind : query.type === "list" && query.kind === IP_POOLS.kind;
-}
-
 /** What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one snapshot. */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
   return datastore.type === "kubernetes" ? [] : queries;
@@ -200,26 +156,6 @@ function contradiction(wanted: readonly Query[]): NetplugError {
     "ioFailure",
     `read ${about.join(", ") || "blocks"}: its claim stands without its record; see "netplugctl ipam check"`,
   );
-}
-
-async function waitForTurn({
-  takeTurn,
-  deadline,
-  datastore,
-  clock,
-}: TransactPorts): Promise<{ readonly turn: Disposable | undefined; readonly waitedMs: number }> {
-  if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
-  const since = clock.monotonic();
-  let turn: Disposable | undefined;
-  try {
-    turn = await takeTurn(0);
-    if (turn !== undefined) return { turn, waitedMs: 0 };
-    // The other half is for the commit, which may succeed without a turn.
-    turn = await takeTurn(Math.min(TURN_WAIT_MS[datastore.type], deadline.remainingMs() / 2));
-  } catch {
-    // A lock that cannot be made: compare-and-swap decides, as always.
-  }
-  return { turn, waitedMs: clock.monotonic() - since };
 }
 
 /** Answers to queries, in one round trip. */

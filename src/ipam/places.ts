@@ -1,0 +1,108 @@
+/** Places of a pool: where blocks of its size may lie, by number, counted from the pool's base. */
+
+import type { BlockRef } from "../api/ipam-block.ts";
+import { addressAt, blockOf, lastAddressOf, overlaps, type Prefix, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
+import type { PrefixSet } from "../lib/ip/prefix-set.ts";
+import type { Pool } from "./pools.ts";
+
+/** What a new block must leave alone besides claimed ones. */
+export interface Obstacles {
+  readonly reserved: PrefixSet;
+  /** CIDRs that this plan claims already. */
+  readonly taken: ReadonlySet<string>;
+}
+
+/** What decides where a search begins. */
+export interface Start extends Pick<Obstacles, "reserved"> {
+  /** Spreads the searches of different nodes and tries: any number, e.g. {@link spreadOf}. */
+  readonly spread: bigint;
+}
+
+/** Starts that are tried until one is not reserved. */
+const STARTS = 8;
+
+/** A number that is stable for a node and differs between nodes (FNV-1a with a final mix, 64 bits). */
+export function spreadOf(node: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(node)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return mix(hash);
+}
+
+/** Another number, 64 bits, in which each bit depends on all of the given one's. */
+function mix(number: bigint): bigint {
+  const mixed = BigInt.asUintN(64, (number ^ (number >> 33n)) * 0xff51afd7ed558ccdn);
+  return mixed ^ (mixed >> 33n);
+}
+
+/** Where a search begins. Nodes that would begin in a reserved part would all meet behind it, so they begin elsewhere. */
+export function startOf(pool: Pool, { spread, reserved }: Start): bigint {
+  let start = toPlace(pool, spread);
+  for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toPlace(pool, mix(spread + i));
+  return start;
+}
+
+/** A place for a number of 64 bits; in an IPv6 pool that has more places than such numbers, one of all its parts. */
+function toPlace({ cidr, blockLength }: Pool, number: bigint): bigint {
+  const places = subnetCount(cidr, blockLength);
+  const spread = BigInt.asUintN(64, number);
+  return places > 1n << 64n ? spread * (places >> 64n) : spread % places;
+}
+
+/**
+ * The first place from `start` (inclusive) to `end` (exclusive) that none of `claimed` overlaps.
+ *
+ * @param claimed all that are claimed between the two, in address order
+ */
+export function firstGap(
+  pool: Pool,
+  { reserved, taken }: Obstacles,
+  claimed: readonly Pick<BlockRef, "cidr">[],
+  start: bigint,
+  end: bigint,
+): Prefix | undefined {
+  let next = 0;
+  for (let place = start; place < end;) {
+    const candidate = subnetAt(pool.cidr, pool.blockLength, place);
+    while (isBefore(claimed[next], candidate)) next++;
+    const obstacle = claimed[next];
+    if (obstacle !== undefined && overlaps(obstacle.cidr, candidate)) {
+      place = placeAfter(pool, obstacle.cidr);
+    } else if (reserved.covers(candidate)) {
+      place = placeAfter(pool, largestReserved(pool, reserved, candidate));
+    } else if (taken.has(toPrefixText(candidate))) {
+      place++;
+    } else {
+      return candidate;
+    }
+  }
+  return undefined;
+}
+
+function isBefore(block: Pick<BlockRef, "cidr"> | undefined, candidate: Prefix): boolean {
+  return block !== undefined && lastAddressOf(block.cidr).value < candidate.base;
+}
+
+/** The largest prefix of the pool around a reserved place that is reserved as a whole: saves looking at each place in it. */
+function largestReserved(pool: Pool, reserved: PrefixSet, candidate: Prefix): Prefix {
+  let largest = candidate;
+  for (let length = candidate.length - 1; length >= pool.cidr.length; length--) {
+    const wider = blockOf(addressAt(candidate, 0), length);
+    if (!reserved.covers(wider)) break;
+    largest = wider;
+  }
+  return largest;
+}
+
+/** Number of the place in which a block begins, counted from the pool's base. */
+export function placeOf(pool: Pool, block: Pick<BlockRef, "cidr"> | undefined): bigint {
+  if (block === undefined) return 0n;
+  return (block.cidr.base - pool.cidr.base) / sizeOfPlace(pool);
+}
+
+function placeAfter(pool: Pool, prefix: Prefix): bigint {
+  return (lastAddressOf(prefix).value - pool.cidr.base) / sizeOfPlace(pool) + 1n;
+}
+
+function sizeOfPlace(pool: Pool): bigint {
+  return lastAddressOf(subnetAt(pool.cidr, pool.blockLength, 0)).value - pool.cidr.base + 1n;
+}
