@@ -1,29 +1,14 @@
 /** What `fetch` throws, as failures of ours. */
 
 import { messageOf } from "../lib/errors.ts";
+import { codeOf, isHandshakeCode, whyNeverSent } from "../lib/fetch-fault.ts";
 import { KubeError } from "./kube-error.ts";
 import type { KubeRequest } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
 
-/** Codes of errors that come before the first byte of a request is sent. */
-const NEVER_SENT: Readonly<Record<string, string>> = {
-  ConnectionRefused: "connection refused",
-  ECONNREFUSED: "connection refused",
-  FailedToOpenSocket: "cannot connect",
-  ENOTFOUND: "no such host",
-  EAI_AGAIN: "name server does not answer",
-  EHOSTUNREACH: "no route to host",
-  ENETUNREACH: "network unreachable",
-};
-
-/** OpenSSL's verification codes and what else a failed handshake is called. */
-function isHandshakeCode(code: string): boolean {
-  return /CERT|ISSUER|CRL|ERR_TLS|ERR_SSL|ERR_BORINGSSL|SIGNATURE|EPROTO|HOSTNAME|PATH_LENGTH|INVALID_CA|INVALID_PURPOSE/.test(code);
-}
-
 const NOT_SIGNED = "no authority that we trust has signed its certificate; its own is what certificate-authority must name";
 
-/** What the commonest of them mean, and what to do. */
+/** What the commonest codes of a failed handshake mean, and what to do. */
 const HANDSHAKES: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_SIGNED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_SIGNED,
@@ -52,16 +37,15 @@ export interface BrokenRequest {
 export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }: BrokenRequest): KubeError {
   if (thrown instanceof KubeError) return thrown;
   const action = toActionText(request);
-  const { code } = thrown as { code?: unknown };
-  const codeText = typeof code === "string" ? code : "";
+  const code = codeOf(thrown);
   if (!isAnswered) {
-    const reason = NEVER_SENT[codeText];
+    const reason = whyNeverSent(code);
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
-    if (isHandshakeCode(codeText)) {
-      const details = HANDSHAKES[codeText];
-      return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${codeText}`, { cause: thrown, details });
+    if (isHandshakeCode(code)) {
+      const details = HANDSHAKES[code];
+      return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${code}`, { cause: thrown, details });
     }
   }
-  const text = codeText === "" ? messageOf(thrown) : `connection lost (${codeText})`;
+  const text = code === "" ? messageOf(thrown) : `connection lost (${code})`;
   return new KubeError("lost", `${action}: ${server}: ${text}`, { cause: thrown, isOutcomeUnknown: !isRead(request) });
 }
