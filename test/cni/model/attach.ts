@@ -1,0 +1,154 @@
+/** Commands that a runtime gives for one attachment, as the model plays them. */
+
+import { expect } from "bun:test";
+import type { CniReply } from "../../support/cni.ts";
+import { canonical } from "./arithmetic.ts";
+import { type Forecast, forecast } from "./forecast.ts";
+import { hostSideOf, nameOf } from "./invariants.ts";
+import type { BlockView } from "./oracle.ts";
+import { type Asked, type Attachment, type NodeName, type Sandbox, State } from "./state.ts";
+import type { World } from "./world.ts";
+
+/** An ADD: it answers as the model says, and the model learns what was given. */
+export async function add(state: State, world: World, asked: Asked): Promise<void> {
+  const blocks = await world.blocks();
+  const expected = forecast(state, asked, blocks);
+  const reply = await world.call("ADD", asked);
+  if (reply === undefined) throw new Error("nobody killed it");
+  settleAdd(state, asked, reply, expected, blocks);
+  if (reply.status === 0) await check(state, world, asked);
+}
+
+function settleAdd(state: State, asked: Asked, reply: CniReply, expected: Forecast, blocks: readonly BlockView[]): void {
+  const what = `ADD ${nameOf(asked)} ${JSON.stringify(asked.sandbox.pod?.wish ?? {})} ${JSON.stringify(asked.wish)}`;
+  const given = (reply.json?.ips ?? []).map(({ address }) => canonical(address.split("/")[0] ?? ""));
+  state.log.push(`${what}: ${reply.status === 0 ? given.join(", ") : reply.stdout.trim()}`);
+  if ("code" in expected) {
+    expectRefusal(what, reply, expected);
+    return;
+  }
+  if (reply.status !== 0) throw new Error(`${what}: want a result, got ${reply.stdout}${reply.stderr}; blocks: ${describe(blocks)}`);
+  const fault = expected.judge(given);
+  if (fault !== undefined) throw new Error(`${what}: ${fault}; blocks: ${describe(blocks)}`);
+  adopt(state, asked, reply, given);
+}
+
+/** The model learns of an ADD that succeeded. */
+export function adopt(state: State, asked: Asked, reply: CniReply, given: readonly string[]): void {
+  supersede(state, asked, (other) => {
+    other.isSuperseded = true;
+    other.takenBy.add(asked.sandbox.node);
+  });
+  const isPastIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const attachment = {
+    ...asked,
+    addresses: given,
+    isPastIpam,
+    result: reply.json,
+    isUncertain: false,
+    isSuperseded: false,
+    takenBy: new Set<NodeName>(),
+  };
+  state.attachments.set(State.key(asked.sandbox, asked.ifName), attachment);
+}
+
+/** Attachments of older containers whose names a newer one of the same pod takes. */
+function supersede(state: State, { sandbox, ifName }: Asked, tell: (other: Attachment) => void): void {
+  if (sandbox.plugin !== "netplug" || sandbox.pod === undefined) return;
+  for (const other of state.attachments.values()) {
+    if (other.sandbox !== sandbox && other.sandbox.pod?.name === sandbox.pod.name && other.ifName === ifName) tell(other);
+  }
+}
+
+/** Code and message are those of the contract: what, where, and what to do. */
+export function expectRefusal(
+  what: string,
+  { status, json, stdout, stderr }: CniReply,
+  { code, names }: Extract<Forecast, { readonly code: number }>,
+): void {
+  const { msg = "" } = json ?? {};
+  const missing = names.filter((name) => !msg.includes(name));
+  if (status !== 1 || json?.code !== code) throw new Error(`${what}: want code ${code} with ${names.join(", ")}, got ${stdout}${stderr}`);
+  if (missing.length > 0) throw new Error(`${what}: the message does not name ${missing.join(", ")}: ${msg}`);
+  if (/\.$|undefined|NaN|\[object/.test(msg)) throw new Error(`${what}: what a message: ${msg}`);
+}
+
+/** A CHECK, which says nothing of what is as it was. */
+export async function check(state: State, world: World, { sandbox, ifName, wish }: Asked): Promise<void> {
+  const attachment = state.attachment(sandbox, ifName);
+  if (attachment === undefined) return;
+  const reply = await world.call("CHECK", { sandbox, ifName, wish }, { prevResult: attachment.result });
+  if (reply?.status !== 0) throw new Error(`CHECK ${nameOf(attachment)}: ${reply?.stdout}${reply?.stderr}`);
+  expect(reply.stdout).toBe("");
+}
+
+export interface DelOptions {
+  readonly hasPrevResult: boolean;
+  readonly hasNetns: boolean;
+}
+
+/** A DEL: it always succeeds, and nothing is left. */
+export async function del(state: State, world: World, asked: Asked, { hasPrevResult, hasNetns }: DelOptions): Promise<void> {
+  const attachment = state.attachment(asked.sandbox, asked.ifName);
+  const prevResult = hasPrevResult ? attachment?.result : undefined;
+  const reply = await world.call("DEL", asked, { prevResult, ...(hasNetns ? {} : { netns: undefined }) });
+  state.log.push(`DEL ${nameOf(asked)}${attachment === undefined ? ", which is not there" : ""}: ${reply?.stdout}`);
+  if (reply?.status !== 0 || reply.stdout !== "")
+    throw new Error(`DEL ${nameOf(asked)}: want success, got ${reply?.stdout}${reply?.stderr}`);
+  state.attachments.delete(State.key(asked.sandbox, asked.ifName));
+}
+
+/** An ADD or DEL whose process is killed at some moment. What it may have left is not known. */
+export async function killed(state: State, world: World, verb: "ADD" | "DEL", asked: Asked, killAfterMs: number): Promise<void> {
+  await world.call(verb, asked, { killAfterMs });
+  await world.settle();
+  state.log.push(`${verb} ${nameOf(asked)}, killed after ${killAfterMs} ms`);
+  doubt(state, verb, asked);
+}
+
+/** After a call that was killed. An ADD of what is complete changes nothing. */
+export function doubt(state: State, verb: "ADD" | "DEL", asked: Asked): void {
+  const before = state.attachment(asked.sandbox, asked.ifName);
+  if (verb === "ADD" && before !== undefined && !before.isUncertain && !before.isSuperseded) return;
+  if (verb === "DEL" && before === undefined) return;
+  if (verb === "ADD") supersede(state, asked, (other) => (other.isUncertain = true));
+  const isPastIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const attachment = before ?? {
+    ...asked,
+    addresses: [],
+    isPastIpam,
+    result: undefined,
+    isUncertain: true,
+    isSuperseded: false,
+    takenBy: new Set<NodeName>(),
+  };
+  attachment.isUncertain = true;
+  state.attachments.set(State.key(asked.sandbox, asked.ifName), attachment);
+}
+
+/** The namespace goes, as with a sandbox that was lost. */
+export function removeNetns(state: State, sandbox: Sandbox): void {
+  if (!sandbox.hasNetns) return;
+  for (const attachment of state.attachmentsOf(sandbox)) state.ending.add(hostSideOf(attachment));
+  sandbox.hasNetns = false;
+  sandbox.netns.delete();
+  state.log.push(`the namespace of container ${sandbox.id.slice(0, 8)} (slot ${sandbox.slot}) is removed`);
+}
+
+/** A sandbox of which nothing is left ends, and its pod. */
+export async function end(state: State, world: World, sandbox: Sandbox): Promise<void> {
+  if (state.attachmentsOf(sandbox).length > 0) return;
+  removeNetns(state, sandbox);
+  if (state.stale.delete(sandbox)) return;
+  state.sandboxes.delete(sandbox.slot);
+  if (sandbox.pod !== undefined) await world.deletePod(sandbox.pod.name);
+}
+
+function describe(blocks: readonly BlockView[]): string {
+  return blocks
+    .map(
+      ({ cidr, node, held }) =>
+        `${cidr} of ${node} [${[...held].map(([address, { containerID, ifName }]) => `${address} ${containerID.slice(0, 8)} ${ifName}`).join(", ")}]`,
+    )
+    .join("; ");
+}

@@ -1,0 +1,166 @@
+/** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
+
+import { existsSync, readFileSync } from "node:fs";
+import type { ApiServer } from "../../cluster/api-server.ts";
+import { addressesIn, canonical } from "./arithmetic.ts";
+
+/** Who holds an address, as far as the model compares. */
+export interface Owner {
+  readonly network: string;
+  readonly containerID: string;
+  readonly ifName: string;
+  readonly node: string;
+}
+
+export interface BlockView {
+  readonly cidr: string;
+  readonly node: string;
+  /** By address. */
+  readonly held: ReadonlyMap<string, Owner>;
+}
+
+interface BlockRecord {
+  readonly cidr: string;
+  readonly node: string;
+  readonly groups: readonly (readonly [network: string, ifName: string, node: string, form: string])[];
+  readonly allocations: readonly (string | readonly [group: number, seconds: number, containerID: string, ...rest: unknown[]])[];
+  readonly free: string;
+}
+
+/** What a workload endpoint says. */
+export interface RecordView {
+  readonly containerID: string;
+  readonly ifName: string;
+  readonly addresses: readonly string[];
+}
+
+/** All that the model compares of a datastore, at one moment. */
+export interface Stored {
+  readonly blocks: readonly BlockView[];
+  /** Endpoints that have addresses. */
+  readonly records: readonly RecordView[];
+}
+
+/** By etcd's JSON gateway: a process for each of some thousand looks would take longer than all the rest. */
+export async function readEtcd(endpoint: string): Promise<Stored> {
+  const range = { key: btoa("/netplug/"), range_end: btoa("/netplug0") };
+  const response = await fetch(`${endpoint}/v3/kv/range`, { method: "POST", body: JSON.stringify(range) });
+  if (!response.ok) throw new Error(`read etcd: ${response.status}: ${await response.text()}`);
+  const { kvs = [] } = (await response.json()) as { readonly kvs?: readonly { readonly key: string; readonly value: string }[] };
+  const under = (prefix: string): readonly string[] =>
+    kvs.flatMap(({ key, value }) => (atob(key).startsWith(prefix) ? [Buffer.from(value, "base64").toString()] : []));
+  return {
+    blocks: under("/netplug/ipam/blocks/").map(toBlockView),
+    records: under("/netplug/v3/workloadendpoints/").map((text) => {
+      const { spec } = JSON.parse(text) as { readonly spec: { containerID: string; endpoint: string; ipNetworks: readonly string[] } };
+      return { containerID: spec.containerID, ifName: spec.endpoint, addresses: spec.ipNetworks.map(withoutLength) };
+    }),
+  };
+}
+
+/** Blocks as objects of the API server, and what pods are annotated with. */
+export async function readKubernetes(api: ApiServer): Promise<Stored> {
+  const list = (path: string): Promise<unknown> => askApi(api, "GET", path);
+  const [blocks, pods] = (await Promise.all([list("/apis/netplug.io/v3/ipamblocks"), list("/api/v1/pods")])) as [
+    { readonly items: readonly { readonly spec: { readonly allocations: string } }[] },
+    { readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }[] },
+  ];
+  const records = pods.items.flatMap(({ metadata: { annotations = {} } }) =>
+    Object.entries(annotations).flatMap(([key, value]): RecordView[] => {
+      const [, suffix] = /^cni\.netplug\.io\/podIPs(?:\.(.+))?$/.exec(key) ?? [undefined, "none"];
+      if (value === "" || suffix === "none") return [];
+      const containerID = annotations[`cni.netplug.io/containerID${suffix === undefined ? "" : `.${suffix}`}`] ?? "";
+      return [{ containerID, ifName: suffix ?? "eth0", addresses: value.split(",").map(withoutLength) }];
+    }),
+  );
+  return { blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)), records };
+}
+
+function withoutLength(cidr: string): string {
+  return canonical(cidr.split("/")[0] ?? "");
+}
+
+/** One request as the administrator. @throws Error for an answer that is none of these */
+export async function askApi(
+  api: ApiServer,
+  method: string,
+  path: string,
+  body?: object,
+  accepted: readonly number[] = [],
+): Promise<unknown> {
+  const response = await fetch(`${api.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${api.token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    tls: { ca: readFileSync(api.caFile, "utf8") },
+  });
+  const text = await response.text();
+  if (!response.ok && !accepted.includes(response.status)) throw new Error(`${method} ${path}: ${response.status}: ${text}`);
+  return JSON.parse(text) as unknown;
+}
+
+/** The record of a block says which ordinals are free; the rows are the owners of the others, in their order. */
+function toBlockView(text: string): BlockView {
+  const { cidr, node, groups, allocations, free } = JSON.parse(text) as BlockRecord;
+  const isFree = new Set(
+    (free === "" ? [] : free.split(",")).flatMap((range) => {
+      const [first = 0, last = first] = range.split("-").map(Number);
+      return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    }),
+  );
+  const taken = addressesIn(cidr).filter((_, ordinal) => !isFree.has(ordinal));
+  if (taken.length !== allocations.length)
+    throw new Error(`block ${cidr}: ${allocations.length} owners for ${taken.length} addresses: ${text}`);
+  const held = taken.map((address, i): [string, Owner] => {
+    const row = allocations[i] ?? "";
+    const [id = "", group = ""] = typeof row === "string" ? row.split(" ") : [row[2], row[0].toString(36)];
+    const [network = "", ifName = "", onNode = ""] = groups[Number.parseInt(group, 36)] ?? [];
+    const containerID = typeof row === "string" ? Buffer.from(id.slice(0, 43), "base64url").toString("hex") : id;
+    return [canonical(address), { network, containerID, ifName, node: onNode }];
+  });
+  return { cidr, node, held: new Map(held) };
+}
+
+/** The interfaces of a network namespace but `lo`, and what leads to them. */
+export interface KernelView {
+  readonly links: readonly { readonly name: string; readonly alias: string | undefined; readonly addresses: readonly string[] }[];
+  /** Addresses to the interface that a route of their own leads to. */
+  readonly routes: ReadonlyMap<string, string>;
+}
+
+interface LinkJson {
+  readonly ifname: string;
+  readonly ifalias?: string;
+  readonly addr_info?: readonly { readonly local: string; readonly prefixlen: number; readonly scope: string }[];
+}
+
+interface RouteJson {
+  readonly dst: string;
+  readonly dev?: string;
+  readonly protocol?: string;
+}
+
+/** @param netns its name; undefined: the one in which the test is @returns undefined when it is gone */
+export async function readKernel(netns?: string): Promise<KernelView | undefined> {
+  if (netns !== undefined && !existsSync(`/run/netns/${netns}`)) return undefined;
+  const where = netns === undefined ? [] : ["-n", netns];
+  const [addresses = [], routes = []] = await runIp(where, "address show\nroute show table all\n");
+  const links = (addresses as readonly LinkJson[])
+    .filter(({ ifname }) => ifname !== "lo")
+    .map(({ ifname, ifalias, addr_info = [] }) => ({
+      name: ifname,
+      alias: ifalias,
+      addresses: addr_info.filter(({ scope }) => scope === "global").map(({ local }) => canonical(local)),
+    }));
+  const own = (routes as readonly RouteJson[]).filter(({ dst, protocol }) => protocol !== "kernel" && /^[0-9a-f.:]+$/.test(dst));
+  return { links, routes: new Map(own.map(({ dst, dev = "" }) => [canonical(dst), dev])) };
+}
+
+/** What `ip -j` prints for each of several commands. */
+async function runIp(where: readonly string[], commands: string): Promise<readonly (readonly unknown[])[]> {
+  const child = Bun.spawn(["ip", ...where, "-j", "-d", "-batch", "-"], { stdin: Buffer.from(commands), stdout: "pipe", stderr: "pipe" });
+  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  if (status !== 0) throw new Error(`ip ${where.join(" ")}: ${stderr}`);
+  const lines = stdout.split("\n").filter((line) => line.startsWith("["));
+  return lines.map((line) => JSON.parse(line) as readonly unknown[]);
+}

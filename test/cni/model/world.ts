@@ -1,0 +1,206 @@
+/** The real thing under test: `dist/netplug` and `dist/netplugctl` on a real datastore, and network namespaces. */
+
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin, TestNode } from "../../support/cni.ts";
+import type { CniVerb, Json } from "../../support/cni-call.ts";
+import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
+import type { KubernetesNodeDatastore } from "../../support/kubernetes-node.ts";
+import { askApi, type BlockView, readEtcd, readKubernetes, type Stored } from "./oracle.ts";
+import { type Asked, networkOf, type NodeName, NODES, type PodWish, RACKS, type Sandbox, type Wish } from "./state.ts";
+
+const NAMESPACE = "default";
+const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
+/** What a history may leave behind on the API server. */
+const KINDS = ["ippools", "ipreservations", "ipamconfigurations", "ipamblocks"];
+
+export interface CallOptions {
+  /** For CHECK and DEL; absent: none is given. */
+  readonly prevResult?: object | undefined;
+  /** @default the sandbox's namespace */
+  readonly netns?: string | undefined;
+  /** Milliseconds after which the process is killed. */
+  readonly killAfterMs?: number;
+}
+
+/** Of one run of the test; {@link World.begin} empties it for each history. */
+export class World implements AsyncDisposable {
+  readonly #node: TestNode;
+  readonly #kubernetes: KubernetesNodeDatastore | undefined;
+  #history = 0;
+  #containers = 0;
+
+  private constructor(node: TestNode, kubernetes: KubernetesNodeDatastore | undefined) {
+    this.#node = node;
+    this.#kubernetes = kubernetes;
+  }
+
+  static async start(): Promise<World> {
+    if (isOnEtcd) return new World(await TestNode.startOn(await EtcdNodeDatastore.start({ quick: true }), []), undefined);
+    const { KubernetesNodeDatastore } = await import("../../support/kubernetes-node.ts");
+    const datastore = await KubernetesNodeDatastore.start(NODES[0]);
+    datastore.makesPods = false;
+    const world = new World(await TestNode.startOn(datastore, []), datastore);
+    await askApi(datastore.api, "POST", "/api/v1/nodes", { metadata: { name: NODES[1] } });
+    for (const name of NODES) await datastore.api.kubectl(["label", "node", name, `rack=${RACKS[name]}`]);
+    return world;
+  }
+
+  get hasPods(): boolean {
+    return this.#kubernetes !== undefined;
+  }
+
+  /** Forgets everything, and initialises again. */
+  async begin(): Promise<void> {
+    this.#history++;
+    if (this.#kubernetes !== undefined) {
+      const { api } = this.#kubernetes;
+      for (const kind of KINDS) await askApi(api, "DELETE", `/apis/netplug.io/v3/${kind}`);
+      const { items } = (await askApi(api, "GET", PODS)) as { readonly items: readonly { readonly metadata: { readonly name: string } }[] };
+      for (const { metadata } of items) await this.deletePod(metadata.name);
+      return;
+    }
+    await this.#node.etcd.ctl(["del", "--prefix", "/netplug/"]);
+    await this.#node.ctl(["init"]);
+    for (const name of NODES) {
+      await this.#node.apply({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name, labels: { rack: RACKS[name] } }, spec: {} });
+    }
+  }
+
+  /** What is stored, by the datastore's own account. */
+  async stored(): Promise<Stored> {
+    return this.#kubernetes === undefined ? await readEtcd(this.#node.etcd.endpoint) : await readKubernetes(this.#kubernetes.api);
+  }
+
+  async blocks(): Promise<readonly BlockView[]> {
+    return (await this.stored()).blocks;
+  }
+
+  /** Waits until what a killed process may have sent has come. */
+  async settle(): Promise<void> {
+    const look = async (): Promise<string> =>
+      JSON.stringify(await this.stored(), (_, value: unknown) => (value instanceof Map ? [...value] : value));
+    let last = await look();
+    for (let same = 0; same < 3;) {
+      await Bun.sleep(20);
+      const next = await look();
+      same = next === last ? same + 1 : 0;
+      last = next;
+    }
+  }
+
+  /** A container ID as runtimes make them. */
+  newContainerID(): string {
+    return new Bun.CryptoHasher("sha256").update(`${process.pid} ${performance.timeOrigin} ${this.#containers++}`).digest("hex");
+  }
+
+  /** Runs `netplugctl`. */
+  async ctl(args: readonly string[], stdin = ""): Promise<CniReply> {
+    const env = { PATH: process.env["PATH"] ?? "", ...this.#node.datastore.env };
+    return await spawnPlugin(join(distFolder, "netplugctl"), env, stdin, args);
+  }
+
+  /** The same, which must succeed. @returns stdout */
+  async mustCtl(args: readonly string[], stdin = ""): Promise<string> {
+    const { status, stdout, stderr } = await this.ctl(args, stdin);
+    if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  async apply(kind: string, name: string, spec: object): Promise<CniReply> {
+    return await this.ctl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "netplug.io/v3", kind, metadata: { name }, spec }));
+  }
+
+  /** @returns its UID */
+  async createPod(name: string, node: NodeName, wish: PodWish): Promise<string> {
+    if (this.#kubernetes === undefined) return crypto.randomUUID();
+    const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
+    const pod = { metadata: { name, annotations }, spec: { nodeName: node, containers: [{ name: "main", image: "localhost/none:1" }] } };
+    const { metadata } = (await askApi(this.#kubernetes.api, "POST", PODS, pod)) as { readonly metadata: { readonly uid: string } };
+    return metadata.uid;
+  }
+
+  async deletePod(name: string): Promise<void> {
+    if (this.#kubernetes !== undefined) await askApi(this.#kubernetes.api, "DELETE", `${PODS}/${name}`, { gracePeriodSeconds: 0 }, [404]);
+  }
+
+  /** Calls the plugin for an attachment. @returns undefined when it was killed */
+  async call(verb: CniVerb, { sandbox, ifName, wish }: Asked, options: CallOptions = {}): Promise<CniReply | undefined> {
+    const netns = "netns" in options ? options.netns : sandbox.netns.path;
+    const env = {
+      ...this.#environment(verb),
+      CNI_CONTAINERID: sandbox.id,
+      CNI_IFNAME: ifName,
+      CNI_ARGS: argsOf(sandbox, wish.explicit?.via === "IP" ? wish.explicit.addresses[0] : undefined),
+      ...(netns === undefined ? {} : { CNI_NETNS: netns }),
+    };
+    const { prevResult, killAfterMs } = options;
+    const config = { ...this.#config(sandbox.node, ifName), ...configOf(wish), ...(prevResult === undefined ? {} : { prevResult }) };
+    if (killAfterMs === undefined) return await spawnPlugin(pluginPath(sandbox.plugin), env, JSON.stringify(config));
+    const child = Bun.spawn([pluginPath(sandbox.plugin)], {
+      env,
+      stdin: Buffer.from(JSON.stringify(config)),
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    await Bun.sleep(killAfterMs);
+    child.kill("SIGKILL");
+    await Promise.all([child.exited, child.stdout.text()]);
+    return undefined;
+  }
+
+  /** Calls it for a network of a node. */
+  async callNode(verb: "STATUS" | "GC", node: NodeName, ifName: string, more: Json = {}): Promise<CniReply> {
+    return await spawnPlugin(pluginPath("netplug"), this.#environment(verb), JSON.stringify({ ...this.#config(node, ifName), ...more }));
+  }
+
+  /** What the node notes for itself does not outlive a boot; and a write may end half-way. */
+  damageNotes(node: NodeName, how: "lose" | "break"): void {
+    const folder = this.#runFolder(node);
+    if (how === "lose") rmSync(folder, { recursive: true, force: true });
+    else if (existsSync(join(folder, "blocks.json"))) writeFileSync(join(folder, "blocks.json"), `{"node":"${node}","blo`);
+  }
+
+  #environment(verb: CniVerb): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", CNI_COMMAND: verb, CNI_PATH: `${distFolder}:${cniPluginsFolder}` };
+  }
+
+  /** Each history and each node has files of its own. */
+  #config(node: NodeName, ifName: string): Json {
+    return this.#node.config({
+      name: networkOf(node, ifName),
+      nodename: node,
+      ipam_lock_file: join(this.#runFolder(node), "ipam.lock"),
+      feature_control: { ip_addrs_no_ipam: true },
+    });
+  }
+
+  #runFolder(node: NodeName): string {
+    return join(this.#node.folder, String(this.#history), node);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#node[Symbol.asyncDispose]();
+    rmSync(this.#node.folder, { recursive: true, force: true });
+  }
+}
+
+function argsOf({ pod }: Sandbox, ip: string | undefined): string {
+  const named = pod === undefined ? "" : `;K8S_POD_NAMESPACE=${NAMESPACE};K8S_POD_NAME=${pod.name};K8S_POD_UID=${pod.uid ?? ""}`;
+  return `IgnoreUnknown=1${named}${ip === undefined ? "" : `;IP=${ip}`}`;
+}
+
+function configOf({ families, pools = {}, explicit }: Wish): Json {
+  const ipam = {
+    type: "netplug-ipam",
+    assign_ipv4: String(families.includes(4)),
+    assign_ipv6: String(families.includes(6)),
+    ...(pools.ipv4 === undefined ? {} : { ipv4_pools: pools.ipv4 }),
+    ...(pools.ipv6 === undefined ? {} : { ipv6_pools: pools.ipv6 }),
+  };
+  return {
+    ipam,
+    ...(explicit?.via === "args" ? { args: { cni: { ips: explicit.addresses } } } : {}),
+    ...(explicit?.via === "runtimeConfig" ? { runtimeConfig: { ips: explicit.addresses } } : {}),
+  };
+}
