@@ -13,8 +13,9 @@ import type { Place, TestNode } from "./node.ts";
 export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
   node.onHost(() => {
     const steps: UndoStep[] = [];
+    // As in the plugin, the way back has the namespace still.
+    using netns = openPodNetns(kernel, pod.path);
     try {
-      using netns = openPodNetns(kernel, pod.path);
       using session = openLinkSession(kernel, netns, link);
       findExisting(session);
       programLink(session, link, createLink(session, link, { push: (step) => void steps.push(step) }));
