@@ -3,16 +3,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
-import type { Datastore } from "../../src/datastore/datastore.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { type Api, collection, connect, startWithCrds } from "../crds/api.ts";
-import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { type Api, collection, connect } from "../crds/api.ts";
+import type { Fate } from "../datastore/fault-proxy.ts";
+import { KubernetesWorld } from "../datastore/kubernetes-world.ts";
 import { openEtcd } from "../datastore/open-etcd.ts";
-import { openKubernetes, wipe } from "../datastore/open-kubernetes.ts";
 import { commit } from "../datastore/steps.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
@@ -29,27 +28,19 @@ function blocksOf(count: number, length: number): readonly Prefix[] {
 
 describe("on the Kubernetes API", () => {
   const test = always.skipIf(!canStartApiServer());
-  let server: ApiServer;
+  let world: KubernetesWorld;
+  let { server, proxy, admin } = {} as KubernetesWorld;
   let api: Api;
-  let admin: Datastore;
-  let proxy: FaultProxy;
   beforeAll(async () => {
     if (!canStartApiServer()) return;
-    server = await startWithCrds();
+    ({ server, proxy, admin } = world = await KubernetesWorld.start());
     api = connect(server);
-    admin = openKubernetes(server);
-    proxy = await startFaultProxy(server);
   }, 60_000);
-  afterAll(async () => {
-    admin?.close();
-    await proxy?.[Symbol.asyncDispose]();
-    await server?.stop();
-  });
+  afterAll(async () => await world?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     if (!canStartApiServer()) return;
-    proxy.decide = () => "pass";
-    await wipe(server);
-    await initialise(admin, INITIAL);
+    await world.empty();
+    await world.initialise();
     await api.request("POST", "/api/v1/nodes", { metadata: { name: NODE } });
   });
 

@@ -5,57 +5,47 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { initialise } from "../../src/datastore/initialise.ts";
 import { openKubernetes as openDriver } from "../../src/datastore/kubernetes/open.ts";
 import { typeOf } from "../../src/datastore/kubernetes/resource-types.ts";
 import { KubeClient } from "../../src/kube/client.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { systemRandom } from "../../src/lib/random.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { add, type Container, del } from "./attachments.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
-import { openKubernetes, realPorts, wipe } from "./open-kubernetes.ts";
-import { type Pods, podsOf } from "./pods.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
+import { openKubernetes, realPorts } from "./open-kubernetes.ts";
 import { ask, commit } from "./steps.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let audit: Audit;
-let server: ApiServer;
-let admin: Datastore;
-let pods: Pods;
+let world: KubernetesWorld;
+let { server, admin, pods } = {} as KubernetesWorld;
 let folder: string;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   audit = createAudit();
   folder = mkdtempSync(join(tmpdir(), "npgt-hints-"));
-  server = await startWithCrds({ args: audit.args });
-  admin = openKubernetes(server);
-  pods = podsOf(server);
+  ({ server, admin, pods } = world = await KubernetesWorld.start({ args: audit.args }));
 }, 60_000);
 afterAll(async () => {
-  admin?.close();
-  await server?.stop();
+  await world?.[Symbol.asyncDispose]();
   audit?.[Symbol.dispose]();
   if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 beforeEach(async () => {
   if (!canStartApiServer()) return;
-  await wipe(server);
-  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
-  await putPool("a", "10.65.0.0/16");
+  await world.empty();
+  await world.initialise({ a: { cidr: "10.65.0.0/16" } });
   rmSync(hintFile("n1"), { force: true });
 });
 
 const hintFile = (node: string): string => join(folder, `${node}.json`);
 
 async function putPool(name: string, cidr: string, blockSize?: number): Promise<void> {
-  const spec = { cidr, ...(blockSize !== undefined && { blockSize }) };
-  await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } });
+  await world.putPool(name, { cidr, ...(blockSize !== undefined && { blockSize }) });
 }
 
 /** A process of the plugin on a node: it ends with its call. */

@@ -3,31 +3,26 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
-import type { Datastore, ResourceRef, Stored } from "../../src/datastore/datastore.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import type { ResourceRef, Stored } from "../../src/datastore/datastore.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { makeBlock } from "./blocks.ts";
-import { openKubernetes, wipe } from "./open-kubernetes.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-let datastore: Datastore;
+let world: KubernetesWorld;
+let { server, admin: datastore } = {} as KubernetesWorld;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startWithCrds();
-  datastore = openKubernetes(server);
+  ({ server, admin: datastore } = world = await KubernetesWorld.start());
   await server.kubectl(["create", "namespace", "shop"]);
 }, 60_000);
 beforeEach(async () => {
-  if (canStartApiServer()) await wipe(server, ["default", "shop"]);
+  if (canStartApiServer()) await world.empty(["default", "shop"]);
 });
-afterAll(async () => {
-  datastore?.close();
-  await server?.stop();
-});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 interface PodOptions {
   readonly namespace?: string;

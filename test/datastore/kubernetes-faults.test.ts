@@ -2,50 +2,32 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { initialise } from "../../src/datastore/initialise.ts";
-import { systemClock } from "../../src/lib/clock.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
-import { systemRandom } from "../../src/lib/random.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { add, del } from "./attachments.ts";
-import { type Fate, type FaultProxy, type PassingRequest, startFaultProxy } from "./fault-proxy.ts";
-import { openKubernetes, wipe } from "./open-kubernetes.ts";
-import { type Pods, podsOf } from "./pods.ts";
-import { ask, commit, failureOf } from "./steps.ts";
+import type { Fate, PassingRequest } from "./fault-proxy.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
+import { openKubernetes } from "./open-kubernetes.ts";
+import { ask, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-let proxy: FaultProxy;
-let admin: Datastore;
-let pods: Pods;
+let world: KubernetesWorld;
+let { server, proxy, admin, pods } = {} as KubernetesWorld;
 
 beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  server = await startWithCrds({ users: { nobody: {}, reader: {} } });
-  proxy = await startFaultProxy(server);
-  admin = openKubernetes(server);
-  pods = podsOf(server);
+  if (canStartApiServer()) ({ server, proxy, admin, pods } = world = await KubernetesWorld.start({ users: { nobody: {}, reader: {} } }));
 }, 60_000);
-afterAll(async () => {
-  admin?.close();
-  await proxy?.[Symbol.asyncDispose]();
-  await server?.stop();
-});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
 beforeEach(async () => {
   if (!canStartApiServer()) return;
-  proxy.decide = () => "pass";
-  proxy.seen.length = 0;
-  await wipe(server);
-  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
-  const spec = { cidr: "10.65.0.0/24" };
-  await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec } });
+  await world.empty();
+  await world.initialise({ a: { cidr: "10.65.0.0/24" } });
 });
 
 /** As one process of the plugin. */
 async function through<T>(work: (datastore: Datastore) => Promise<T>): Promise<T> {
-  const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+  const datastore = world.openThroughProxy();
   try {
     return await work(datastore);
   } finally {
@@ -257,7 +239,7 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
 describe("a watch (needs cluster)", () => {
   test("goes on where it was when the server closes it, and begins anew when history is gone", async () => {
     const ending = new AbortController();
-    const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+    const datastore = world.openThroughProxy();
     let watches = 0;
     proxy.decide = ({ query }) => {
       if (query.get("watch") !== "true") return "pass";
@@ -275,7 +257,7 @@ describe("a watch (needs cluster)", () => {
 
   test("tells all kinds anew when the history of one is gone", async () => {
     const ending = new AbortController();
-    const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
+    const datastore = world.openThroughProxy();
     let isExpired = false;
     proxy.decide = ({ resource, query }) => {
       if (isExpired || query.get("watch") !== "true" || resource !== "tiers") return "pass";

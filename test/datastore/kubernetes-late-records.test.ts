@@ -3,38 +3,31 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { Datastore, ResourceRef, Stored, Write } from "../../src/datastore/datastore.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { makeBlock } from "./blocks.ts";
-import { type Fate, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { openKubernetes, wipe } from "./open-kubernetes.ts";
-import { type Pods, podsOf } from "./pods.ts";
+import type { Fate } from "./fault-proxy.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const WEB: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" };
 const OWNER = "cni.netplug.io/containerID";
 
-let server: ApiServer;
-let proxy: FaultProxy;
+let world: KubernetesWorld;
+let { server, proxy, pods } = {} as KubernetesWorld;
 let datastore: Datastore;
-let pods: Pods;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startWithCrds();
-  proxy = await startFaultProxy(server);
-  datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url });
-  pods = podsOf(server);
+  ({ server, proxy, pods } = world = await KubernetesWorld.start());
+  datastore = world.openThroughProxy();
 }, 60_000);
 afterAll(async () => {
   datastore?.close();
-  await proxy?.[Symbol.asyncDispose]();
-  await server?.stop();
+  await world?.[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   if (!canStartApiServer()) return;
-  proxy.decide = () => "pass";
-  await wipe(server);
+  await world.empty();
   await pods.create("web");
 });
 

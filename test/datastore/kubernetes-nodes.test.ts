@@ -2,29 +2,24 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test as always } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
-import type { Datastore, ResourceRef } from "../../src/datastore/datastore.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
-import { openKubernetes, wipe } from "./open-kubernetes.ts";
+import type { ResourceRef } from "../../src/datastore/datastore.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-let datastore: Datastore;
+let world: KubernetesWorld;
+let { server, admin: datastore } = {} as KubernetesWorld;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startWithCrds();
-  datastore = openKubernetes(server);
+  ({ server, admin: datastore } = world = await KubernetesWorld.start());
 }, 60_000);
 beforeEach(async () => {
-  if (canStartApiServer()) await wipe(server);
+  if (canStartApiServer()) await world.empty();
 });
-afterAll(async () => {
-  datastore?.close();
-  await server?.stop();
-});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const node = {
   apiVersion: "v1",

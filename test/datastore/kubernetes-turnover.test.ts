@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { initialise } from "../../src/datastore/initialise.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
@@ -15,14 +14,12 @@ import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Random } from "../../src/lib/ports.ts";
 import { seededRandom, systemRandom } from "../../src/lib/random.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { canStartApiServer } from "../cluster/api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { add, type Container, del } from "./attachments.ts";
-import { type Fate, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-import { openKubernetes } from "./open-kubernetes.ts";
-import { type Pods, podsOf } from "./pods.ts";
-import { ask, commit } from "./steps.ts";
+import type { Fate } from "./fault-proxy.ts";
+import { KubernetesWorld } from "./kubernetes-world.ts";
+import { ask } from "./steps.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -30,37 +27,26 @@ const test = always.skipIf(!canStartApiServer());
 const NODES = ["n1", "n2.example.com", `n3-${"x".repeat(100)}`] as const;
 const ROUNDS = 3;
 
-let server: ApiServer;
-let admin: Datastore;
-let proxy: FaultProxy;
-let pods: Pods;
+let world: KubernetesWorld;
+let { proxy, admin, pods } = {} as KubernetesWorld;
 let folder: string;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  server = await startWithCrds();
-  admin = openKubernetes(server);
-  proxy = await startFaultProxy(server);
-  pods = podsOf(server);
+  ({ proxy, admin, pods } = world = await KubernetesWorld.start());
   folder = mkdtempSync(join(tmpdir(), "npgt-turnover-"));
-  await initialise(admin, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
   // with hardly more blocks than nodes: they are lent, taken over and deleted
-  const small = { "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } };
-  for (const [name, spec] of Object.entries(small)) {
-    await commit(admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } });
-  }
+  await world.initialise({ "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } });
 }, 60_000);
 afterAll(async () => {
-  admin?.close();
-  await proxy?.[Symbol.asyncDispose]();
-  await server?.stop();
+  await world?.[Symbol.asyncDispose]();
   if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 
 /** A process of the plugin on a node; the proxy decides what becomes of its requests. */
 async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>): Promise<T> {
   const hints = { file: join(folder, `${node}.json`), node };
-  const datastore = openKubernetes(server, { kubeconfig: undefined, apiRoot: proxy.url, hints });
+  const datastore = world.openThroughProxy({ hints });
   try {
     return await work(datastore);
   } finally {
