@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
@@ -13,18 +14,7 @@ import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 const NODE = "n1";
 
 function attachment(containerID: string, pod?: PodIdentity): AddRequest["attachment"] {
-  return {
-    node: NODE,
-    network: NETWORK,
-    workload: { containerID, ifName: "eth0", pod },
-    labels: {},
-    mac: undefined,
-    mtu: 1500,
-    queues: 1,
-    routes: undefined,
-    includeDefaultRoutes: false,
-    allowIpForwarding: false,
-  };
+  return attachmentRequest(NODE, { containerID, ifName: "eth0", pod });
 }
 
 function request(containerID: string, ipam: Partial<AddressRequest> = {}, pod?: PodIdentity): AddRequest {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
@@ -6,18 +7,7 @@ import { type AttachmentFacts, type AttachmentRequest, planAttachment, type PodP
 import { toPodEndpoint } from "./pod-endpoint.ts";
 
 const NOW = 1_700_000_000;
-const REQUEST: AttachmentRequest = {
-  node: "n1",
-  network: "pods",
-  workload: { containerID: "c1", ifName: "eth0", pod: undefined },
-  labels: {},
-  mac: undefined,
-  mtu: 1500,
-  queues: 1,
-  routes: undefined,
-  includeDefaultRoutes: false,
-  allowIpForwarding: false,
-};
+const REQUEST = attachmentRequest("n1", { containerID: "c1", ifName: "eth0", pod: undefined });
 const NOTHING: AttachmentFacts = { endpoint: undefined, hasProfile: false, now: NOW };
 const V4 = parseAddress("10.65.0.7");
 const V6 = parseAddress("fd65::7");

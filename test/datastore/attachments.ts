@@ -12,6 +12,7 @@ import { startDeadline } from "../../src/lib/deadline.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { takeLock } from "../../src/linux/flock.ts";
+import { attachmentRequest } from "../support/attachment-request.ts";
 import { NETWORK, requestFor } from "../support/ipam.ts";
 
 /** A pod's container on a node. */
@@ -36,19 +37,7 @@ function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
 
 function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>): AddRequest {
   const workload = { containerID: id, ifName: "eth0", pod: { namespace: "default", name: pod } };
-  const attachment = {
-    node,
-    network: NETWORK,
-    workload,
-    labels: {},
-    mac: undefined,
-    mtu: 1500,
-    queues: 1,
-    routes: undefined,
-    includeDefaultRoutes: false,
-    allowIpForwarding: false,
-    pod: { completeRecord: (record: WorkloadEndpoint) => record },
-  };
+  const attachment = attachmentRequest(node, workload, { pod: { completeRecord: (record: WorkloadEndpoint) => record } });
   const { owner, ...request } = requestFor(id, node, ipam);
   return { attachment, ipam: { ...request, owner: { ...owner, pod, namespace: "default", endpoint: endpointRef(attachment).name } } };
 }
