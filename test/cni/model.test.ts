@@ -4,8 +4,9 @@ import { afterAll, beforeAll, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../support/seed.ts";
 import { burstCommands } from "./model/burst.ts";
-import { clusterCommands, createPool, expectProblems, setReady } from "./model/cluster-commands.ts";
+import { clusterCommands, expectProblems, setReady } from "./model/cluster-commands.ts";
 import { verify } from "./model/invariants.ts";
+import { createPool, poolCommands } from "./model/pool-commands.ts";
 import { endAll, runtimeCommands } from "./model/runtime-commands.ts";
 import { State } from "./model/state.ts";
 import { FIRST_POOLS, POOLS } from "./model/wishes.ts";
@@ -30,7 +31,7 @@ test(
     let hasFailed = false;
     let played = 0;
     const isOver = (): boolean => performance.now() > end;
-    const commands = fc.commands([fc.oneof(...runtimeCommands, ...clusterCommands, ...burstCommands)], {
+    const commands = fc.commands([fc.oneof(...runtimeCommands, ...poolCommands, ...clusterCommands, ...burstCommands)], {
       maxCommands: LONGEST_HISTORY,
       size: "max",
     });

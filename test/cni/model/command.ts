@@ -31,3 +31,13 @@ export function command(
     toString: () => text,
   };
 }
+
+/** Locked, administrators change nothing. */
+export function isReady(state: Readonly<State>): boolean {
+  return state.isReady;
+}
+
+/** One of however many there are. */
+export function pickFrom<T>(all: readonly T[], at: number): T | undefined {
+  return all[at % all.length];
+}

@@ -3,7 +3,7 @@
 import { hostInterfaceName } from "../../support/cni.ts";
 import { heldBy } from "./forecast.ts";
 import { type BlockView, type KernelView, readKernel, type RecordView } from "./oracle.ts";
-import { type Attachment, isOwner, type Sandbox, type State } from "./state.ts";
+import { type Attachment, isOwner, type Sandbox, State } from "./state.ts";
 import type { World } from "./world.ts";
 
 /** @throws Error with everything that does not hold */
@@ -58,7 +58,9 @@ function findRecordFaults(state: State, records: readonly RecordView[], arePods:
         `${nameOf(attachment)}: its record has [${record?.addresses.join(", ") ?? "nothing"}], want [${attachment.addresses.join(", ")}]`,
       );
   }
-  const ended = records.filter((record) => !attachments.some((one) => isOf(one, record)));
+  const isKnown = (record: RecordView): boolean =>
+    attachments.some((one) => isOf(one, record)) || state.lingering.has(State.key({ id: record.containerID }, record.ifName));
+  const ended = records.filter((record) => !isKnown(record));
   return [...faults, ...ended.map(({ containerID, ifName }) => `a record is left of ${ifName} of container ${containerID}`)];
 }
 

@@ -39,6 +39,17 @@ export interface Stored {
   readonly blocks: readonly BlockView[];
   /** Endpoints that have addresses. */
   readonly records: readonly RecordView[];
+  /** By name: whether it is disabled. */
+  readonly pools: ReadonlyMap<string, boolean>;
+}
+
+interface PoolRecord {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly disabled?: boolean };
+}
+
+function toPools(records: readonly PoolRecord[]): Stored["pools"] {
+  return new Map(records.map(({ metadata, spec }) => [metadata.name, spec.disabled === true]));
 }
 
 /** By etcd's JSON gateway: a process for each of some thousand looks would take longer than all the rest. */
@@ -50,6 +61,7 @@ export async function readEtcd(endpoint: string): Promise<Stored> {
   const under = (prefix: string): readonly string[] =>
     kvs.flatMap(({ key, value }) => (atob(key).startsWith(prefix) ? [Buffer.from(value, "base64").toString()] : []));
   return {
+    pools: toPools(under("/netplug/v3/ippools/").map((text) => JSON.parse(text) as PoolRecord)),
     blocks: under("/netplug/ipam/blocks/").map(toBlockView),
     records: under("/netplug/v3/workloadendpoints/").map((text) => {
       const { spec } = JSON.parse(text) as { readonly spec: { containerID: string; endpoint: string; ipNetworks: readonly string[] } };
@@ -61,7 +73,9 @@ export async function readEtcd(endpoint: string): Promise<Stored> {
 /** Blocks as objects of the API server, and what pods are annotated with. */
 export async function readKubernetes(api: ApiServer): Promise<Stored> {
   const list = (path: string): Promise<unknown> => askApi(api, "GET", path);
-  const [blocks, pods] = (await Promise.all([list("/apis/netplug.io/v3/ipamblocks"), list("/api/v1/pods")])) as [
+  const kinds = ["/apis/netplug.io/v3/ippools", "/apis/netplug.io/v3/ipamblocks", "/api/v1/pods"];
+  const [pools, blocks, pods] = (await Promise.all(kinds.map(list))) as [
+    { readonly items: readonly PoolRecord[] },
     { readonly items: readonly { readonly spec: { readonly allocations: string } }[] },
     { readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }[] },
   ];
@@ -73,7 +87,7 @@ export async function readKubernetes(api: ApiServer): Promise<Stored> {
       return [{ containerID, ifName: suffix ?? "eth0", addresses: value.split(",").map(withoutLength) }];
     }),
   );
-  return { blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)), records };
+  return { pools: toPools(pools.items), blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)), records };
 }
 
 function withoutLength(cidr: string): string {

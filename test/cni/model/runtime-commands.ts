@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { add, check, del, end, expectRefusal, killed, removeNetns } from "./attach.ts";
-import { type Command, command } from "./command.ts";
+import { type Command, command, pickFrom } from "./command.ts";
 import { nameOf } from "./invariants.ts";
 import { ask, canAdd, ifName, type Order, order } from "./orders.ts";
 import { type Asked, type Attachment, IF_NAMES, type NodeName, NODES, type State } from "./state.ts";
@@ -128,7 +128,10 @@ async function collect(state: State, world: World, on: NodeName, name: string, v
   state.log.push(`GC of ${name} on ${on}, valid: ${valid.map(nameOf).join(", ") || "nothing"}: ${reply.stdout}`);
   if (reply.status !== 0 || reply.stdout !== "") throw new Error(`GC: want success, got ${reply.stdout}${reply.stderr}`);
   for (const [key, attachment] of state.attachments) {
-    if (attachment.sandbox.node === on && attachment.ifName === name && !valid.includes(attachment)) state.attachments.delete(key);
+    if (attachment.sandbox.node !== on || attachment.ifName !== name || valid.includes(attachment)) continue;
+    state.attachments.delete(key);
+    // nothing tells GC the pod's name, which a cluster has very many of; the record goes with the pod, or with its next ADD
+    if (attachment.isPastIpam && world.hasPods) state.lingering.add(key);
   }
 }
 
@@ -158,10 +161,6 @@ function statusCommand(on: NodeName): Command {
   });
 }
 
-export function pickFrom<T>(all: readonly T[], at: number): T | undefined {
-  return all[at % all.length];
-}
-
 /** Ends everything: all DELs succeed, and nothing is left. */
 export async function endAll(state: State, world: World): Promise<void> {
   for (const { sandbox, ifName: name, wish: wanted } of state.attachments.values()) {
@@ -178,7 +177,7 @@ const delOrder = fc.record({
   isTwice: fc.constantFrom(false, false, true),
   isLast: fc.boolean(),
 });
-const killAfterMs = fc.integer({ min: 1, max: 45 });
+const killAfterMs = fc.integer({ min: 1, max: 120 });
 
 /** With the weight of each. */
 export const runtimeCommands: readonly fc.WeightedArbitrary<Command>[] = [

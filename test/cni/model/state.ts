@@ -98,6 +98,8 @@ export class State {
   readonly stale = new Set<Sandbox>();
   /** Interfaces of the host whose other end's namespace was removed: the kernel takes its time. */
   readonly ending = new Set<string>();
+  /** Attachments of which a GC may leave the record. */
+  readonly lingering = new Set<string>();
   /** What happened, for whoever reads a failure. */
   readonly log: string[] = [];
   readonly limit: Limit;

@@ -94,9 +94,19 @@ export class World implements AsyncDisposable {
     return new Bun.CryptoHasher("sha256").update(`${process.pid} ${performance.timeOrigin} ${this.#containers++}`).digest("hex");
   }
 
+  /** Starts `netplugctl`, and kills it. */
+  async killedCtl(args: readonly string[], killAfterMs: number): Promise<void> {
+    await runKilled([join(distFolder, "netplugctl"), ...args], this.#ctlEnvironment(), "", killAfterMs);
+    await this.settle();
+  }
+
+  #ctlEnvironment(): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", ...this.#node.datastore.env };
+  }
+
   /** Runs `netplugctl`. */
   async ctl(args: readonly string[], stdin = ""): Promise<CniReply> {
-    const env = { PATH: process.env["PATH"] ?? "", ...this.#node.datastore.env };
+    const env = this.#ctlEnvironment();
     return await spawnPlugin(join(distFolder, "netplugctl"), env, stdin, args);
   }
 
@@ -137,15 +147,7 @@ export class World implements AsyncDisposable {
     const { prevResult, killAfterMs } = options;
     const config = { ...this.#config(sandbox.node, ifName), ...configOf(wish), ...(prevResult === undefined ? {} : { prevResult }) };
     if (killAfterMs === undefined) return await spawnPlugin(pluginPath(sandbox.plugin), env, JSON.stringify(config));
-    const child = Bun.spawn([pluginPath(sandbox.plugin)], {
-      env,
-      stdin: Buffer.from(JSON.stringify(config)),
-      stdout: "pipe",
-      stderr: "ignore",
-    });
-    await Bun.sleep(killAfterMs);
-    child.kill("SIGKILL");
-    await Promise.all([child.exited, child.stdout.text()]);
+    await runKilled([pluginPath(sandbox.plugin)], env, JSON.stringify(config), killAfterMs);
     return undefined;
   }
 
@@ -183,6 +185,13 @@ export class World implements AsyncDisposable {
     await this.#node[Symbol.asyncDispose]();
     rmSync(this.#node.folder, { recursive: true, force: true });
   }
+}
+
+async function runKilled(command: string[], env: Record<string, string>, stdin: string, afterMs: number): Promise<void> {
+  const child = Bun.spawn(command, { env, stdin: Buffer.from(stdin), stdout: "pipe", stderr: "ignore" });
+  await Bun.sleep(afterMs);
+  child.kill("SIGKILL");
+  await Promise.all([child.exited, child.stdout.text()]);
 }
 
 function argsOf({ pod }: Sandbox, ip: string | undefined): string {
