@@ -10,6 +10,7 @@ import {
 } from "../datastore/datastore-settings.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 import { settingsOfFile } from "./config-file.ts";
 import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 
@@ -28,36 +29,54 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   const config = datastoreConfigOf(cli);
   const datastore = cli.io.openDatastore(config);
   try {
-    return await work(datastore);
-  } catch (thrown) {
-    throw isNamed(config) ? thrown : withAdvice(thrown);
+    return await withAdvice(config, cli.io, () => work(datastore));
   } finally {
     datastore.close();
   }
 }
 
-/** Whether somebody said where the datastore is; otherwise it is etcd's default address. */
-function isNamed(config: DatastoreConfig): boolean {
-  return config.type !== "etcdv3" || config.etcd.endpoints.length > 0 || config.etcd.discoverySrv !== undefined;
+/** How to say where the datastore is, and which failures come of nobody saying so. */
+interface Advice {
+  readonly text: string;
+  helpsAgainst(failure: NetplugError): boolean;
 }
 
-/** Adds how to say where the datastore is: "connection refused" alone does not help a person who forgot to. */
-function withAdvice(thrown: unknown): unknown {
-  if (!(thrown instanceof NetplugError) || !thrown.retriable) return thrown;
-  const advice =
-    "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context";
-  return new NetplugError(thrown.kind, thrown.message, {
-    cause: thrown,
-    details: [thrown.details, advice].filter(Boolean).join("; "),
-    retriable: true,
-  });
+/** @returns undefined where somebody said it */
+function adviceFor(config: DatastoreConfig, io: CliIo): Advice | undefined {
+  if (config.type === "kubernetes") return adviceForKubernetes(config.kubernetes, io);
+  if (config.etcd.endpoints.length > 0 || config.etcd.discoverySrv !== undefined) return undefined;
+  // etcd's default address is tried: "connection refused" alone does not help a person who forgot to name it.
+  return {
+    text: "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context",
+    helpsAgainst: ({ retriable }) => retriable,
+  };
+}
+
+function adviceForKubernetes({ kubeconfig, apiRoot, defaultKubeconfig }: KubernetesConfig, { files, env }: CliIo): Advice | undefined {
+  if (kubeconfig !== undefined || apiRoot !== undefined || (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "") return undefined;
+  if (defaultKubeconfig !== undefined && files.exists(defaultKubeconfig)) return undefined;
+  const otherwise = defaultKubeconfig === undefined ? "" : `; there is no ${quote(defaultKubeconfig)}`;
+  return { text: `name a kubeconfig: --kubeconfig FILE, or KUBECONFIG${otherwise}`, helpsAgainst: ({ kind }) => kind === "invalidConfig" };
+}
+
+/** Work that needs access: where that fails because nobody said where to go, the failure says how to. */
+export async function withAdvice<T>(config: DatastoreConfig, io: CliIo, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const advice = adviceFor(config, io);
+    if (!(thrown instanceof NetplugError) || advice?.helpsAgainst(thrown) !== true) throw thrown;
+    const { kind, message, details, retriable } = thrown;
+    if (details?.includes(advice.text) === true) throw thrown; // one piece of work stands in another
+    throw new NetplugError(kind, message, { cause: thrown, details: [details, advice.text].filter(Boolean).join("; "), retriable });
+  }
 }
 
 /** Opens the Kubernetes API for work outside the datastore, such as CRDs. */
 export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
   const client = await cli.io.openKube(settings);
   try {
-    return await work(client);
+    return await withAdvice({ type: "kubernetes", kubernetes: settings }, cli.io, () => work(client));
   } finally {
     client.close();
   }

@@ -1,6 +1,6 @@
 /** The namespace of what names none. */
 
-import { datastoreConfigOf } from "./access.ts";
+import { datastoreConfigOf, withAdvice } from "./access.ts";
 import type { Cli } from "./io.ts";
 import { DEFAULT_NAMESPACE } from "./resources/object-name.ts";
 
@@ -9,5 +9,6 @@ export async function defaultNamespaceOf(cli: Cli): Promise<string> {
   const config = datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
   const { resolveAccess } = await import("../kube/access/resolve-access.ts");
-  return (await resolveAccess(config.kubernetes, cli.io)).namespace ?? DEFAULT_NAMESPACE;
+  const access = await withAdvice(config, cli.io, () => resolveAccess(config.kubernetes, cli.io));
+  return access.namespace ?? DEFAULT_NAMESPACE;
 }

@@ -84,6 +84,10 @@ describe("access by", () => {
       status: 1,
       stderr: expect.stringContaining("find the Kubernetes API: want a kubeconfig or the API server's address"),
     });
+    const advice = `\n  name a kubeconfig: --kubeconfig FILE, or KUBECONFIG; there is no "${world.api.folder}/.kube/config"\n`;
+    for (const argv of [["get", "tiers"], ["init"], ["version"]])
+      expect((await world.ctl(argv, { env: { ...TYPE, HOME: world.api.folder } })).stderr).toContain(advice);
+    expect((await ask(["--context", "first"], { env: { ...TYPE, HOME: world.api.folder } })).stderr).toContain(advice);
   });
 
   test("address, token and CA (needs cluster)", async () => {
