@@ -28,6 +28,7 @@ export async function del(call: Call): Promise<void> {
   const request = toDelRequest(call);
   using _turn = await takeTurn(call);
   const ended = endHold(call);
+  if (ended.isTaken()) return leaveTaken(call);
   // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
   const removal = beginTakingDown(call);
   const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
@@ -63,6 +64,7 @@ async function releaseNoted(call: Call): Promise<void> {
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _turn = await takeTurn(call);
   const ended = endHold(call);
+  if (ended.isTaken()) throw fault;
   const removal = beginTakingDown(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
@@ -88,6 +90,11 @@ function toDelRequest(call: Call): DelRequest {
   };
 }
 
+/** For a DEL that comes late: its runtime has gone, and the next one has called another. */
+function leaveTaken(call: Call): void {
+  call.log.info("a newer ADD has the attachment, leave it");
+}
+
 /** Not what a newer ADD has, though its owner is the same. */
 async function withdrawOwn(
   call: Call,
@@ -102,7 +109,7 @@ async function withdrawOwn(
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
   const withdrawn = await settle(() => withdraw(call, request, { facts, beforeCommit }));
-  if (isTaken) call.log.info("a newer ADD has the attachment, leave it");
+  if (isTaken) leaveTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;
 }
 

@@ -26,6 +26,9 @@ const FILE_MODE = 0o600;
 /** Longest name of such a file; the kernel's limit is 255, and it is written beside its place first. */
 const NAME_LENGTH_MAX = 230;
 
+/** The kernel tells when a process began to 10 ms; no runtime calls two ADDs so quickly one after the other. */
+const BEGIN_MARGIN_MS = 20;
+
 /** What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another namespace. */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
@@ -42,12 +45,17 @@ export interface Hold {
   renew(): void;
 }
 
-/** Takes hold of the call's attachment. Where that cannot be written, nothing is expected. @param netns undefined: the caller wants addresses alone */
+/**
+ * Takes hold of the call's attachment. Where that cannot be written, nothing is expected.
+ *
+ * @param netns undefined: the caller wants addresses alone
+ * @throws {NetplugError} tryAgainLater when an ADD has it that took hold after this process began
+ */
 export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
   const { environment, host, plugin } = call;
-  const text = [netns?.path ?? environment.netns, netns?.id, plugin].join(END_OF_PART);
+  const own = [netns?.path ?? environment.netns, netns?.id, plugin, ""].join(END_OF_PART);
   let isWritten = false;
-  const renew = (): void => attempt(call, () => void (writeNodeFile(call, "attached", text), (isWritten = true)));
+  const renew = (): void => attempt(call, () => void (writeNodeFile(call, "attached", `${own}${host.sinceBoot()}`), (isWritten = true)));
   /** @returns its state, and where it is */
   const look = (): readonly [state: HoldState, where?: string | undefined] => {
     if (!isWritten) return ["unknown"];
@@ -57,8 +65,15 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     } catch {
       return ["unknown"];
     }
-    return there === undefined ? ["ended"] : there === text ? ["held"] : ["taken", there.split(END_OF_PART)[0]];
+    return there === undefined ? ["ended"] : there.startsWith(own) ? ["held"] : ["taken", placeOf(there)];
   };
+  const fail = (what: string): never => {
+    const { ifName, containerID } = environment;
+    throw new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${what}`);
+  };
+  let there: string | undefined;
+  attempt(call, () => (there = readHold(call, environment)));
+  if (there !== undefined && !there.startsWith(own) && isYounger(call, there)) fail(`a newer ADD has it in ${quote(placeOf(there))}`);
   renew();
   return {
     renew,
@@ -66,21 +81,31 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     expect() {
       if (netns !== undefined) expectNetns(host.kernel, netns);
       const [state, where = ""] = look();
-      if (state === "held" || state === "unknown") return;
-      const what = state === "ended" ? "a DEL or GC has ended it meanwhile" : `a newer ADD has it in ${quote(where)}`;
-      throw new NetplugError(
-        "tryAgainLater",
-        `add interface ${quote(environment.ifName)} of container ${quote(environment.containerID)}: ${what}`,
-      );
+      if (state === "ended") fail("a DEL or GC has ended it meanwhile");
+      if (state === "taken") fail(`a newer ADD has it in ${quote(where)}`);
     },
   };
+}
+
+function placeOf(there: string): string {
+  return there.split(END_OF_PART)[0] ?? "";
+}
+
+/** Whether it was taken after this process began, which the runtime has given up then. It may have been stopped, or waited for a processor. */
+function isYounger({ host }: LocalCall, there: string): boolean {
+  try {
+    const begin = host.processBegin();
+    return begin !== undefined && Number(there.split(END_OF_PART)[3]) > begin + BEGIN_MARGIN_MS;
+  } catch {
+    return false;
+  }
 }
 
 /** What a DEL has ended. */
 export interface EndedHold {
   /** That held the attachment; undefined where nobody knows. */
   readonly plugin: string | undefined;
-  /** Whether an ADD has begun since then: the DEL comes late, and what there is now is not its own. */
+  /** Whether an ADD has begun since then, or since this process began: the DEL comes late, and what there is now is not its own. */
   isTaken(): boolean;
 }
 
@@ -89,8 +114,10 @@ export function endHold(call: LocalCall): EndedHold {
   let plugin: string | undefined;
   let isEnded = false;
   attempt(call, () => {
-    plugin = readHold(call, call.environment)?.split(END_OF_PART)[2];
-    if (plugin !== undefined) call.host.files.remove(fileOf(call, "attached", call.environment));
+    const there = readHold(call, call.environment);
+    plugin = there?.split(END_OF_PART)[2];
+    const isLate = there !== undefined && placeOf(there) !== call.environment.netns && isYounger(call, there);
+    if (there !== undefined && !isLate) call.host.files.remove(fileOf(call, "attached", call.environment));
     isEnded = true;
   });
   return {

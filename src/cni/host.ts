@@ -26,6 +26,10 @@ export interface Host {
   hostName(): string;
   /** When this process began, in milliseconds of `clock.monotonic()`. */
   processStart(): number;
+  /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
+  sinceBoot(): number;
+  /** When this process began by that, to 10 ms, with the time in which it was stopped; undefined when nobody tells. Costs more. */
+  processBegin(): number | undefined;
   /** Takes the advisory lock on a file behind those who came before, waiting at most `waitMs`; undefined when the time is over. */
   takeTurn(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */

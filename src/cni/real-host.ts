@@ -14,7 +14,7 @@ import { probeHttp } from "../linux/http-probe.ts";
 import { watchDirectory } from "../linux/inotify.ts";
 import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
-import { readProcessStart } from "../linux/process-start.ts";
+import { readProcessBegin, readProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { takeTurn } from "../linux/turn.ts";
@@ -60,6 +60,8 @@ export function realHost(): Host {
     readStdin,
     hostName: readHostName,
     processStart: () => readProcessStart(systemClock),
+    sinceBoot: readTimeSinceBoot,
+    processBegin: readProcessBegin,
     takeTurn: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     openDatastore: (config, openClient) =>
       openDatastore(config, {

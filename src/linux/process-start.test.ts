@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { systemClock } from "../lib/clock.ts";
 import { readHostName } from "./hostname.ts";
-import { readProcessStart } from "./process-start.ts";
+import { readProcessStart, readTimeSinceBoot } from "./process-start.ts";
 
 test("the start lies between the moments before and after starting a process", () => {
   const script = `
@@ -19,6 +20,28 @@ test("the start lies between the moments before and after starting a process", (
 
 test("a process is never younger than its own clock", () => {
   expect(readProcessStart(systemClock)).toBeLessThanOrEqual(0);
+});
+
+test("the kernel tells the same to 10 ms, for a process that was stopped too", async () => {
+  const script = `
+    const { readProcessBegin } = await import("./process-start.ts");
+    console.log(readProcessBegin());
+  `;
+  const before = readTimeSinceBoot();
+  const command = ["sh", "-c", `kill -STOP $$; exec ${process.execPath} -e '${script}'`];
+  const child = Bun.spawn(command, { cwd: import.meta.dir, stdout: "pipe" });
+  const after = readTimeSinceBoot();
+  while (!readFileSync(`/proc/${child.pid}/stat`, "utf8").includes(" T ")) await Bun.sleep(5);
+  child.kill("SIGCONT");
+  const begin = Number(await child.stdout.text());
+  expect(begin).toBeGreaterThan(before - 11);
+  expect(begin).toBeLessThan(after + 1);
+});
+
+test("the time since boot is that of the kernel", () => {
+  const uptime = Number.parseFloat(readFileSync("/proc/uptime", "utf8")) * 1000;
+  expect(readTimeSinceBoot()).toBeGreaterThanOrEqual(uptime);
+  expect(readTimeSinceBoot()).toBeLessThan(uptime + 2_000);
 });
 
 test("the host name is the one that everybody else sees", () => {

@@ -1,11 +1,13 @@
 /** When this process began: a clock of its own begins only after the executable is loaded. */
 
 import type { Clock } from "../lib/ports.ts";
+import { linuxFiles } from "./files.ts";
 import { check } from "./kernel-error.ts";
 import { libc } from "./libc.ts";
 
 /** @see include/uapi/linux/time.h */
 const CLOCK_THREAD_CPUTIME_ID = 3;
+const CLOCK_BOOTTIME = 7;
 
 /**
  * In milliseconds of `clock.monotonic()`, so mostly a small negative number. To be asked once, early: the process has run at least as long
@@ -20,8 +22,33 @@ export function readProcessStart(clock: Pick<Clock, "monotonic">): number {
 
 /** Milliseconds. */
 function readProcessorTime(): number {
+  return readClock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
+export function readTimeSinceBoot(): number {
+  return readClock(CLOCK_BOOTTIME);
+}
+
+function readClock(clock: number): number {
   const time = new Int32Array(4);
-  check(libc().clock_gettime(CLOCK_THREAD_CPUTIME_ID, time), "read", "clock");
+  check(libc().clock_gettime(clock, time), "read", "clock");
   // `struct timespec` of two 64-bit words, little-endian; neither needs its upper half.
   return (time[0] ?? 0) * 1000 + (time[2] ?? 0) / 1_000_000;
+}
+
+/** `USER_HZ`, the same on all architectures that we run on. */
+const TICKS_PER_SECOND = 100;
+/** Of `starttime` behind the name of the program, which may hold anything. @see proc_pid_stat(5) */
+const START_FIELD = 19;
+
+/**
+ * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms: as the kernel tells, so that the time counts in which it was stopped.
+ *
+ * @returns undefined when it does not
+ */
+export function readProcessBegin(): number | undefined {
+  const stat = linuxFiles.readText("/proc/self/stat") ?? "";
+  const begin = (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_FIELD]) * 1000) / TICKS_PER_SECOND;
+  return Number.isFinite(begin) ? begin : undefined;
 }

@@ -1,7 +1,7 @@
 /** An ADD that outlives its runtime, the DEL, and the next ADD of the same attachment: it takes nothing from that one, and keeps nothing itself. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CniReply, pluginPath, TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -18,22 +18,29 @@ function waiting(action: "start" | "fail"): Json {
   return { policy_setup_timeout_seconds: 4, policy_setup_timeout_action: action };
 }
 
-/** An ADD in the middle of which the process is stopped. */
-interface LateAdd {
+/** A call in the middle of which the process is stopped. */
+interface LateCall {
   readonly reply: Promise<CniReply>;
   /** Stops it. */
   stop(): void;
+  isStopped(): boolean;
   /** Lets it go on. */
   goOn(): void;
 }
 
-function startAdd(containerID: string, pod: TestNetns, overrides: Json): LateAdd {
+/** @param first what is done before the plugin begins, in its process */
+function start(verb: "ADD" | "DEL", containerID: string, pod: TestNetns, overrides: Json = {}, first = ""): LateCall {
   const pidFile = join(node.folder, `${containerID}.pid`);
   const plugin = join(node.folder, `${containerID}.sh`);
-  writeFileSync(plugin, `#!/bin/sh\necho $$ > ${pidFile}\nexec ${pluginPath("netplug")}\n`, { mode: 0o755 });
-  const reply = node.call("ADD", { plugin, containerID, netns: pod.path, config: node.config(overrides), args: argsOf(containerID) });
-  const signal = (name: NodeJS.Signals): void => void process.kill(Number(readFileSync(pidFile, "utf8")), name);
-  return { reply, stop: () => signal("SIGSTOP"), goOn: () => signal("SIGCONT") };
+  writeFileSync(plugin, `#!/bin/sh\necho $$ > ${pidFile}\n${first}\nexec ${pluginPath("netplug")}\n`, { mode: 0o755 });
+  const reply = node.call(verb, { plugin, containerID, netns: pod.path, config: node.config(overrides), args: argsOf(containerID) });
+  const pid = (): number => Number(readFileSync(pidFile, "utf8"));
+  return {
+    reply,
+    stop: () => void process.kill(pid(), "SIGSTOP"),
+    isStopped: () => existsSync(pidFile) && / T /.test(readFileSync(`/proc/${pid()}/stat`, "utf8")),
+    goOn: () => void process.kill(pid(), "SIGCONT"),
+  };
 }
 
 /** On Kubernetes every attachment has a pod; a plugin of another name gets none by itself. */
@@ -76,7 +83,7 @@ test("one that fails late takes nothing from the same container in its next name
   using pod = new TestNetns();
   using next = new TestNetns();
   const containerID = await newContainer();
-  const late = startAdd(containerID, pod, waiting("fail"));
+  const late = start("ADD", containerID, pod, waiting("fail"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
   late.stop();
   await node.del({ containerID, netns: pod.path });
@@ -93,7 +100,7 @@ test("nor does one whose namespace is gone when it has waited long enough", asyn
   using pod = new TestNetns();
   using next = new TestNetns();
   const containerID = await newContainer();
-  const late = startAdd(containerID, pod, waiting("start"));
+  const late = start("ADD", containerID, pod, waiting("start"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
   late.stop();
   await node.del({ containerID, netns: pod.path });
@@ -110,7 +117,7 @@ test("one that was held before it read anything leaves the interface of the next
   using next = new TestNetns();
   await using gate = closedGate();
   const containerID = await newContainer();
-  const late = startAdd(containerID, pod, { readiness_gates: [gate.url] });
+  const late = start("ADD", containerID, pod, { readiness_gates: [gate.url] });
   await gate.asked;
   await node.del({ containerID, netns: pod.path });
   const again = await node.call("ADD", { containerID, netns: next.path });
@@ -124,7 +131,7 @@ test("one that was held before it read anything leaves the interface of the next
 test("one whose DEL did not wait for it keeps nothing, though its namespace stands", async () => {
   using pod = new TestNetns();
   const containerID = await newContainer();
-  const late = startAdd(containerID, pod, waiting("start"));
+  const late = start("ADD", containerID, pod, waiting("start"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
   late.stop();
   await node.del({ containerID, netns: pod.path });
@@ -136,7 +143,7 @@ test("one whose DEL did not wait for it keeps nothing, though its namespace stan
 test("nor does one that a GC found without an attachment", async () => {
   using pod = new TestNetns();
   const containerID = await newContainer();
-  const late = startAdd(containerID, pod, waiting("start"));
+  const late = start("ADD", containerID, pod, waiting("start"));
   await until("the interface", () => pod.addresses("eth0").length > 0);
   late.stop();
   expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
@@ -144,6 +151,27 @@ test("nor does one that a GC found without an attachment", async () => {
   expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
   expect([await node.addressesInUse(), pod.link("eth0"), await node.endpoints()]).toEqual([0, undefined, []]);
 });
+
+test.each(["ADD", "DEL"] as const)(
+  "nor does a %s that was stopped before it did anything take what the container has again",
+  async (verb) => {
+    using pod = new TestNetns();
+    using next = new TestNetns();
+    const containerID = await newContainer();
+    const late = start(verb, containerID, pod, {}, "kill -STOP $$");
+    await until("its stop", () => late.isStopped());
+    expect(await node.addressesInUse()).toBe(0);
+    const again = await node.call("ADD", { containerID, netns: next.path });
+    late.goOn();
+    expect((await late.reply).json).toEqual(
+      verb === "DEL"
+        ? undefined
+        : expect.objectContaining({ code: 11, msg: expect.stringContaining(`a newer ADD has it in "${next.path}"`) }),
+    );
+    await expectWhole(containerID, next, again);
+    await expectNothingAfterDel(containerID, next);
+  },
+);
 
 /** A readiness gate that nobody passes before it opens. */
 function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {

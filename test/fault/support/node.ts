@@ -135,11 +135,14 @@ export class FaultNode implements AsyncDisposable {
     const log: LogRecord[] = [];
     this.log = log;
     const stdin = JSON.stringify(this.#configOf(verb, options));
+    const begin = realHost().sinceBoot();
     const real: Host = {
       ...realHost(),
       env: this.#environment(verb, options, cniPluginsFolder),
       kernel: kernelIn(this.#hostNetns),
       readStdin: () => Promise.resolve(stdin),
+      // Each call is as a process of its own.
+      processBegin: () => begin,
       openLog: ({ level }, fields) =>
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
     };
