@@ -74,6 +74,7 @@ const change: fc.Arbitrary<Change> = fc.constantFrom<Change>(
   {},
   {},
   { disabled: true },
+  { disabled: true },
   { nodeSelector: 'rack == "a"' },
   { nodeSelector: 'rack == "b"' },
   { assignmentMode: "Manual" },
@@ -82,7 +83,7 @@ const change: fc.Arbitrary<Change> = fc.constantFrom<Change>(
 /** With the weight of each. */
 export const poolCommands: readonly fc.WeightedArbitrary<Command>[] = [
   { weight: 4, arbitrary: at.map(poolCommand) },
-  { weight: 2, arbitrary: fc.tuple(at, change).map(([which, what]) => changePool(which, what)) },
+  { weight: 4, arbitrary: fc.tuple(at, change).map(([which, what]) => changePool(which, what)) },
   { weight: 1, arbitrary: at.map(deleteCommand) },
   { weight: 1, arbitrary: fc.tuple(at, fc.integer({ min: 20, max: 200 })).map((given) => killedDelete(...given)) },
 ];
