@@ -17,7 +17,10 @@ import type { Cli, CliIo, GlobalOptions } from "./io.ts";
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
 
-/** For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count; the role permits every command. */
+/**
+ * For calls by a person: no rate limit of ours, for somebody waits and the API server has its own; proxy variables count; the role permits
+ * every command.
+ */
 const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as const;
 
 /**
@@ -93,7 +96,9 @@ export function datastoreConfigOf({ io, options, program }: Cli): DatastoreConfi
   return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
 }
 
-/** A kubeconfig is complete: its user's token must not go to a server that a lesser source names, nor a lesser source's token to its server. */
+/**
+ * A kubeconfig is complete: its user's token must not go to a server that a lesser source names, nor a lesser source's token to its server.
+ */
 function merge(first: DatastoreSettings, second: DatastoreSettings): DatastoreSettings {
   if (first.kubeconfig === undefined) return mergeDatastoreSettings(first, second);
   const { k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _ca, ...rest } = second;

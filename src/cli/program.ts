@@ -104,7 +104,10 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
   };
 }
 
-/** Whether a file descriptor is a terminal that can show colour, to somebody who wants it (`NO_COLOR`). The module behind it costs 9 ms, which a script need not pay. */
+/**
+ * Whether a file descriptor is a terminal that can show colour, to somebody who wants it (`NO_COLOR`). The module behind it costs 9 ms,
+ * which a script need not pay.
+ */
 async function findTerminals(): Promise<(fd: number) => boolean> {
   if (!Bun.enableANSIColors || process.env["TERM"] === "dumb") return () => false;
   const { isatty } = await import("node:tty");

@@ -15,7 +15,9 @@ export async function settle(step: () => unknown): Promise<Settled> {
   }
 }
 
-/** Does a step for several at once; where something forbids it, for each, because what is forbidden for one pod may be permitted for others. */
+/**
+ * Does a step for several at once; where something forbids it, for each, because what is forbidden for one pod may be permitted for others.
+ */
 export async function settleTogether<T>(
   all: readonly T[],
   step: (some: readonly T[]) => Promise<void>,

@@ -60,8 +60,8 @@ export async function collectGarbage(call: Call): Promise<void> {
 }
 
 /**
- * Takes from the datastore what is left there of attachments that ended, but of none whose interface stands; some at a time, so that there is less to do
- * for whoever calls again.
+ * Takes from the datastore what is left there of attachments that ended, but of none whose interface stands; some at a time, so that there
+ * is less to do for whoever calls again.
  *
  * @param onCollected told of those that are done, before the next ones
  * @throws the first failure; whatever was to come after some that all failed is not tried
@@ -116,8 +116,8 @@ function removeNameless(call: Call): void {
 }
 
 /**
- * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are pods,
- * of which a cluster has very many, and which end by themselves.
+ * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are
+ * pods, of which a cluster has very many, and which end by themselves.
  */
 async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   const { config, node, datastore } = call;

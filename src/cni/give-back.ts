@@ -1,5 +1,6 @@
 /**
- * Gives back what calls left, and what an ADD that failed had taken: see `unreleased.ts`. Loaded where something went wrong, or there ever was a note.
+ * Gives back what calls left, and what an ADD that failed had taken: see `unreleased.ts`. Loaded where something went wrong, or there ever
+ * was a note.
  */
 
 import { type ErrorName, NetplugError } from "../lib/errors.ts";
@@ -42,8 +43,8 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 }
 
 /**
- * Notes the attachment of a DEL that could not give back its addresses. An interface of another main plugin may stand in the namespace, whose end tells
- * that of the interface then; without one nothing would.
+ * Notes the attachment of a DEL that could not give back its addresses. An interface of another main plugin may stand in the namespace,
+ * whose end tells that of the interface then; without one nothing would.
  *
  * @param reason why they are not given back
  * @param holder the plugin that held the attachment, if that is known
@@ -105,7 +106,10 @@ export async function releaseUnreleased(call: Call): Promise<void> {
   });
 }
 
-/** Those of the call's network that are over, not too many at once; beginning anywhere, so that none stays behind those that cannot be given back. */
+/**
+ * Those of the call's network that are over, not too many at once; beginning anywhere, so that none stays behind those that cannot be given
+ * back.
+ */
 function listUnreleased(call: LocalCall): readonly NamedAttachment[] {
   const found: NamedAttachment[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];

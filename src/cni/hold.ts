@@ -1,9 +1,10 @@
 /**
- * Where an attachment is. Who uses an address is known by network, container and interface, and these are the same when a runtime starts a container
- * again, in another namespace. An ADD of the first may still be under way then: the runtime that called it has ended, the next one has called DEL.
+ * Where an attachment is. Who uses an address is known by network, container and interface, and these are the same when a runtime starts a
+ * container again, in another namespace. An ADD of the first may still be under way then: the runtime that called it has ended, the next
+ * one has called DEL.
  *
- * So an ADD says on the node, before it reads anything, in which namespace the attachment is; a DEL takes that away. By it an ADD that comes late
- * knows that a newer one has the attachment, or that it was ended.
+ * So an ADD says on the node, before it reads anything, in which namespace the attachment is; a DEL takes that away. By it an ADD that
+ * comes late knows that a newer one has the attachment, or that it was ended.
  */
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
@@ -29,7 +30,10 @@ const NAME_LENGTH_MAX = 230;
 /** The kernel tells when a process began to 10 ms; no runtime calls two ADDs so quickly one after the other. */
 const BEGIN_MARGIN_MS = 20;
 
-/** What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another namespace. */
+/**
+ * What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another
+ * namespace.
+ */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
 /** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
@@ -91,7 +95,9 @@ function placeOf(there: string): string {
   return there.split(END_OF_PART)[0] ?? "";
 }
 
-/** Whether it was taken after this process began, which the runtime has given up then. It may have been stopped, or waited for a processor. */
+/**
+ * Whether it was taken after this process began, which the runtime has given up then. It may have been stopped, or waited for a processor.
+ */
 function isYounger({ host }: LocalCall, there: string): boolean {
   try {
     const begin = host.processBegin();

@@ -48,8 +48,8 @@ export async function addAddresses(call: Call): Promise<CniResult> {
 }
 
 /**
- * For an ADD that has taken its time: main plugin and runtime may be gone, the next runtime have called DEL and removed the namespace, and nobody would ever
- * call DEL again.
+ * For an ADD that has taken its time: main plugin and runtime may be gone, the next runtime have called DEL and removed the namespace, and
+ * nobody would ever call DEL again.
  *
  * @param give gets what must be called before each commit
  * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then

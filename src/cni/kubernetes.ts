@@ -16,8 +16,8 @@ const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memor
 const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
 
 /**
- * Requests a second of a GC whose config does not say how many. A runtime lets no other call run beside it, so it is all that the node asks, and
- * pods that start wait for its end.
+ * Requests a second of a GC whose config does not say how many. A runtime lets no other call run beside it, so it is all that the node
+ * asks, and pods that start wait for its end.
  *
  * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
  */

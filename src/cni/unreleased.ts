@@ -1,10 +1,12 @@
 /**
- * What calls may leave allocated with nobody to call DEL for it again: noted on the node, for the next DEL of its network to give back. A runtime should
- * repeat a DEL that fails. containerd 2 does not when the container's ADD has failed as well, and then nobody else knows of these addresses.
+ * What calls may leave allocated with nobody to call DEL for it again: noted on the node, for the next DEL of its network to give back. A
+ * runtime should repeat a DEL that fails. containerd 2 does not when the container's ADD has failed as well, and then nobody else knows of
+ * these addresses.
  *
- * A note is a file that is named after the attachment. In it stands what must be gone before anything is given back: nothing, when it was our interface,
- * which is gone; or the path of the network namespace, for under another main plugin only that plugin knows the interface. A note may get lost, then
- * GC does its work. Whoever gives back notes that first and looks then who holds the attachment (`hold.ts`); an ADD takes hold first and looks for a note then.
+ * A note is a file that is named after the attachment. In it stands what must be gone before anything is given back: nothing, when it was
+ * our interface, which is gone; or the path of the network namespace, for under another main plugin only that plugin knows the interface. A
+ * note may get lost, then GC does its work. Whoever gives back notes that first and looks then who holds the attachment (`hold.ts`); an ADD
+ * takes hold first and looks for a note then.
  */
 
 import { NetplugError } from "../lib/errors.ts";
@@ -59,7 +61,8 @@ export function hasNotes(call: LocalCall): boolean {
 }
 
 /**
- * For an ADD that has taken hold of its attachment, before it reads what is allocated: what it gets is not to be given back. Waits for whoever is about to.
+ * For an ADD that has taken hold of its attachment, before it reads what is allocated: what it gets is not to be given back. Waits for
+ * whoever is about to.
  *
  * @throws NetplugError tryAgainLater when that takes too long
  */

@@ -1,6 +1,6 @@
 /**
- * The half of a GC that works on the datastore, where records are pods. Each that must end takes a request, and the client makes only so many a second.
- * So the requests are few besides, and wherever the time ends nothing is wrong, and the next GC has less to do:
+ * The half of a GC that works on the datastore, where records are pods. Each that must end takes a request, and the client makes only so
+ * many a second. So the requests are few besides, and wherever the time ends nothing is wrong, and the next GC has less to do:
  *
  * ```
  *   records of all ──a look each──▶ nothing to end: addresses go at once

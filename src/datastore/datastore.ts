@@ -89,8 +89,8 @@ export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
   readonly signal?: AbortSignal;
   /**
-   * Whether lists of our resources may be a moment old. On Kubernetes the newest costs up to 100 ms: the API server asks its etcd whether what it
-   * has is that. Everything else is the newest always.
+   * Whether lists of our resources may be a moment old. On Kubernetes the newest costs up to 100 ms: the API server asks its etcd whether
+   * what it has is that. Everything else is the newest always.
    *
    * @default false
    */
@@ -101,8 +101,8 @@ export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptio
   /** What the caller wants to know when a condition does not hold. */
   readonly readOnConflict?: Qs;
   /**
-   * Called when the commit's blocks are written while its endpoints are still on their way, where the datastore has these two steps: for work
-   * that needs the addresses and the processor. What it throws is thrown once the commit's outcome is there.
+   * Called when the commit's blocks are written while its endpoints are still on their way, where the datastore has these two steps: for
+   * work that needs the addresses and the processor. What it throws is thrown once the commit's outcome is there.
    */
   readonly onBlocksWritten?: () => void;
 }

@@ -21,7 +21,11 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
   { readonly ipam: AddressRequest } | { readonly delegated: readonly Address[] }
 );
 
-/** What must be known of an ADD to say what to read for it: an {@link AddRequest}, or the part that is known while its pod is still being read. */
+/**
+ * What must be known of an ADD to say what to read for it: an {@link AddRequest}, or the part that is known while its pod is still being
+ * read.
+ *
+ */
 export interface AddSubject {
   readonly attachment: Pick<AttachmentRequest, "node" | "network" | "workload" | "labels"> & { readonly pod?: object | undefined };
   readonly ipam?: AllocationSubject | undefined;

@@ -72,8 +72,8 @@ export function endRecords(
 }
 
 /**
- * On Kubernetes the record is written after the address, and by a request of its own: when the ADD was killed it may still be on its way. So the pod
- * is told first that this container's addresses are over, which such a request takes for somebody else's record.
+ * On Kubernetes the record is written after the address, and by a request of its own: when the ADD was killed it may still be on its way.
+ * So the pod is told first that this container's addresses are over, which such a request takes for somebody else's record.
  */
 function endUnrecorded(
   { metadata, spec, ...rest }: WorkloadEndpoint,

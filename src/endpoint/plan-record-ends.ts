@@ -19,8 +19,8 @@ export function recordQueries(owners: readonly AllocationOwner[]): readonly Quer
 }
 
 /**
- * Plans the ends of the records that the owners' allocations name. Addresses of owners without such an end may be released at once, those of others when
- * it is committed.
+ * Plans the ends of the records that the owners' allocations name. Addresses of owners without such an end may be released at once, those
+ * of others when it is committed.
  *
  * @param facts answers to {@link recordQueries}
  * @returns the ends, and the condition of each commit of some of them

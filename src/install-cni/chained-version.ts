@@ -12,7 +12,10 @@ const SAFE = "1.0.0";
 
 const TIMEOUT_MS = 5_000;
 
-/** The version for a network config: 1.1.0 when each of the chained plugins lists it, else 1.0.0. The log says which plugin does not, and why. */
+/**
+ * The version for a network config: 1.1.0 when each of the chained plugins lists it, else 1.0.0. The log says which plugin does not, and
+ * why.
+ */
 export async function findCommonVersion(folder: string, plugins: readonly string[], host: InstallHost, log: Log): Promise<string> {
   const reasons = await Promise.all(plugins.map(async (plugin) => await findObstacle(`${folder}/${plugin}`, host)));
   let version: string = NEWEST;

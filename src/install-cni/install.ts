@@ -83,8 +83,8 @@ export class Installation implements Disposable {
   }
 
   /**
-   * Restores what somebody removed, and copies certificates that have changed. A file that is there but differs from ours is left alone: a newer
-   * installer may have written it.
+   * Restores what somebody removed, and copies certificates that have changed. A file that is there but differs from ours is left alone: a
+   * newer installer may have written it.
    *
    * @throws NetplugError
    */
@@ -103,7 +103,11 @@ export class Installation implements Disposable {
     });
   }
 
-  /** Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here. @throws NetplugError */
+  /**
+   * Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here.
+   *
+   * @throws NetplugError
+   */
   async withdraw(): Promise<void> {
     const { disk } = this.#host;
     // Not the installer's own signal: that has aborted, which is why we are here.

@@ -64,7 +64,11 @@ export class PluginAccount implements Disposable {
     return { server, tlsServerName, proxyUrl, ca: identity.tls?.ca, skipsTlsVerify };
   }
 
-  /** Asks for a token that belongs to no pod: it must outlive ours. @throws NetplugError notInitialised when there is no such account; KubeError */
+  /**
+   * Asks for a token that belongs to no pod: it must outlive ours.
+   *
+   * @throws NetplugError notInitialised when there is no such account; KubeError
+   */
   async requestToken(signal: AbortSignal): Promise<Grant> {
     const namespace = (await this.#client.requester.login()).access.namespace ?? DEFAULT_ACCOUNT.namespace;
     const request: TokenRequest = {
@@ -83,7 +87,8 @@ export class PluginAccount implements Disposable {
 }
 
 /**
- * Tries a kubeconfig as the plugin would. A token becomes invalid before it expires when its account, or the API server's keys, are made anew.
+ * Tries a kubeconfig as the plugin would. A token becomes invalid before it expires when its account, or the API server's keys, are made
+ * anew.
  *
  * @returns false only when the API server does not recognise the token
  */

@@ -80,8 +80,8 @@ export function isEmpty(block: Block, { now, cooldown }: Moment): boolean {
 const FAR_AHEAD = 3_600;
 
 /**
- * Whether the second from which on a block counts as empty has come. One that lies ahead further than any cool-down is of a node whose clock was
- * wrong: without this its blocks would be lost until then.
+ * Whether the second from which on a block counts as empty has come. One that lies ahead further than any cool-down is of a node whose
+ * clock was wrong: without this its blocks would be lost until then.
  */
 export function hasBegun(emptySince: number, now: number): boolean {
   return emptySince <= now || emptySince > now + FAR_AHEAD;

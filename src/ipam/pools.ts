@@ -56,8 +56,9 @@ export interface PoolSelection {
 }
 
 /**
- * Asks for one pool, before a block is claimed in it: the list may be old. Where the pool was made anew with blocks of another size, a claim of
- * the old size collides with no other claim and overlaps it. The commit, which expects the pool as listed, fails when this answer is newer.
+ * Asks for one pool, before a block is claimed in it: the list may be old. Where the pool was made anew with blocks of another size, a
+ * claim of the old size collides with no other claim and overlaps it. The commit, which expects the pool as listed, fails when this answer
+ * is newer.
  */
 export function poolQueryOf({ name }: Pool): Query {
   return { type: "get", ref: { kind: "IPPool", name } };

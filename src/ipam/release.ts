@@ -38,8 +38,8 @@ export function releaseQueries(node: string): readonly Query[] {
 const MAX_BLOCKS = 16;
 
 /**
- * Plans the release of all of this node's allocations whose owner `isMeant`: from its own blocks, and from those it borrowed of; at once those of
- * the first blocks that have any.
+ * Plans the release of all of this node's allocations whose owner `isMeant`: from its own blocks, and from those it borrowed of; at once
+ * those of the first blocks that have any.
  *
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater when nothing at all may be written

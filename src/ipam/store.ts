@@ -45,8 +45,8 @@ export async function allocate(
 }
 
 /**
- * Takes back what a commit wrote before it met a conflict, after which there was nothing left for the rest: on Kubernetes each block is a write of its
- * own. Where that fails it is as after a caller that was killed: the allocation names its attachment, whose DEL finds it.
+ * Takes back what a commit wrote before it met a conflict, after which there was nothing left for the rest: on Kubernetes each block is a
+ * write of its own. Where that fails it is as after a caller that was killed: the allocation names its attachment, whose DEL finds it.
  */
 async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
   const decide = (facts: Facts, { now }: Try): Step<void> => {

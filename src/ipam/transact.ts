@@ -47,8 +47,8 @@ export interface TransactOptions<T> {
    */
   readonly whileCommitting?: (result: T) => void;
   /**
-   * The same for work that must not begin before the addresses are written: called when they are and what records them is still on its way; not
-   * where the datastore commits both at once.
+   * The same for work that must not begin before the addresses are written: called when they are and what records them is still on its way;
+   * not where the datastore commits both at once.
    */
   readonly whileRecording?: (result: T) => void;
 }
@@ -128,7 +128,10 @@ export async function transact<T>(
   }
 }
 
-/** What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one snapshot. */
+/**
+ * What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one
+ * snapshot.
+ */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
   return datastore.type === "kubernetes" ? [] : queries;
 }

@@ -28,7 +28,10 @@ export interface Turn {
   readonly waitedMs: number;
 }
 
-/** After such a wait, what commits expect is asked for again with the blocks: of what is 5 s old the commit would ask itself, in a round of its own. */
+/**
+ * After such a wait, what commits expect is asked for again with the blocks: of what is 5 s old the commit would ask itself, in a round of
+ * its own.
+ */
 const OUT_OF_DATE_MS = 3_000;
 
 /** Longest wait for a turn: the commits of a hundred others, on a slow disk or a busy API server. */
@@ -51,8 +54,9 @@ export async function waitForTurn({ takeTurn, deadline, datastore, clock }: Turn
 }
 
 /**
- * What must be read again after a wait. While others had their turns they changed blocks, and took addresses out of records: these, alone where each
- * answer is a request of its own; else everything, in one snapshot. The rest is as old as in a process that came earlier and had its turn at once.
+ * What must be read again after a wait. While others had their turns they changed blocks, and took addresses out of records: these, alone
+ * where each answer is a request of its own; else everything, in one snapshot. The rest is as old as in a process that came earlier and had
+ * its turn at once.
  */
 export function outdatedBy(waitedMs: number, { datastore }: TurnPorts, queries: readonly Query[], facts: Facts): readonly Query[] {
   if (waitedMs === 0) return [];

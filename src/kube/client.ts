@@ -61,7 +61,10 @@ const PAGE_SIZE = 500;
 /** @see Kubernetes API, meta/v1, PartialObjectMetadataList */
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/** A client of one API server. Methods throw KubeError, and NetplugError for settings that make no sense. Nothing is connected before the first call. */
+/**
+ * A client of one API server. Methods throw KubeError, and NetplugError for settings that make no sense. Nothing is connected before the
+ * first call.
+ */
 export class KubeClient {
   /** For requests that have no method here, such as watches. */
   readonly requester: Requester;
@@ -155,7 +158,11 @@ export class KubeClient {
     return await this.#call<T>(request, options);
   }
 
-  /** @throws KubeError notFound; conflict or otherObject when the patch holds another resourceVersion or UID; invalid when a test does not hold */
+  /**
+   * @throws KubeError notFound; conflict or otherObject when the patch holds another resourceVersion or UID; invalid when a test does not
+   * hold
+   *
+   */
   async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
     const { subresource } = options;
     return await this.#call<T>(

@@ -21,7 +21,10 @@ const KINDS = {
   otherObject: "tryAgainLater",
   /** 410: the revision or the page asked for is too old. */
   expired: "tryAgainLater",
-  /** 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there. */
+  /**
+   * 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there.
+   *
+   */
   invalid: "internal",
   /** Other refusals of the content of a write. */
   badRequest: "internal",

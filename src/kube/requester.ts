@@ -40,7 +40,10 @@ export interface OpenAnswer {
 type Read<T> = (answer: OpenAnswer, limit: TimeLimit) => Promise<T>;
 type Outcome<T> = { readonly value: T } | { readonly failure: KubeError };
 
-/** Makes requests until they succeed, fail for good, or their time is over. Throws KubeError, and NetplugError for settings that make no sense. */
+/**
+ * Makes requests until they succeed, fail for good, or their time is over. Throws KubeError, and NetplugError for settings that make no
+ * sense.
+ */
 export class Requester {
   /** Requests sent so far, and how many of them were further tries. */
   readonly counts = { requests: 0, retries: 0 };

@@ -136,8 +136,8 @@ function isSurelyNotDone({ status, retryAfter }: FailedAnswer): boolean {
 }
 
 /**
- * An API server that has just started, or has a new CRD, refuses lists until its cache is filled. That takes milliseconds; the second that it
- * asks for would be lost to an ADD. @see k8s.io/apiserver storage/cacher, type ready
+ * An API server that has just started, or has a new CRD, refuses lists until its cache is filled. That takes milliseconds; the second that
+ * it asks for would be lost to an ADD. @see k8s.io/apiserver storage/cacher, type ready
  */
 function isCacheFilled({ status }: FailedAnswer, answered: Status | undefined): boolean {
   return status !== 429 || answered?.message !== "storage is (re)initializing";

@@ -23,7 +23,9 @@ export function isName(text: string, others: string): boolean {
   return text !== "";
 }
 
-/** Whether it is a DNS label in lower case (RFC 1123): letters, digits and `-` inside. Kubernetes limits the labels of a name only together. */
+/**
+ * Whether it is a DNS label in lower case (RFC 1123): letters, digits and `-` inside. Kubernetes limits the labels of a name only together.
+ */
 export function isDnsLabel(text: string, maxLength = 63): boolean {
   if (text === "" || text.length > maxLength) return false;
   for (let i = 0; i < text.length; i++) {

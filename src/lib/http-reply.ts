@@ -164,7 +164,11 @@ function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
   }
 }
 
-/** Digits and nothing else: a sign, a dot or an exponent would make a length that sends the reader backwards. @returns undefined for other text */
+/**
+ * Digits and nothing else: a sign, a dot or an exponent would make a length that sends the reader backwards.
+ *
+ * @returns undefined for other text
+ */
 function toNumber(text: string, radix: 10 | 16): number | undefined {
   for (let i = 0; i < text.length; i++) {
     if (!"0123456789abcdef".slice(0, radix).includes(text.charAt(i))) return undefined;

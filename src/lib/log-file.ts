@@ -67,8 +67,8 @@ export interface LogFileSink extends LogSink, Disposable {}
  * Opens nothing until the first line; from then on keeps the file open.
  *
  * Every process appends whole lines with one `write` and without a lock. Before each line it checks that the path still names the file it
- * holds, and opens the new one if not. Processes that find the file full try to lock it; the one that succeeds renames it, the others wait a
- * moment for that. If it is held up, they append to the file they have: it may exceed its limit by some lines, but nobody hangs.
+ * holds, and opens the new one if not. Processes that find the file full try to lock it; the one that succeeds renames it, the others wait
+ * a moment for that. If it is held up, they append to the file they have: it may exceed its limit by some lines, but nobody hangs.
  */
 export function openLogFile(options: LogFileOptions): LogFileSink {
   const encoder = new TextEncoder();

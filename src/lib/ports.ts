@@ -32,7 +32,11 @@ export interface Files {
 export interface ByteStream extends Disposable {
   /** @returns how many bytes were taken, waiting at most `waitMs` for the first @throws NetplugError ioFailure when it is broken */
   write(bytes: Uint8Array, waitMs: number): number;
-  /** @returns what came, waiting at most `waitMs`; undefined: nothing yet; empty: the other side ended it @throws NetplugError ioFailure when it is broken */
+  /**
+   * @returns what came, waiting at most `waitMs`; undefined: nothing yet; empty: the other side ended it
+   *
+   * @throws NetplugError ioFailure when it is broken
+   */
   read(waitMs: number): Uint8Array | undefined;
 }
 

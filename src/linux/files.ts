@@ -82,7 +82,10 @@ export function readToEnd(fd: number, path: string, onEmpty?: () => void): Uint8
   }
 }
 
-/** Readers see the old content or the new one, never a part. Not flushed to the disk: it survives us, but not a power failure at this moment. */
+/**
+ * Readers see the old content or the new one, never a part. Not flushed to the disk: it survives us, but not a power failure at this
+ * moment.
+ */
 function writeAtomically(path: string, content: string, mode: number): void {
   makeFolders(parentOf(path));
   const { fd, name } = createBeside(path);

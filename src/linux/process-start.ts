@@ -43,7 +43,8 @@ const TICKS_PER_SECOND = 100;
 const START_FIELD = 19;
 
 /**
- * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms: as the kernel tells, so that the time counts in which it was stopped.
+ * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms: as the kernel tells, so that the time counts in which it
+ * was stopped.
  *
  * @returns undefined when it does not
  */

@@ -1,11 +1,13 @@
 /**
  * Turns among the processes of a host, in the order in which they came.
  *
- * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time since the host
- * was started, which nobody sets, and held open for writing until its turn is over, or its process. It reads from the pipe before its own, which ends when the other leaves the line or dies, and then
- * nobody else is woken. Only who has nobody before him, for the lock was free when its holder came, looks at the lock again and again.
+ * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time
+ * since the host was started, which nobody sets, and held open for writing until its turn is over, or its process. It reads from the pipe
+ * before its own, which ends when the other leaves the line or dies, and then nobody else is woken. Only who has nobody before him, for the
+ * lock was free when its holder came, looks at the lock again and again.
  *
- * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose turn it is.
+ * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose
+ * turn it is.
  */
 
 import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
@@ -29,7 +31,10 @@ const LONGEST_SLICE_MS = 5_000;
 /** Each is so many times as long as the one before. */
 const SLICE_GROWTH = 4;
 
-/** How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave the line. */
+/**
+ * How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave
+ * the line.
+ */
 const LOOK_EVERY_MS = 1_000;
 /** How soon who was woken looks, and somebody is before him still: later than that one, if he can. */
 const AFTER_WAKING_MS = 20;
@@ -41,9 +46,9 @@ const LONGEST_PAUSE_MS = 8;
 let placesTaken = 0;
 
 /**
- * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds the lock free
- * has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
- * at a time.
+ * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds
+ * the lock free has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event
+ * loop for up to five seconds at a time.
  *
  * @returns undefined when the time is over
  * @throws {KernelError} ioFailure when the file cannot be made or locked
@@ -146,8 +151,8 @@ function readTime(): string {
 }
 
 /**
- * Whoever looks at the pipe before it is open takes us for dead and takes it away. Then this is undefined; or, when that comes a moment later, our place
- * is one that nobody sees, and two may be the first: of them one gets the lock.
+ * Whoever looks at the pipe before it is open takes us for dead and takes it away. Then this is undefined; or, when that comes a moment
+ * later, our place is one that nobody sees, and two may be the first: of them one gets the lock.
  */
 function openPlace(path: string): Fd | undefined {
   try {
@@ -187,7 +192,9 @@ class Place implements Disposable {
     this.#held[Symbol.dispose]();
   }
 
-  /** The pipe of the nearest before us who is alive; those of the dead are taken away. Undefined also where there is no looking (`EMFILE`). */
+  /**
+   * The pipe of the nearest before us who is alive; those of the dead are taken away. Undefined also where there is no looking (`EMFILE`).
+   */
   findBefore(): Fd | undefined {
     try {
       const names = listFolder(this.#folder) ?? [];

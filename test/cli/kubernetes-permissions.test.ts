@@ -1,4 +1,6 @@
-/** The roles for people of `manifests/rbac.yaml`: enough for every command, or for those that only show; each command says what it lacks. */
+/**
+ * The roles for people of `manifests/rbac.yaml`: enough for every command, or for those that only show; each command says what it lacks.
+ */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";

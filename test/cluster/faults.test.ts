@@ -1,4 +1,6 @@
-/** netplug on the Kubernetes API of a whole cluster while something fails: in the end all pods have come or gone, and nothing has leaked. */
+/**
+ * netplug on the Kubernetes API of a whole cluster while something fails: in the end all pods have come or gone, and nothing has leaked.
+ */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** `manifests/install-cni.yaml` on a node that has no network: what a user of a cluster does, from the first `apply` to the last `delete`. */
+/**
+ * `manifests/install-cni.yaml` on a node that has no network: what a user of a cluster does, from the first `apply` to the last `delete`.
+ */
 
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";

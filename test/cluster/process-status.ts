@@ -2,7 +2,11 @@
 
 import { readFileSync } from "node:fs";
 
-/** When it started, in ticks since the machine's start: with the number it names a process for good. @returns undefined when it has ended */
+/**
+ * When it started, in ticks since the machine's start: with the number it names a process for good.
+ *
+ * @returns undefined when it has ended
+ */
 export function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

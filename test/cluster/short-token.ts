@@ -8,7 +8,11 @@ import { eventually } from "./eventually.ts";
 /** By how much an API server lets a token outlive its end, in seconds. @see go-jose jwt, DefaultLeeway */
 const LEEWAY_SECONDS = 60;
 
-/** How long the API server may let in whom it let in before, in milliseconds. @see k8s.io/kubernetes pkg/kubeapiserver/authenticator, tokenSuccessCacheTTL */
+/**
+ * How long the API server may let in whom it let in before, in milliseconds.
+ *
+ * @see k8s.io/kubernetes pkg/kubeapiserver/authenticator, tokenSuccessCacheTTL
+ */
 const REMEMBERED_MS = 10_000;
 
 interface Claims {

@@ -1,4 +1,7 @@
-/** Everything that can happen to nodes, at once and in an order that a seed chooses: what must always hold, holds, and in the end all agrees. */
+/**
+ * Everything that can happen to nodes, at once and in an order that a seed chooses: what must always hold, holds, and in the end all
+ * agrees.
+ */
 
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -109,7 +112,10 @@ async function interrupt(daemons: readonly Daemon[], forMs: number): Promise<voi
   for (const daemon of daemons) await daemon.start();
 }
 
-/** Every second ADD, soon after it was seen. Not DELs: containerd calls one only once after an ADD that failed, and of that one only a GC would know. */
+/**
+ * Every second ADD, soon after it was seen. Not DELs: containerd calls one only once after an ADD that failed, and of that one only a GC
+ * would know.
+ */
 async function killCalls(node: ClusterNode, forMs: number): Promise<void> {
   const seen = new Set<number>();
   for (const end = performance.now() + forMs; performance.now() < end; await Bun.sleep(5)) {
@@ -143,7 +149,9 @@ async function setReady(isReady: boolean): Promise<void> {
   await ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
 }
 
-/** Whatever looks wrong is looked at again: nodes and datastore are not seen at one moment, and addresses may go from one pod to the next. */
+/**
+ * Whatever looks wrong is looked at again: nodes and datastore are not seen at one moment, and addresses may go from one pod to the next.
+ */
 async function findFaults(): Promise<readonly string[]> {
   const first = addressesInUse(cluster.nodes);
   const isStill = ({ address, where }: AddressInUse, later: readonly AddressInUse[]): boolean =>

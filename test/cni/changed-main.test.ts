@@ -1,4 +1,7 @@
-/** A network whose config goes from another main plugin to `netplug` under a running pod: its address is nobody's while the old interface stands. */
+/**
+ * A network whose config goes from another main plugin to `netplug` under a running pod: its address is nobody's while the old interface
+ * stands.
+ */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";

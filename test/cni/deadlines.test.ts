@@ -1,4 +1,7 @@
-/** What takes too long: each verb ends in its time, and a failed ADD still has time to clean up. Played with a clock that is told when to move. */
+/**
+ * What takes too long: each verb ends in its time, and a failed ADD still has time to clean up. Played with a clock that is told when to
+ * move.
+ */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** The plugin while its token ends for real: what each verb says, what it leaves, and that the next call needs nothing but another token. */
+/**
+ * The plugin while its token ends for real: what each verb says, what it leaves, and that the next call needs nothing but another token.
+ */
 
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";

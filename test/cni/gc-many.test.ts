@@ -1,4 +1,7 @@
-/** GC of hundreds of attachments of which only the datastore knows, and DELs that find notes of many: within the client's limits, and with less left each time. */
+/**
+ * GC of hundreds of attachments of which only the datastore knows, and DELs that find notes of many: within the client's limits, and with
+ * less left each time.
+ */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";

@@ -1,4 +1,7 @@
-/** An ADD that outlives its runtime, the DEL, and the next ADD of the same attachment: it takes nothing from that one, and keeps nothing itself. */
+/**
+ * An ADD that outlives its runtime, the DEL, and the next ADD of the same attachment: it takes nothing from that one, and keeps nothing
+ * itself.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** Random histories of runtimes, machines and administrators on the real plugin, beside a small model of what must be: see model/README.md. */
+/**
+ * Random histories of runtimes, machines and administrators on the real plugin, beside a small model of what must be: see model/README.md.
+ */
 
 import { afterAll, beforeAll, test } from "bun:test";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** In which order things happen: no address is given back of an interface that stands, calls in one namespace take turns, two attachments are never one. */
+/**
+ * In which order things happen: no address is given back of an interface that stands, calls in one namespace take turns, two attachments
+ * are never one.
+ */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";

@@ -1,4 +1,7 @@
-/** What `netplug-ipam` gave under a main plugin of the CNI project, and nobody calls DEL for again: it comes back, but never while the pod may use it. */
+/**
+ * What `netplug-ipam` gave under a main plugin of the CNI project, and nobody calls DEL for again: it comes back, but never while the pod
+ * may use it.
+ */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** What pods and namespaces ask for by annotation, on a real API server, beside etcd or as the datastore: seen by kubectl, etcdctl and ip. */
+/**
+ * What pods and namespaces ask for by annotation, on a real API server, beside etcd or as the datastore: seen by kubectl, etcdctl and ip.
+ */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";

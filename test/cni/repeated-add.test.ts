@@ -1,4 +1,6 @@
-/** What an ADD asks a delegate, and what it leaves when it fails: the first one, and one of an attachment of which something stands already. */
+/**
+ * What an ADD asks a delegate, and what it leaves when it fails: the first one, and one of an attachment of which something stands already.
+ */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";

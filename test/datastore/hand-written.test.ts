@@ -1,4 +1,6 @@
-/** Resources in etcd that somebody wrote with etcdctl, past all validation: read as an API server would have left them, or refused by name. */
+/**
+ * Resources in etcd that somebody wrote with etcdctl, past all validation: read as an API server would have left them, or refused by name.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";

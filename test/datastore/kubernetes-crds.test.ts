@@ -122,7 +122,8 @@ test("one that hides what blocks hold is code 112 for ADD and DEL, and nothing i
   }
   await api.apply(MANIFEST);
   while (JSON.stringify(await read()) !== JSON.stringify(before));
-  // kubectl's list comes from etcd; the plugin's, from the server's cache, may show the older definition a moment longer: a runtime repeats its DEL
+  // kubectl's list comes from etcd; the plugin's, from the server's cache, may show the older definition a moment longer: a runtime repeats
+  // its DEL
   expect(await eventually(() => del(datastore, web))).toHaveLength(1);
 });
 

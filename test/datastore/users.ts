@@ -8,7 +8,11 @@ export const PASSWORD = "s3cret-of-netplug";
 /** What `etcdctl` needs to be root by password. */
 export const AS_ROOT = ["--user=root", `--password=${PASSWORD}`] as const;
 
-/** Makes the users `root`, `netplug`, `reader` and `nobody`, and switches them on. @param access what `etcdctl` needs to be let in, as `root` */
+/**
+ * Makes the users `root`, `netplug`, `reader` and `nobody`, and switches them on.
+ *
+ * @param access what `etcdctl` needs to be let in, as `root`
+ */
 export async function switchUsersOn(server: EtcdServer, access: readonly string[] = []): Promise<void> {
   const users = ["root", "netplug", "reader", "nobody"];
   for (const user of users) await server.ctl(["user", "add", `${user}:${PASSWORD}`], access);

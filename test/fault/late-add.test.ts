@@ -1,4 +1,6 @@
-/** An ADD or DEL of `netplug` that outlives its runtime, at each moment at which the same container may be added again in another namespace. */
+/**
+ * An ADD or DEL of `netplug` that outlives its runtime, at each moment at which the same container may be added again in another namespace.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { CniReply } from "../support/cni.ts";

@@ -1,4 +1,6 @@
-/** Calls for one attachment at the same time, which no runtime should make: all agree, or lose with a clear error, and one DEL cleans up. */
+/**
+ * Calls for one attachment at the same time, which no runtime should make: all agree, or lose with a clear error, and one DEL cleans up.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -13,7 +13,9 @@ interface Trouble {
   readonly takesDeletes?: boolean;
 }
 
-/** An attachment stands, then etcd refuses: another ADD leaves nothing, DEL takes the interface; when etcd is well again, DEL does the rest. */
+/**
+ * An attachment stands, then etcd refuses: another ADD leaves nothing, DEL takes the interface; when etcd is well again, DEL does the rest.
+ */
 async function play(flow: Flow, etcd: EtcdServer, trouble: Trouble, code: number, text: string): Promise<void> {
   await using node = await FaultNode.start(etcd, flow);
   await node.programPolicy();

@@ -75,7 +75,10 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
   );
 });
 
-/** What a runtime or a plugin could stumble over: a file under a real name that is neither the old one nor the new one, or refers to what is not there. */
+/**
+ * What a runtime or a plugin could stumble over: a file under a real name that is neither the old one nor the new one, or refers to what is
+ * not there.
+ */
 function findParts(before: Content, now: Content): readonly string[] {
   const faults: string[] = [];
   const complete = (path: string): boolean => {

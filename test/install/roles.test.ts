@@ -1,4 +1,7 @@
-/** What each role may do on a real API server: everything that it needs, and nothing else. Each verb is tried with a token of the role's own. */
+/**
+ * What each role may do on a real API server: everything that it needs, and nothing else. Each verb is tried with a token of the role's
+ * own.
+ */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";

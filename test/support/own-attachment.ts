@@ -1,4 +1,7 @@
-/** For tests: one attachment whose calls run in this process, on the real kernel and a datastore in memory, so that a test can change any part of the host. */
+/**
+ * For tests: one attachment whose calls run in this process, on the real kernel and a datastore in memory, so that a test can change any
+ * part of the host.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

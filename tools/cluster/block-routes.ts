@@ -14,7 +14,8 @@ interface Borrowed {
 }
 
 /**
- * Has the addresses of each block reached by way of the node that owns it, and each borrowed one by way of the node that has it, soon after.
+ * Has the addresses of each block reached by way of the node that owns it, and each borrowed one by way of the node that has it, soon
+ * after.
  *
  * @param access for `netplugctl`
  * @returns what ends it

@@ -26,8 +26,8 @@ export function testFilesOf(part: TestPart, filters: readonly string[]): string[
 }
 
 /**
- * Runs `files`, with `variables` in the environment; failures are printed when they are known. With one sandbox all run in one process; with
- * several each runs in a process of its own, in a sandbox that no other is in meanwhile.
+ * Runs `files`, with `variables` in the environment; failures are printed when they are known. With one sandbox all run in one process;
+ * with several each runs in a process of its own, in a sandbox that no other is in meanwhile.
  */
 export async function runPart(
   part: TestPart,

@@ -9,7 +9,9 @@ const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 /** Characters that JSON need not escape, but that move the cursor of a terminal or turn the direction of its text. */
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Stands, with a number behind it, for what the YAML writer cannot write: integers beyond a double, and escapes. YAML does not quote it. */
+/**
+ * Stands, with a number behind it, for what the YAML writer cannot write: integers beyond a double, and escapes. YAML does not quote it.
+ */
 const MARK = "__kept_as_it_is_";
 const MARKS = /__kept_as_it_is_(\d+)__/g;
 

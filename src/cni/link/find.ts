@@ -32,8 +32,8 @@ export function isPair(host: Link, pod: Link): boolean {
 
 /**
  * Whether an interface that bears the host side's name may be replaced: an earlier pod of the same name left it, or an ADD that
- * ended before it set the alias. The name alone does not tell, for pod `a` with interface `b` has the same as pod `a.b`. An alternative name is
- * nothing that we give.
+ * ended before it set the alias. The name alone does not tell, for pod `a` with interface `b` has the same as pod `a.b`. An alternative
+ * name is nothing that we give.
  */
 export function isReplaceable(host: Link, names: LinkNames): boolean {
   if (host.kind !== "veth" || host.name !== names.hostName) return false;

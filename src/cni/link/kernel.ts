@@ -13,7 +13,12 @@ export interface Kernel {
   isHostNetns(netns: Netns): boolean;
   /** Whether its path still names it: who made it has not removed it. */
   isNamed(netns: Netns): boolean;
-  /** Takes the lock that calls in one namespace take in turn; it ends with `netns`. @returns false while another has it @throws {KernelError} */
+  /**
+   * Takes the lock that calls in one namespace take in turn; it ends with `netns`.
+   *
+   * @returns false while another has it
+   * @throws {KernelError}
+   */
   lockNetns(netns: Netns): boolean;
   /** A socket that stays bound to `netns`; without it, to the host's. @throws {KernelError} */
   openRouteSocket(netns?: Netns): RouteSocket;

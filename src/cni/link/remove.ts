@@ -60,7 +60,8 @@ export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string)
 }
 
 /**
- * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced. @throws {KernelError}
+ * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced.
+ * @throws {KernelError}
  */
 export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void {
   const pod = findPodSide(kernel, names, netns);

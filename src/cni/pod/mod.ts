@@ -68,7 +68,9 @@ function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<un
   ];
 }
 
-/** With credentials in hand, a request is sent before its promise is there. A client that is not the datastore's too is closed afterwards. */
+/**
+ * With credentials in hand, a request is sent before its promise is there. A client that is not the datastore's too is closed afterwards.
+ */
 async function ask<T>(
   call: Call,
   requests: (client: KubeClient, signal: AbortSignal) => Promise<T>,

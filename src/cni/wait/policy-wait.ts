@@ -9,7 +9,12 @@ import type { Log } from "../../lib/log.ts";
 import type { Clock, Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** Calls back after every change inside a folder. @returns undefined when the folder is not there @throws Error when it cannot be watched */
+/**
+ * Calls back after every change inside a folder.
+ *
+ * @returns undefined when the folder is not there
+ * @throws Error when it cannot be watched
+ */
 export type PolicyWatch = (folder: string, onChange: () => void) => Disposable | undefined;
 
 export interface PolicyWaitPorts {

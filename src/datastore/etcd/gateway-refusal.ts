@@ -3,8 +3,9 @@
 import { EtcdFailure, STATUS } from "./failure.ts";
 
 /**
- * The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a connection stands, so
- * nothing was asked; the last one when the server refuses after the handshake, while the client's first frames are on their way.
+ * The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
+ * connection stands, so nothing was asked; the last one when the server refuses after the handshake, while the client's first frames are on
+ * their way.
  *
  * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of a connection that stands begin otherwise
  */

@@ -11,8 +11,8 @@ import { parseBlockKey, parseResourceKey } from "./keys.ts";
 import type { KeyValue } from "./rpc.ts";
 
 /**
- * What somebody wrote by hand is as sound as an API server with our schemas would leave it, but for the fields of the spec: the key says which
- * resource it is, labels and annotations are texts, there is a spec, and null counts as absent in it.
+ * What somebody wrote by hand is as sound as an API server with our schemas would leave it, but for the fields of the spec: the key says
+ * which resource it is, labels and annotations are texts, there is a spec, and null counts as absent in it.
  *
  * @throws NetplugError ioFailure for a value, or under a key, that we cannot have written
  */

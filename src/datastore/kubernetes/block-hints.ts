@@ -75,7 +75,9 @@ export class BlockHints {
     return { cluster: note.cluster, blocks };
   }
 
-  /** Notes that these are all blocks there are, besides those that somebody is about to claim. Does nothing where it cannot: lists go on. */
+  /**
+   * Notes that these are all blocks there are, besides those that somebody is about to claim. Does nothing where it cannot: lists go on.
+   */
   async replace(cluster: string, listed: readonly Prefix[]): Promise<void> {
     try {
       using lock = await this.#lock();

@@ -31,7 +31,9 @@ type Entries = readonly BlockEntry[];
 /** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
 const MOST_CELLS = 64;
 
-/** Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB. */
+/**
+ * Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB.
+ */
 const MOST_CELLS_TOGETHER = 128;
 
 /** What the index queries of one round are answered from. */
@@ -40,8 +42,8 @@ export interface IndexSources {
   readonly walks: Walks<BlockEntry>;
   readonly lostClaims: LostClaims;
   /**
-   * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address: whoever
-   * asks goes on to read that block, and would find it moved again and again.
+   * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address:
+   * whoever asks goes on to read that block, and would find it moved again and again.
    */
   readonly mayLag: boolean;
 }

@@ -105,8 +105,8 @@ export function toState(uid: string, { spec }: Resource): EndpointState {
 }
 
 /**
- * Fails where the pod is another one, or somebody has recorded something since `before`: what a call has sent that was killed may arrive after
- * its DEL, or after the ADD of the next container.
+ * Fails where the pod is another one, or somebody has recorded something since `before`: what a call has sent that was killed may arrive
+ * after its DEL, or after the ADD of the next container.
  */
 export function toRecordingPatch(
   before: EndpointState,

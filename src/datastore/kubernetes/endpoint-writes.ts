@@ -29,8 +29,8 @@ export function isWithoutAddresses({ spec }: Resource): boolean {
 }
 
 /**
- * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is what was
- * sent.
+ * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is
+ * what was sent.
  *
  * @param resource with the UID of the pod that was looked at, where whoever made it knows it
  * @param revision what was read; undefined: there was no such pod

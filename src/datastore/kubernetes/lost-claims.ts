@@ -1,6 +1,6 @@
 /**
- * Blocks that others were quicker to claim, known by the refusal: a list may be too old to show them, or never show one whose labels somebody
- * took away by hand. Without them the next try would find the same place free again.
+ * Blocks that others were quicker to claim, known by the refusal: a list may be too old to show them, or never show one whose labels
+ * somebody took away by hand. Without them the next try would find the same place free again.
  */
 
 import { overlaps, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";

@@ -30,7 +30,8 @@ export interface NodeReads {
 }
 
 /**
- * So many blocks are asked for by name; the list by label is cheaper than more, and one request. A call may make 100 at once where nobody has set
+ * So many blocks are asked for by name; the list by label is cheaper than more, and one request. A call may make 100 at once where nobody
+ * has set
  * `burst`; when a GC has made them, these are all sent within the time that a request has, at the 5 a second that `qps` is by default.
  */
 const MOST_BY_NAME = 16;

@@ -1,4 +1,7 @@
-/** Many endpoints at once, as a GC asks for them: so few requests stand before the client's limit at a time that none waits longer than it may. */
+/**
+ * Many endpoints at once, as a GC asks for them: so few requests stand before the client's limit at a time that none waits longer than it
+ * may.
+ */
 
 import { type Pod, PODS } from "../../kube/core-types.ts";
 import type { Query } from "../datastore.ts";

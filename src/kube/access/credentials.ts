@@ -57,7 +57,8 @@ export class Credentials {
   }
 
   /**
-   * Looks for better credentials after a refusal: the kubeconfig, token and certificate files are read again, the exec plugin is asked again.
+   * Looks for better credentials after a refusal: the kubeconfig, token and certificate files are read again, the exec plugin is asked
+   * again.
    *
    * @param refused what the refused request showed
    * @returns whether there is something else to show now

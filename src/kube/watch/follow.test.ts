@@ -41,7 +41,9 @@ function serving(lists: readonly (() => Response)[], watches: readonly (() => Re
   return startFakeApiServer(({ path }) => ((path.includes("watch=true") ? nextWatch : nextList).next().value ?? silent)());
 }
 
-/** Pauses are a hundredth as long. Requests, which say their limits to the clock too, have all their time: machines are slow now and then. */
+/**
+ * Pauses are a hundredth as long. Requests, which say their limits to the clock too, have all their time: machines are slow now and then.
+ */
 function makeQuickClock(onPause: (ms: number) => void = () => undefined): Clock {
   return {
     ...systemClock,

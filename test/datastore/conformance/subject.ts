@@ -6,8 +6,8 @@ import type { Datastore } from "../../../src/datastore/datastore.ts";
 export interface Subject {
   readonly datastore: Datastore;
   /**
-   * Whether it keeps any resource exactly as it is given, and commits all writes or none. One on the Kubernetes API completes resources and refuses
-   * what is none, shows pods as endpoints, and may have done a part of a commit that conflicts.
+   * Whether it keeps any resource exactly as it is given, and commits all writes or none. One on the Kubernetes API completes resources and
+   * refuses what is none, shows pods as endpoints, and may have done a part of a commit that conflicts.
    */
   readonly isPlain: boolean;
   /** Removes all that is stored. */

@@ -1,4 +1,7 @@
-/** One node of a fault test: namespaces of its own, its part of an etcd, a bystander that must not be touched, and a pod that things happen to. */
+/**
+ * One node of a fault test: namespaces of its own, its part of an etcd, a bystander that must not be touched, and a pod that things happen
+ * to.
+ */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -19,7 +19,10 @@ interface RouteJson {
   readonly protocol?: string;
 }
 
-/** Interfaces but `lo`, their aliases and addresses, and the routes that the kernel did not make by itself; nothing for a namespace that is gone. */
+/**
+ * Interfaces but `lo`, their aliases and addresses, and the routes that the kernel did not make by itself; nothing for a namespace that is
+ * gone.
+ */
 export async function tracesInNetns(place: string, netns: string): Promise<readonly string[]> {
   if (!existsSync(`/run/netns/${netns}`)) return [];
   const [addresses = [], routes = []] = await runIp(netns, "address show\nroute show table all\n");

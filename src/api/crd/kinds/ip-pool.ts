@@ -23,7 +23,9 @@ const withCidr = (pool: string, name: string, rule: string): string =>
 
 const isForLoadBalancers = (pool: string): string => `(has(${pool}.allowedUses) && 'LoadBalancer' in ${pool}.allowedUses)`;
 
-/** CEL: of two ranges that overlap one holds the other's first address. `containsCIDR` misses most of them in Kubernetes 1.31 and 1.32.0. */
+/**
+ * CEL: of two ranges that overlap one holds the other's first address. `containsCIDR` misses most of them in Kubernetes 1.31 and 1.32.0.
+ */
 const LINK_LOCAL = ["169.254.0.0/16", "fe80::/10"].flatMap((range) => [
   `cidr('${range}').containsIP(cidr(range).ip())`,
   `cidr(range).containsIP(cidr('${range}').ip())`,
