@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { listLinksOf, removeLink, removeNamelessLinks } from "../../src/cni/link/remove.ts";
+import { listLinksOf, removeLink, removeNamelessLinks, removePair } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { deleteLink } from "../../src/linux/netlink/link.ts";
 import { addLink } from "./support/add.ts";
-import { TestNode } from "./support/node.ts";
+import { type Place, TestNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -92,6 +92,34 @@ describe("removeLink()", () => {
     node.ip(node.host, "link add name eth0 type veth peer name uplink");
     expect(remove(node, LINK, node.host.path)).toBe(false);
     expect(node.links(node.host)).toEqual(["eth0", "uplink"]);
+  });
+});
+
+describe("removePair()", () => {
+  function back(node: TestNode, place: Place): void {
+    using netns = linuxKernel.openNetns(place.path);
+    if (netns === undefined) throw new Error("the namespace is not there");
+    node.onHost(() => removePair(linuxKernel, LINK, netns));
+  }
+
+  test("deletes a pair of this attachment, also before it got its alias", () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    addLink(node, pod, LINK);
+    back(node, pod);
+    expect(node.links(node.host)).toEqual([]);
+    node.ip(node.host, `link add name ${LINK.hostName} type veth peer name eth0 netns ${pod.name}`);
+    back(node, pod);
+    expect(node.links(node.host)).toEqual([]);
+  });
+
+  test("leaves one in another namespace, and what another plugin has given the pod", () => {
+    using node = new TestNode();
+    const [pod, other] = [node.addPlace("a"), node.addPlace("b")];
+    addLink(node, pod, LINK);
+    node.ip(node.host, `link add name veth5eb2f4a1 type veth peer name eth0 netns ${other.name}`);
+    back(node, other);
+    expect([node.links(node.host), node.links(other)]).toEqual([[LINK.hostName, "veth5eb2f4a1"], ["eth0"]]);
   });
 });
 

@@ -60,7 +60,9 @@ export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string)
 }
 
 /**
- * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced.
+ * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced,
+ * and another plugin's may have come before. Without an alias it is ours by its name only.
+ *
  * @throws {KernelError}
  */
 export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void {
@@ -68,7 +70,8 @@ export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void
   if (pod?.peer === undefined) return;
   using host = kernel.openRouteSocket();
   const link = findLink(host, { index: pod.peer });
-  if (link === undefined || !isPair(link, pod) || (link.alias ?? names.alias) !== names.alias) return;
+  if (link === undefined || !isPair(link, pod)) return;
+  if (link.alias !== names.alias && (link.alias !== undefined || link.name !== names.hostName)) return;
   const [outcome] = host.transact([deleteLink(link.index, link.name)]);
   if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
 }
