@@ -28,7 +28,10 @@ export interface Host {
   processStart(): number;
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;
-  /** When this process began by that, to 10 ms, with the time in which it was stopped; undefined when nobody tells. Costs more. */
+  /**
+   * When this process began by that, to 10 ms, with the time in which it was stopped; undefined when nobody tells. Costs more. To be asked
+   * before it starts any other.
+   */
   processBegin(): number | undefined;
   /** Takes the advisory lock on a file behind those who came before, waiting at most `waitMs`; undefined when the time is over. */
   takeTurn(path: string, waitMs: number): Promise<Disposable | undefined>;

@@ -38,6 +38,15 @@ test("the kernel tells the same to 10 ms, for a process that was stopped too", a
   expect(begin).toBeLessThan(after + 1);
 });
 
+test("of a process that was a shell, which has called other programs, nobody tells when this one began", () => {
+  const script = `
+    const { readProcessBegin } = await import("./process-start.ts");
+    console.log(readProcessBegin());
+  `;
+  const { stdout } = Bun.spawnSync(["sh", "-c", `/bin/true; exec ${process.execPath} -e '${script}'`], { cwd: import.meta.dir });
+  expect(stdout.toString()).toBe("undefined\n");
+});
+
 test("the time since boot is that of the kernel", () => {
   const uptime = Number.parseFloat(readFileSync("/proc/uptime", "utf8")) * 1000;
   expect(readTimeSinceBoot()).toBeGreaterThanOrEqual(uptime);

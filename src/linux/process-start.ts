@@ -39,17 +39,21 @@ function readClock(clock: number): number {
 
 /** `USER_HZ`, the same on all architectures that we run on. */
 const TICKS_PER_SECOND = 100;
-/** Of `starttime` behind the name of the program, which may hold anything. @see proc_pid_stat(5) */
+/** Of `cminflt` and `starttime` behind the name of the program, which may hold anything. @see proc_pid_stat(5) */
+const CHILD_FAULTS_FIELD = 8;
 const START_FIELD = 19;
 
 /**
  * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms: as the kernel tells, so that the time counts in which it
- * was stopped.
+ * was stopped. To be asked before it starts any other.
  *
- * @returns undefined when it does not
+ * A shell that has called other programs, and becomes the last one (`exec`), began before them: by the page faults of those it is known.
+ *
+ * @returns undefined when the kernel does not tell, or it was another program for so long
  */
 export function readProcessBegin(): number | undefined {
   const stat = linuxFiles.readText("/proc/self/stat") ?? "";
-  const begin = (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_FIELD]) * 1000) / TICKS_PER_SECOND;
-  return Number.isFinite(begin) ? begin : undefined;
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const begin = (Number(fields[START_FIELD]) * 1000) / TICKS_PER_SECOND;
+  return Number.isFinite(begin) && fields[CHILD_FAULTS_FIELD] === "0" ? begin : undefined;
 }

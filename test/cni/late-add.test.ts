@@ -176,6 +176,18 @@ test.each(["ADD", "DEL"] as const)(
   },
 );
 
+test("a shell that has called ADD, and becomes the DEL, without a namespace, is none that comes late", async () => {
+  using pod = new TestNetns();
+  const containerID = await newContainer();
+  const [plugin, config] = [join(node.folder, `${containerID}.sh`), join(node.folder, `${containerID}.json`)];
+  const netplug = `${pluginPath("netplug")} < ${config}`;
+  const lines = [`cat > ${config}`, `CNI_COMMAND=ADD CNI_NETNS=${pod.path} ${netplug}`, `exec ${netplug}`];
+  writeFileSync(plugin, ["#!/bin/sh", ...lines, ""].join("\n"), { mode: 0o755 });
+  const reply = await node.call("DEL", { plugin, containerID, config: node.config(), args: argsOf(containerID) });
+  expect([reply.status, reply.json?.ips?.length]).toEqual([0, 1]);
+  expect([await node.addressesInUse(), pod.link("eth0"), nodePlace.link(node.hostSide(containerID))]).toEqual([0, undefined, undefined]);
+});
+
 /** A readiness gate that nobody passes before it opens. */
 function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {
   const { promise: asked, resolve } = Promise.withResolvers<void>();
