@@ -11,7 +11,7 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { Netns } from "../linux/netns.ts";
 import type { LocalCall } from "./call.ts";
-import { expectNetns } from "./link/pod-netns.ts";
+import { expectNetns, openNetnsIfThere } from "./link/pod-netns.ts";
 
 /** As the runtime names it, within a network. */
 export interface NamedAttachment {
@@ -45,7 +45,11 @@ export interface Hold {
    * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
    */
   expect(): void;
-  /** Takes hold again, after a wait for other calls in the namespace. */
+  /**
+   * Takes hold again, after a wait for other calls in the namespace, of which a DEL may have ended it.
+   *
+   * @throws {NetplugError} tryAgainLater when a newer ADD has it
+   */
   renew(): void;
 }
 
@@ -59,7 +63,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   const { environment, host, plugin } = call;
   const own = [netns?.path ?? environment.netns, netns?.id, plugin, ""].join(END_OF_PART);
   let isWritten = false;
-  const renew = (): void => attempt(call, () => void (writeNodeFile(call, "attached", `${own}${host.sinceBoot()}`), (isWritten = true)));
+  const take = (): void => attempt(call, () => void (writeNodeFile(call, "attached", `${own}${host.sinceBoot()}`), (isWritten = true)));
   /** @returns its state, and where it is */
   const look = (): readonly [state: HoldState, where?: string | undefined] => {
     if (!isWritten) return ["unknown"];
@@ -75,18 +79,23 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     const { ifName, containerID } = environment;
     throw new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${what}`);
   };
+  const failAsTaken = (where = ""): never => fail(`a newer ADD has it in ${quote(where)}`);
   let there: string | undefined;
   attempt(call, () => (there = readHold(call, environment)));
-  if (there !== undefined && !there.startsWith(own) && isYounger(call, there)) fail(`a newer ADD has it in ${quote(placeOf(there))}`);
-  renew();
+  if (there !== undefined && isNewer(call, there)) failAsTaken(placeOf(there));
+  take();
   return {
-    renew,
     state: () => look()[0],
     expect() {
       if (netns !== undefined) expectNetns(host.kernel, netns);
-      const [state, where = ""] = look();
+      const [state, where] = look();
       if (state === "ended") fail("a DEL or GC has ended it meanwhile");
-      if (state === "taken") fail(`a newer ADD has it in ${quote(where)}`);
+      if (state === "taken") failAsTaken(where);
+    },
+    renew() {
+      const [state, where] = look();
+      if (state === "taken") failAsTaken(where);
+      take();
     },
   };
 }
@@ -96,15 +105,35 @@ function placeOf(there: string): string {
 }
 
 /**
- * Whether it was taken after this process began, which the runtime has given up then. It may have been stopped, or waited for a processor.
+ * Whether it was taken since this process began, in another namespace: the runtime has given up this call, which may have been stopped, or
+ * waited for a processor.
  */
-function isYounger({ host }: LocalCall, there: string): boolean {
+function isNewer(call: LocalCall, there: string): boolean {
   try {
-    const begin = host.processBegin();
-    return begin !== undefined && Number(there.split(END_OF_PART)[3]) > begin + BEGIN_MARGIN_MS;
+    return isElsewhere(call, there) && isYounger(call, there);
   } catch {
     return false;
   }
+}
+
+/** What was taken later than now is of an earlier boot, in a folder that has outlived it. */
+function isYounger({ host }: LocalCall, there: string): boolean {
+  const begin = host.processBegin();
+  const takenAt = Number(there.split(END_OF_PART)[3]);
+  return begin !== undefined && takenAt > begin + BEGIN_MARGIN_MS && takenAt <= host.sinceBoot();
+}
+
+/**
+ * Whether it stands in another namespace than this call's, whose path may be another one of the same. Who wanted addresses alone has named
+ * none.
+ */
+function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, there: string): boolean {
+  const [place = "", id = ""] = there.split(END_OF_PART);
+  if (place === path) return false;
+  using standing = openNetnsIfThere(kernel, place);
+  if (standing?.id !== id && id !== "") return false;
+  using own = path === undefined ? undefined : openNetnsIfThere(kernel, path);
+  return own === undefined || own.id !== id;
 }
 
 /** What a DEL has ended. */
@@ -122,8 +151,7 @@ export function endHold(call: LocalCall): EndedHold {
   attempt(call, () => {
     const there = readHold(call, call.environment);
     plugin = there?.split(END_OF_PART)[2];
-    const isLate = there !== undefined && placeOf(there) !== call.environment.netns && isYounger(call, there);
-    if (there !== undefined && !isLate) call.host.files.remove(fileOf(call, "attached", call.environment));
+    if (there !== undefined && !isNewer(call, there)) call.host.files.remove(fileOf(call, "attached", call.environment));
     isEnded = true;
   });
   return {

@@ -3,6 +3,9 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { TestNetns } from "../support/netns.ts";
@@ -100,4 +103,72 @@ test.concurrent("a newer interface is not taken for one that is in the way", asy
   const late = await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: afterStep(isCommit, restart.happen(false)) });
   expect(late.json).toMatchObject({ code: 11, msg: expect.stringContaining("a newer ADD has it in") });
   await restart.expectWhole();
+});
+
+/** Another call works in the namespace for a while. */
+function whileBusy(happen: () => Promise<void>): (real: Host) => Host {
+  let isBusy = true;
+  return (real) => ({
+    ...real,
+    kernel: { ...real.kernel, lockNetns: (netns) => !isBusy && real.kernel.lockNetns(netns) },
+    clock: {
+      ...real.clock,
+      async sleep(ms, signal) {
+        if (isBusy) await happen();
+        isBusy = false;
+        await real.clock.sleep(ms, signal);
+      },
+    },
+  });
+}
+
+test.concurrent("an ADD that has waited for another call in its namespace does not take the container back", async () => {
+  await using restart = await Restart.on(OWN);
+  const { node, old } = restart;
+  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: whileBusy(restart.happen(false)) });
+  expect(late.json).toMatchObject({ code: 11, msg: expect.stringContaining("a newer ADD has it in") });
+  await restart.expectWhole();
+});
+
+const HOUR_MS = 3_600_000;
+
+describe("a DEL that began before the ADD does its work", () => {
+  const host = (real: Host): Host => ({ ...real, processBegin: () => real.sinceBoot() - HOUR_MS });
+
+  test.concurrent("when it has another path of the same namespace", async () => {
+    await using node = await FaultNode.start(etcd, OWN);
+    expect((await node.call("ADD", { config: WITHOUT_POLICY })).status).toBe(0);
+    const netns = join(node.folder, "netns");
+    symlinkSync(node.pod.path, netns);
+    expect((await node.call("DEL", { netns, host })).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("when it has none, and the ADD's is gone", async () => {
+    await using restart = await Restart.on(OWN);
+    const { node, old } = restart;
+    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY })).status).toBe(0);
+    old.delete();
+    expect((await node.call("DEL", { netns: "", host })).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+describe("in a folder that has outlived a boot, what an ADD wrote keeps no call from its work:", () => {
+  const beforeBoot = (real: Host): Host => ({ ...real, sinceBoot: () => real.sinceBoot() + HOUR_MS });
+
+  test.concurrent("a DEL without a namespace", async () => {
+    await using node = await FaultNode.start(etcd, OWN);
+    expect((await node.call("ADD", { config: WITHOUT_POLICY, host: beforeBoot })).status).toBe(0);
+    expect((await node.call("DEL", { netns: "" })).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("an ADD of the same container", async () => {
+    await using restart = await Restart.on(OWN);
+    const { node, old } = restart;
+    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: beforeBoot })).status).toBe(0);
+    await restart.happen(true)();
+    await restart.expectWhole();
+  });
 });
