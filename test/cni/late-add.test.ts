@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { type CniReply, pluginPath, TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { closedGate } from "../support/closed-gate.ts";
 
 const WITHIN_MS = 20_000;
 
@@ -187,15 +188,3 @@ test("a shell that has called ADD, and becomes the DEL, without a namespace, is 
   expect([reply.status, reply.json?.ips?.length]).toEqual([0, 1]);
   expect([await node.addressesInUse(), pod.link("eth0"), nodePlace.link(node.hostSide(containerID))]).toEqual([0, undefined, undefined]);
 });
-
-/** A readiness gate that nobody passes before it opens. */
-function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
-  let isOpen = false;
-  const fetch = (): Response => {
-    resolve();
-    return new Response(null, { status: isOpen ? 204 : 503 });
-  };
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
-  return { url: server.url.href, asked, open: () => void (isOpen = true), [Symbol.asyncDispose]: () => server.stop(true) };
-}

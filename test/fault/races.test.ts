@@ -14,6 +14,7 @@ import { type Flow, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS } from "./support/flows.
 import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
 import { buildVictim } from "./support/victims.ts";
+import { closedGate } from "../support/closed-gate.ts";
 
 let etcd: EtcdServer;
 let folder: string;
@@ -110,15 +111,3 @@ test.concurrent("an ADD that outlives its runtime, the DEL of the next one, and 
   expect((await adding).reply.json).toMatchObject({ code: 8, msg: expect.stringContaining("the container has ended meanwhile") });
   expect(await node.verify()).toEqual([]);
 });
-
-/** A readiness gate that nobody passes before it opens. */
-function closedGate(): AsyncDisposable & { readonly url: string; readonly asked: Promise<void>; open(): void } {
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
-  let isOpen = false;
-  const fetch = (): Response => {
-    resolve();
-    return new Response(null, { status: isOpen ? 204 : 503 });
-  };
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
-  return { url: server.url.href, asked, open: () => void (isOpen = true), [Symbol.asyncDispose]: () => server.stop(true) };
-}
