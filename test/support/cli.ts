@@ -15,6 +15,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { linuxProcesses } from "../../src/linux/processes.ts";
 import { type EtcdServer, startEtcd } from "./etcd.ts";
+import { readEtcdctl } from "./etcd-content.ts";
 
 export interface CliResult {
   readonly status: number;
@@ -77,8 +78,8 @@ export async function createCliWorld(): Promise<CliWorld> {
       for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
     },
     async stored(prefix) {
-      const answer = JSON.parse(await etcd.ctl(["get", "--prefix", prefix, "-w", "json"])) as { kvs?: { key: string; value: string }[] };
-      return Object.fromEntries((answer.kvs ?? []).map(({ key, value }) => [decode(key), JSON.parse(decode(value))]));
+      const content = await readEtcdctl(etcd, prefix);
+      return Object.fromEntries([...content].map(([key, value]) => [key, JSON.parse(value)]));
     },
     async [Symbol.asyncDispose]() {
       datastore.close();
@@ -114,8 +115,4 @@ export async function runInTest(argv: readonly string[], options: CliOptions): P
 /** One pool as YAML. */
 export function poolYaml(name: string, cidr: string, more: Readonly<Record<string, unknown>> = {}): string {
   return JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr, ...more } });
-}
-
-function decode(base64: string): string {
-  return Buffer.from(base64, "base64").toString();
 }

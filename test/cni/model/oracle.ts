@@ -1,7 +1,10 @@
 /** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { ApiServer } from "../../cluster/api-server.ts";
+import type { BlockRecord } from "../../support/block-record.ts";
+import { readEtcd } from "../../support/etcd-content.ts";
+import { snapshotNetwork } from "../../support/network-snapshot.ts";
 import { addressesIn, canonical } from "./arithmetic.ts";
 
 /** Who holds an address, as far as the model compares. */
@@ -17,14 +20,6 @@ export interface BlockView {
   readonly node: string;
   /** By address. */
   readonly held: ReadonlyMap<string, Owner>;
-}
-
-interface BlockRecord {
-  readonly cidr: string;
-  readonly node: string;
-  readonly groups: readonly (readonly [network: string, ifName: string, node: string, form: string])[];
-  readonly allocations: readonly (string | readonly [group: number, seconds: number, containerID: string, ...rest: unknown[]])[];
-  readonly free: string;
 }
 
 /** What a workload endpoint says. */
@@ -52,14 +47,10 @@ function toPools(records: readonly PoolRecord[]): Stored["pools"] {
   return new Map(records.map(({ metadata, spec }) => [metadata.name, spec.disabled === true]));
 }
 
-/** By etcd's JSON gateway: a process for each of some thousand looks would take longer than all the rest. */
-export async function readEtcd(endpoint: string): Promise<Stored> {
-  const range = { key: btoa("/netplug/"), range_end: btoa("/netplug0") };
-  const response = await fetch(`${endpoint}/v3/kv/range`, { method: "POST", body: JSON.stringify(range) });
-  if (!response.ok) throw new Error(`read etcd: ${response.status}: ${await response.text()}`);
-  const { kvs = [] } = (await response.json()) as { readonly kvs?: readonly { readonly key: string; readonly value: string }[] };
-  const under = (prefix: string): readonly string[] =>
-    kvs.flatMap(({ key, value }) => (atob(key).startsWith(prefix) ? [Buffer.from(value, "base64").toString()] : []));
+/** Resources and blocks as etcd's values. */
+export async function readStoredInEtcd(endpoint: string): Promise<Stored> {
+  const content = await readEtcd(endpoint);
+  const under = (prefix: string): readonly string[] => [...content].flatMap(([key, value]) => (key.startsWith(prefix) ? [value] : []));
   return {
     pools: toPools(under("/netplug/v3/ippools/").map((text) => JSON.parse(text) as PoolRecord)),
     blocks: under("/netplug/ipam/blocks/").map(toBlockView),
@@ -71,7 +62,7 @@ export async function readEtcd(endpoint: string): Promise<Stored> {
 }
 
 /** Blocks as objects of the API server, and what pods are annotated with. */
-export async function readKubernetes(api: ApiServer): Promise<Stored> {
+export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
   const list = (path: string): Promise<unknown> => askApi(api, "GET", path);
   const kinds = ["/apis/netplug.io/v3/ippools", "/apis/netplug.io/v3/ipamblocks", "/api/v1/pods"];
   const [pools, blocks, pods] = (await Promise.all(kinds.map(list))) as [
@@ -142,39 +133,11 @@ export interface KernelView {
   readonly routes: ReadonlyMap<string, string>;
 }
 
-interface LinkJson {
-  readonly ifname: string;
-  readonly ifalias?: string;
-  readonly addr_info?: readonly { readonly local: string; readonly prefixlen: number; readonly scope: string }[];
-}
-
-interface RouteJson {
-  readonly dst: string;
-  readonly dev?: string;
-  readonly protocol?: string;
-}
-
 /** @param netns its name; undefined: the one in which the test is @returns undefined when it is gone */
 export async function readKernel(netns?: string): Promise<KernelView | undefined> {
-  if (netns !== undefined && !existsSync(`/run/netns/${netns}`)) return undefined;
-  const where = netns === undefined ? [] : ["-n", netns];
-  const [addresses = [], routes = []] = await runIp(where, "address show\nroute show table all\n");
-  const links = (addresses as readonly LinkJson[])
-    .filter(({ ifname }) => ifname !== "lo")
-    .map(({ ifname, ifalias, addr_info = [] }) => ({
-      name: ifname,
-      alias: ifalias,
-      addresses: addr_info.filter(({ scope }) => scope === "global").map(({ local }) => canonical(local)),
-    }));
-  const own = (routes as readonly RouteJson[]).filter(({ dst, protocol }) => protocol !== "kernel" && /^[0-9a-f.:]+$/.test(dst));
+  const snapshot = await snapshotNetwork(netns);
+  if (snapshot === undefined) return undefined;
+  const links = snapshot.links.map((link) => ({ ...link, addresses: link.addresses.map(withoutLength) }));
+  const own = snapshot.routes.filter(({ dst }) => /^[0-9a-f.:]+$/.test(dst));
   return { links, routes: new Map(own.map(({ dst, dev = "" }) => [canonical(dst), dev])) };
-}
-
-/** What `ip -j` prints for each of several commands. */
-async function runIp(where: readonly string[], commands: string): Promise<readonly (readonly unknown[])[]> {
-  const child = Bun.spawn(["ip", ...where, "-j", "-d", "-batch", "-"], { stdin: Buffer.from(commands), stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (status !== 0) throw new Error(`ip ${where.join(" ")}: ${stderr}`);
-  const lines = stdout.split("\n").filter((line) => line.startsWith("["));
-  return lines.map((line) => JSON.parse(line) as readonly unknown[]);
 }

@@ -6,7 +6,7 @@ import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin, T
 import type { CniVerb, Json } from "../../support/cni-call.ts";
 import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
 import type { KubernetesNodeDatastore } from "../../support/kubernetes-node.ts";
-import { askApi, type BlockView, readEtcd, readKubernetes, type Stored } from "./oracle.ts";
+import { askApi, type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
 import { type Asked, networkOf, type NodeName, NODES, type PodWish, RACKS, type Sandbox, type Wish } from "./state.ts";
 
 const NAMESPACE = "default";
@@ -69,7 +69,9 @@ export class World implements AsyncDisposable {
 
   /** What is stored, by the datastore's own account. */
   async stored(): Promise<Stored> {
-    return this.#kubernetes === undefined ? await readEtcd(this.#node.etcd.endpoint) : await readKubernetes(this.#kubernetes.api);
+    return this.#kubernetes === undefined
+      ? await readStoredInEtcd(this.#node.etcd.endpoint)
+      : await readStoredInKubernetes(this.#kubernetes.api);
   }
 
   async blocks(): Promise<readonly BlockView[]> {

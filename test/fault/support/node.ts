@@ -14,23 +14,13 @@ import { type Netns, openNetns } from "../../../src/linux/netns.ts";
 import type { CniJson, CniReply } from "../../support/cni.ts";
 import type { CniVerb, Json } from "../../support/cni-call.ts";
 import { cniPluginsFolder, distFolder, hostInterfaceName, spawnPlugin } from "../../support/cni.ts";
+import type { BlockRecord } from "../../support/block-record.ts";
 import { type EtcdServer, type EtcdServerOptions, startEtcd } from "../../support/etcd.ts";
+import { type EtcdContent, readEtcd, readEtcdctl } from "../../support/etcd-content.ts";
 import { TestNetns } from "../../support/netns.ts";
 import { type Flow, KUBERNETES_POD } from "./flows.ts";
 import { kernelIn } from "./node-kernel.ts";
-import {
-  type BlockJson,
-  blocksIn,
-  compareTraces,
-  type EtcdContent,
-  ofNode,
-  readEtcd,
-  readEtcdctl,
-  type Traces,
-  tracesInEtcd,
-  tracesInNetns,
-  tracesOfHostLocal,
-} from "./traces.ts";
+import { blocksIn, compareTraces, ofNode, type Traces, tracesInEtcd, tracesInNetns, tracesOfHostLocal } from "./traces.ts";
 import type { Moment } from "./faults.ts";
 import { callVictim, type VictimEnd } from "./victims.ts";
 
@@ -265,7 +255,7 @@ function answer(path: string): Response {
 }
 
 /** The address that a block gives next, as a host's prefix. */
-function nextAddress({ cidr, free }: BlockJson): string {
+function nextAddress({ cidr, free }: BlockRecord): string {
   const [base = ""] = cidr.split("/");
   const ordinal = Number.parseInt(free, 10);
   if (base.includes(":")) return `${base}${ordinal === 0 ? "" : ordinal.toString(16)}/128`;
