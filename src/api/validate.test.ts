@@ -57,7 +57,14 @@ describe("a pool", () => {
     [{ cidr: "10.0.0.0/16", blockSize: 19 }, "spec.blockSize: got 19, want 20..32 for IPv4, or 0 for 26"],
     [{ cidr: "fd00::/64", blockSize: 26 }, "spec.blockSize: got 26, want 116..128 for IPv6, or 0 for 122"],
     [{ cidr: "10.0.0.0/16", blockSize: 26.5 }, "spec.blockSize: got 26.5, want a whole number 0..128"],
-    [{ cidr: "10.0.0.0/28" }, "spec.blockSize: got 26, want at least 28: a block cannot be larger than the pool 10.0.0.0/28"],
+    [
+      { cidr: "10.0.0.0/28" },
+      "spec.blockSize: got 26 (the default) with cidr 10.0.0.0/28, want a blockSize of 28..32, or a cidr with a prefix length of 26 or less",
+    ],
+    [
+      { cidr: "fd00::1", blockSize: 120 },
+      "got 120 with cidr fd00::1/128, want a blockSize of 128, or a cidr with a prefix length of 120 or less",
+    ],
     [{ cidr: "::ffff:a41:0/112" }, "spec.cidr: got IPv4 mapped into IPv6, want it as IPv4"],
     [{ cidr: "169.254.7.0/24" }, "spec.cidr: got 169.254.7.0/24, want one outside the link-local range"],
     [{ cidr: "fe80::/64" }, "spec.cidr: got fe80::/64, want one outside the link-local range"],

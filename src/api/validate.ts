@@ -40,7 +40,7 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
 
   const resource = toResource(info.kind, checked.output, options.namespace ?? "default");
   problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
-  if (problems.length > 0) throw new ValidationError(title, distinct(problems));
+  if (problems.length > 0) throw new ValidationError(title, distinct(problems), resource);
   return resource;
 }
 

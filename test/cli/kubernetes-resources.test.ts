@@ -161,10 +161,16 @@ describe("a change by us", () => {
       status: 1,
       stderr: expect.stringContaining('10.73.128.0/17 overlaps ippool "theirs" (10.73.0.0/16)'),
     });
-    expect(await world.ctl(["patch", "ippool", "theirs", "-p", '{"spec":{"cidr":"10.74.0.0/16"}}'])).toMatchObject({
+    const shrink = ["patch", "ippool", "theirs", "-p", '{"spec":{"cidr":"10.73.0.0/28"}}'];
+    expect(await world.ctl(shrink)).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("it cannot be changed"),
+      stderr: expect.stringMatching(
+        /"theirs": spec\.cidr: got "10\.73\.0\.0\/28", want "10\.73\.0\.0\/16": it cannot be changed; make another pool/,
+      ),
     });
+    await expect(world.api.kubectl([...shrink, "--type=merge"])).rejects.toThrow(
+      /spec\.cidr: Invalid value: cidr cannot be changed: make another pool.*\n.*spec\.blockSize: Invalid value: want a blockSize .* cidr/,
+    );
     await world.done(["delete", "ippool", "theirs"]);
   });
 });

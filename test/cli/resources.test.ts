@@ -262,6 +262,28 @@ describe("patch and label", () => {
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
   });
 
+  test("a pool that would become smaller than its blocks is refused for the change first", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const wanted = 'spec.cidr: got "10.65.0.0/28", want "10.65.0.0/16": it cannot be changed; make another pool';
+    const stdin = poolYaml("blue", "10.65.0.0/28");
+    for (const argv of [
+      ["patch", "ippool", "blue", "-p", '{"spec":{"cidr":"10.65.0.0/28"}}'],
+      ["apply", "-f", "-"],
+      ["replace", "-f", "-"],
+    ]) {
+      const { status, stderr } = await world.ctl(argv, { stdin });
+      expect([status, stderr]).toEqual([1, expect.stringContaining(wanted)]);
+      expect(stderr).not.toContain("blockSize");
+    }
+    const both = ["patch", "ipp", "blue", "-p", '{"spec":{"blockSize":14,"ipipMode":"Always","vxlanMode":"Always"}}'];
+    expect((await world.ctl(both)).stderr).toMatch(/: 2 problems\n {2}spec\.blockSize: .*cannot be changed.*\n {2}spec\.vxlanMode: /);
+    const away = await world.ctl(["apply", "-f", "-"], { stdin, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
+    expect(away).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("got 26 (the default) with cidr 10.65.0.0/28, want a blockSize"),
+    });
+  });
+
   test.each([
     ['[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 'operation 1: there is no place "/metadata/labels/a"'],
     ['[{"op":"test","path":"/spec/disabled","value":true}]', "operation 1: test of"],

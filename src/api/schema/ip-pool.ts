@@ -1,7 +1,7 @@
 /** The schema of IP pools, and the rules between their fields. */
 
 import * as v from "valibot";
-import { overlaps, parsePrefix } from "../../lib/ip/prefix.ts";
+import { overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../ip-pool.ts";
 import { boolean, cidr, listOfAtMost, oneOf, selector, wholeNumber } from "./fields.ts";
 import type { Problem } from "./problem.ts";
@@ -34,7 +34,7 @@ export function ipPoolProblems(spec: IPPoolSpec): readonly Problem[] {
   if (pool.blockSize < limits.min || pool.blockSize > limits.max) {
     add("blockSize", `got ${pool.blockSize}, want ${limits.min}..${limits.max} for IPv${prefix.family}, or 0 for ${limits.default}`);
   } else if (prefix.length > pool.blockSize && !pool.disabled) {
-    add("blockSize", `got ${pool.blockSize}, want at least ${prefix.length}: a block cannot be larger than the pool ${pool.cidr}`);
+    add("blockSize", toMisfitText(pool.blockSize, prefix));
   }
   if (prefix.family === 6 && pool.ipipMode !== "Never") add("ipipMode", `got "${pool.ipipMode}", want "Never": IPIP carries IPv4 only`);
   if (pool.vxlanMode !== "Never" && pool.ipipMode !== "Never") {
@@ -42,6 +42,14 @@ export function ipPoolProblems(spec: IPPoolSpec): readonly Problem[] {
   }
   addUseProblems(pool, add);
   return problems;
+}
+
+/** Either of the two fields may be the one that is wrong. */
+function toMisfitText(blockSize: number, prefix: Prefix): string {
+  const limits = BLOCK_SIZE_LIMITS[prefix.family];
+  const got = `${blockSize}${blockSize === limits.default ? " (the default)" : ""} with cidr ${toPrefixText(prefix)}`;
+  const fitting = prefix.length === limits.max ? `${limits.max}` : `${prefix.length}..${limits.max}`;
+  return `got ${got}, want a blockSize of ${fitting}, or a cidr with a prefix length of ${blockSize} or less: a block cannot be larger than its pool`;
 }
 
 function addUseProblems(pool: CompleteIPPoolSpec, add: (field: keyof IPPoolSpec, message: string) => unknown): void {

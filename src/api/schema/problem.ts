@@ -1,5 +1,7 @@
 /** What is wrong with an object, and where. */
 
+import type { AnyResource } from "../registry.ts";
+
 export interface Problem {
   /** E.g. `spec.ingress[0].source.nets[1]`; empty: the object as a whole. */
   readonly path: string;
@@ -27,11 +29,14 @@ export class ValidationError extends Error {
   readonly object: string;
   /** All of them, in the order of the schema. */
   readonly problems: readonly Problem[];
+  /** The object in canonical form, where each of its fields is right by itself. */
+  readonly resource: AnyResource | undefined;
 
-  constructor(object: string, problems: readonly Problem[]) {
+  constructor(object: string, problems: readonly Problem[], resource?: AnyResource) {
     super(`validate ${object}: ${problems.map(toProblemText).join("; ")}`);
     this.object = object;
     this.problems = problems;
+    this.resource = resource;
   }
 }
 

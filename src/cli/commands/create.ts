@@ -1,8 +1,9 @@
 /** `create`, `apply` and `replace`: objects from files into the datastore. */
 
 import type { AnyResource } from "../../api/registry.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
-import { messageOf } from "../../lib/errors.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
@@ -10,7 +11,8 @@ import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
-import { requireValid } from "../resources/validation.ts";
+import { beginWithWhatStays, mayChangeWhatStays } from "../resources/unchangeable.ts";
+import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
 export interface CreateFlags {
@@ -26,12 +28,12 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
     if (flags.skipExists === true) return "exists";
     throw new CommandFailed(`create ${toTitle(refOf(resource))}: it exists`, { next: "apply -f FILE" });
   };
-  return writeAll(cli, flags, { mayInitialise: true, write });
+  return writeAll(cli, flags, { mayInitialise: true, mayChange: false, write });
 }
 
 /** Creates objects or makes existing ones like them. */
 export async function apply(cli: Cli, flags: CreateFlags): Promise<number> {
-  return writeAll(cli, flags, { mayInitialise: true, write: applyResource });
+  return writeAll(cli, flags, { mayInitialise: true, mayChange: true, write: applyResource });
 }
 
 /** Makes existing objects like those given. */
@@ -40,7 +42,7 @@ export async function replace(cli: Cli, flags: CreateFlags): Promise<number> {
     const { outcome } = await updateResource(target, refOf(resource), () => resource);
     return outcome === "configured" ? "replaced" : outcome;
   };
-  return writeAll(cli, flags, { mayInitialise: false, write });
+  return writeAll(cli, flags, { mayInitialise: false, mayChange: true, write });
 }
 
 /** Writes one object. @returns what became of it, in a word */
@@ -49,12 +51,19 @@ type Write = (target: Target, resource: AnyResource) => Promise<string>;
 interface WriteAllOptions {
   /** Whether an empty datastore is initialised first. Not for a replace, which finds nothing in it anyway. */
   readonly mayInitialise: boolean;
+  /** Whether what exists is changed. */
+  readonly mayChange: boolean;
   readonly write: Write;
 }
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
-async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, write }: WriteAllOptions): Promise<number> {
-  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace, await defaultNamespaceOf(cli));
+async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, mayChange, write }: WriteAllOptions): Promise<number> {
+  const { valid: documents, invalid } = checkDocuments(
+    await readDocuments(cli.io, flags.filename),
+    flags.namespace,
+    await defaultNamespaceOf(cli),
+  );
+  if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore) => {
     if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
     const failures: unknown[] = [];
@@ -71,4 +80,22 @@ async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, write }: 
     if (failures.length === 0) return EXIT.done;
     throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
   });
+}
+
+/** Where an invalid object would also change what stays, that comes first: nobody should repair the rest in vain. */
+async function compareWithStored(cli: Cli, invalid: readonly InvalidDocument[]): Promise<readonly InvalidDocument[]> {
+  if (!invalid.some(({ error }) => mayChangeWhatStays(error))) return invalid;
+  const compare = async (datastore: Datastore, document: InvalidDocument): Promise<InvalidDocument> => {
+    const { resource } = document.error;
+    if (resource === undefined) return document;
+    const [stored] = await datastore.read([{ type: "get", ref: refOf(resource) }]);
+    return stored === undefined ? document : { ...document, error: beginWithWhatStays(document.error, stored.value) };
+  };
+  try {
+    return await withDatastore(cli, (datastore) => Promise.all(invalid.map((document) => compare(datastore, document))));
+  } catch (thrown) {
+    // What is known without the datastore is worth telling when it cannot be asked.
+    if (thrown instanceof NetplugError) return invalid;
+    throw thrown;
+  }
 }

@@ -76,7 +76,12 @@ export function requireValid(
 ): readonly ValidDocument[] {
   const { valid, invalid } = checkDocuments(documents, namespace, fallback);
   if (invalid.length === 0) return valid;
-  throw new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE" });
+  throw toInvalidFailure(invalid);
+}
+
+/** That nothing is done because of these. */
+export function toInvalidFailure(invalid: readonly InvalidDocument[]): CommandFailed {
+  return new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE" });
 }
 
 /** Every problem of every document, one a line. */

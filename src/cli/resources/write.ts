@@ -1,21 +1,19 @@
 /** Creates, changes and deletes resources by compare-and-swap. */
 
-import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
-import { SCHEMAS } from "../../api/schema/kinds.ts";
-import { toPathText, ValidationError } from "../../api/schema/problem.ts";
+import { ValidationError } from "../../api/schema/problem.ts";
 import { BUILT_IN_TIERS } from "../../api/tier.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.ts";
-import { tryParsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote, quoteValue } from "../../lib/quote.ts";
+import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
+import { beginWithWhatStays, requireUnchanged } from "./unchangeable.ts";
 import { guardsFor } from "./write-guards.ts";
 
 /** Size limit of one object, in bytes: etcd's limit of a whole request is one and a half times that. */
@@ -75,9 +73,9 @@ export async function updateResource(
     const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
     if (stored === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
-    const wanted = change(stored.value);
+    const wanted = changed(stored.value, change);
     requireSameVersion(ref, stored, wanted);
-    checkImmutable(stored.value, wanted);
+    requireUnchanged(stored.value, wanted);
     const next = keepIdentity(stored.value, wanted);
     if (Bun.deepEquals(withoutVersion(stored.value), withoutVersion(next)))
       return { outcome: "unchanged", resource: stored.value } as const;
@@ -130,6 +128,14 @@ function requireSameVersion(ref: ResourceRef, stored: Stored<Resource>, wanted: 
   );
 }
 
+function changed(current: Resource, change: (current: Resource) => AnyResource): AnyResource {
+  try {
+    return change(current);
+  } catch (error) {
+    throw error instanceof ValidationError ? beginWithWhatStays(error, current) : error;
+  }
+}
+
 function keepIdentity(current: Resource, wanted: AnyResource): Resource {
   const { uid, creationTimestamp } = current.metadata;
   const { uid: _uid, creationTimestamp: _created, resourceVersion: _version, ...metadata } = wanted.metadata;
@@ -137,36 +143,6 @@ function keepIdentity(current: Resource, wanted: AnyResource): Resource {
     ...wanted,
     metadata: { ...metadata, ...(uid === undefined ? {} : { uid }), ...(creationTimestamp === undefined ? {} : { creationTimestamp }) },
   };
-}
-
-/** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
-function checkImmutable(current: Resource, wanted: AnyResource): void {
-  const before = SCHEMAS[wanted.kind].complete(current.spec as never) as Readonly<Record<string, unknown>>;
-  const after = wanted.spec as Readonly<Record<string, unknown>>;
-  const problems = KINDS[wanted.kind].immutable
-    .filter((field) => before[field] !== undefined && toCanonical(before[field]) !== toCanonical(after[field]))
-    .map((field) => ({
-      path: toPathText(["spec", field]),
-      message: `got ${quoteValue(after[field] ?? null)}, want ${quoteValue(before[field])}: it cannot be changed`,
-    }));
-  if (wanted.kind === "IPPool") problems.push(...changedUses(current.spec as IPPoolSpec, wanted.spec));
-  if (problems.length > 0) throw new ValidationError(toTitle(refOf(wanted)), problems);
-}
-
-/** Addresses of a pool for load balancers are announced in another way than those of pods. */
-function changedUses(before: IPPoolSpec, after: IPPoolSpec): { readonly path: string; readonly message: string }[] {
-  if (before.allowedUses?.includes("LoadBalancer") !== true || after.allowedUses?.includes("LoadBalancer") === true) return [];
-  return [
-    {
-      path: "spec.allowedUses",
-      message: `got ${(after.allowedUses ?? []).join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
-    },
-  ];
-}
-
-function toCanonical(value: unknown): unknown {
-  const prefix = typeof value === "string" ? tryParsePrefix(value) : undefined;
-  return prefix === undefined ? value : toPrefixText(prefix);
 }
 
 function withoutVersion(resource: Resource): Resource {

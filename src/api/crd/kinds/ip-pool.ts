@@ -45,7 +45,9 @@ const FIELDS_AGAINST_EACH_OTHER: readonly CelRule[] = [
   },
   {
     rule: `self.disabled || ${withCidr("self", "range", `cidr(range).prefixLength() <= ${blockSize("self")}`)}`,
-    message: `a block cannot be larger than the pool: want a blockSize (default ${V4.default} and ${V6.default}) of at least the length of cidr`,
+    message:
+      `want a blockSize (absent or 0: ${V4.default} for IPv4, ${V6.default} for IPv6) of at least the prefix length of cidr, ` +
+      "or a cidr with a prefix length of blockSize or less: a block cannot be larger than its pool",
     fieldPath: ".blockSize",
   },
   { rule: `self.ipipMode == 'Never' || !${isV6("self")}`, message: "IPIP carries IPv4 only, want Never", fieldPath: ".ipipMode" },
@@ -144,7 +146,8 @@ export const IP_POOL: KindDefinition<IPPoolSpec> = {
     assignmentMode: "Automatic, or Manual for a pool that gives addresses only to those who name it.",
   },
   samples: [{ cidr: "10.65.0.0/16" }, { cidr: "fd00:65::/64" }, { cidr: "10.65.0.0/16", namespaceSelector: "all()" }],
-  rules: { spec: [...FIELDS_AGAINST_EACH_OTHER, ...AGAINST_WHAT_IT_WAS] },
+  // In the order in which they are told: what cannot be changed need not fit.
+  rules: { spec: [...AGAINST_WHAT_IT_WAS, ...FIELDS_AGAINST_EACH_OTHER] },
   columns: [
     specColumn("CIDR", "cidr", "string", "The range of addresses."),
     specColumn("Selector", "nodeSelector", "string", "The nodes that use it."),

@@ -1,0 +1,73 @@
+/** Fields that keep their first value. */
+
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
+import { type AnyResource, KINDS } from "../../api/registry.ts";
+import type { Kind, Resource } from "../../api/resource.ts";
+import { SCHEMAS } from "../../api/schema/kinds.ts";
+import { type Problem, toPathText, ValidationError } from "../../api/schema/problem.ts";
+import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { quoteValue } from "../../lib/quote.ts";
+
+/** What to do instead of the change. */
+const INSTEAD: Partial<Record<Kind, string>> = { IPPool: "; make another pool, move the workloads, delete this one" };
+
+/** @throws {ValidationError} a change of what stays */
+export function requireUnchanged(current: Resource, wanted: AnyResource): void {
+  const problems = changesOfWhatStays(current, wanted);
+  if (problems.length > 0) throw new ValidationError(`${wanted.kind} ${quoteValue(wanted.metadata.name)}`, problems);
+}
+
+/** Whether an object that is invalid by itself may also change what stays. */
+export function mayChangeWhatStays({ resource, problems }: ValidationError): boolean {
+  return resource !== undefined && problems.some((problem) => isAboutWhatStays(resource.kind, problem));
+}
+
+/**
+ * What is wrong with a change of `current`: first the fields that keep their value. How else their new values are wrong does not matter then.
+ *
+ * @param error what is wrong with the changed object by itself
+ */
+export function beginWithWhatStays(error: ValidationError, current: Resource): ValidationError {
+  const { resource, object, problems } = error;
+  const changes = resource === undefined ? [] : changesOfWhatStays(current, resource);
+  if (resource === undefined || changes.length === 0) return error;
+  const others = problems.filter((problem) => !isAboutWhatStays(resource.kind, problem));
+  return new ValidationError(object, [...changes, ...others], resource);
+}
+
+/** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
+function changesOfWhatStays(current: Resource, wanted: AnyResource): readonly Problem[] {
+  const before = SCHEMAS[wanted.kind].complete(current.spec as never) as Readonly<Record<string, unknown>>;
+  const after = wanted.spec as Readonly<Record<string, unknown>>;
+  const problems = KINDS[wanted.kind].immutable
+    .filter((field) => before[field] !== undefined && toCanonical(before[field]) !== toCanonical(after[field]))
+    .map((field) => ({
+      path: toPath(field),
+      message: `got ${quoteValue(after[field] ?? null)}, want ${quoteValue(before[field])}: it cannot be changed${INSTEAD[wanted.kind] ?? ""}`,
+    }));
+  return wanted.kind === "IPPool" ? [...problems, ...changedUses(current.spec as IPPoolSpec, wanted.spec)] : problems;
+}
+
+function isAboutWhatStays(kind: Kind, { path }: Problem): boolean {
+  return KINDS[kind].immutable.some((field) => toPath(field) === path);
+}
+
+function toPath(field: string): string {
+  return toPathText(["spec", field]);
+}
+
+/** Addresses of a pool for load balancers are announced in another way than those of pods. */
+function changedUses(before: IPPoolSpec, after: IPPoolSpec): readonly Problem[] {
+  if (before.allowedUses?.includes("LoadBalancer") !== true || after.allowedUses?.includes("LoadBalancer") === true) return [];
+  return [
+    {
+      path: "spec.allowedUses",
+      message: `got ${(after.allowedUses ?? []).join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
+    },
+  ];
+}
+
+function toCanonical(value: unknown): unknown {
+  const prefix = typeof value === "string" ? tryParsePrefix(value) : undefined;
+  return prefix === undefined ? value : toPrefixText(prefix);
+}
