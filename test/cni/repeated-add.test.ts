@@ -4,7 +4,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
-import { fastClock } from "../fault/support/fast-clock.ts";
+import { fastClock } from "../support/fast-clock.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { IpamWorld } from "../support/ipam.ts";

@@ -1,34 +1,23 @@
 /** Every step of an ADD fails: nothing is left, or the error says what the next DEL takes away, and it does. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { realHost } from "../../src/cni/real-host.ts";
-import { Fd } from "../../src/linux/fd.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { failEachStepOfAdd } from "./support/fail-runs.ts";
 import { FLOWS, KUBERNETES } from "./support/flows.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { expectDescriptorsClosed, shareEtcd } from "./support/shared.ts";
 import { canFail, portOf } from "./support/steps.ts";
 
 /** Ports of the host of which some step was met. */
 const met = new Set<string>();
-let etcd: EtcdServer;
-const openBefore = Fd.openCount();
-beforeAll(async () => {
-  etcd = await startInitialisedEtcd();
-});
-afterAll(async () => {
-  await etcd[Symbol.asyncDispose]();
-  // What was under way when a test ended comes to its end.
-  for (let look = 0; look < 100 && Fd.openCount() > openBefore; look++) await Bun.sleep(20);
-  expect(Fd.openCount()).toBe(openBefore);
-});
+const { startNode } = shareEtcd();
+expectDescriptorsClosed();
 
 describe.each([...FLOWS, KUBERNETES])("$name", (flow) => {
   test.concurrent.each([
     ["one step of an ADD that fails leaves nothing", false],
     ["a step of an ADD that fails with all that follow leaves nothing that is not told", true],
   ])("%s", async (_, isLasting) => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const { faults, steps } = await failEachStepOfAdd(node, { isLasting });
     expect(faults).toEqual([]);
     expect(steps.length).toBeGreaterThan(4);

@@ -6,9 +6,9 @@ import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { beforeStep, isCommit } from "./support/at-step.ts";
-import { fastClock } from "./support/fast-clock.ts";
-import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
+import { beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
+import { fastClock } from "../support/fast-clock.ts";
+import { type Flow, FLOWS, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, hasLink, heldIn } from "./support/judge.ts";
 import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
 import { withSteps } from "./support/steps.ts";
@@ -154,23 +154,12 @@ describe("of an own interface and own addresses", () => {
     let turns = 0;
     let adding: Promise<CniReply> | undefined;
     const waiting = Promise.withResolvers<void>();
-    const tellThatItWaits = (real: Host): Host => ({
-      ...real,
-      takeTurn(path, waitMs) {
-        if (path.endsWith("/unreleased.lock")) waiting.resolve();
-        return real.takeTurn(path, waitMs);
-      },
-    });
+    const tellThatItWaits = beforeTurn((path) => (path.endsWith("/unreleased.lock") ? void waiting.resolve() : undefined));
     // The first turn is for its own address, the second for those that are noted: it has looked which interfaces stand.
-    const addMeanwhile = (real: Host): Host => ({
-      ...real,
-      async takeTurn(path, waitMs) {
-        if (path.endsWith("/ipam.lock") && ++turns === 2) {
-          adding = node.call("ADD", { config: { policy_setup_timeout_seconds: 0 }, host: tellThatItWaits });
-          await Promise.race([adding, waiting.promise]);
-        }
-        return await real.takeTurn(path, waitMs);
-      },
+    const addMeanwhile = beforeTurn((path) => {
+      if (!path.endsWith("/ipam.lock") || ++turns !== 2) return undefined;
+      adding = node.call("ADD", { config: WITHOUT_WAIT, host: tellThatItWaits });
+      return Promise.race([adding, waiting.promise]);
     });
     expect((await node.call("DEL", { containerID: "another", netns: "/run/netns/gone", host: addMeanwhile })).stdout).toBe("");
     const added = await adding;
@@ -201,7 +190,7 @@ test.concurrent("a GC whose time is over says so once, whatever else failed", as
   const clock = fastClock();
   const hanging = (real: Host): Host =>
     withSteps({ ...real, clock }, (step, work) => {
-      if (step.name.startsWith("openDatastore().read")) return new Promise(() => {});
+      if (isRead(step)) return new Promise(() => {});
       if (step.name.includes(".start: delete")) throw new NetplugError("kernelRefused", "delete interface: EPERM");
       return work.whole();
     });

@@ -1,20 +1,16 @@
 /** What a delegate holds, and what a record of ours says of it. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { HOST_LOCAL } from "./support/flows.ts";
 import { findIncompleteness } from "./support/judge.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import type { FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
 
-let etcd: EtcdServer;
-beforeAll(async () => {
-  etcd = await startInitialisedEtcd();
-});
-afterAll(async () => await etcd[Symbol.asyncDispose]());
+const { startNode } = shareEtcd();
 
 /** The first commit is kept instead of sent, and from then on etcd is away. */
 function withLateCommit(): { readonly host: (real: Host) => Host; readonly apply: (node: FaultNode) => Promise<void> } {
@@ -43,7 +39,7 @@ function withLateCommit(): { readonly host: (real: Host) => Host; readonly apply
 }
 
 test.concurrent("a record that comes late, when its addresses are given back already, is not believed", async () => {
-  await using node = await FaultNode.start(etcd, HOST_LOCAL);
+  await using node = await startNode(HOST_LOCAL);
   const { host, apply } = withLateCommit();
   expect((await node.call("ADD", { host })).json?.code).toBe(11);
   expect((await node.call("DEL")).stdout).toBe("");
@@ -56,7 +52,7 @@ test.concurrent("a record that comes late, when its addresses are given back alr
 });
 
 test.concurrent("an interface that somebody deleted is made again with the addresses that the delegate still holds", async () => {
-  await using node = await FaultNode.start(etcd, HOST_LOCAL);
+  await using node = await startNode(HOST_LOCAL);
   const added = await node.call("ADD");
   node.pod.must(["ip", "link", "del", "eth0"]);
   const again = await node.call("ADD");

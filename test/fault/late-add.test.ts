@@ -2,25 +2,20 @@
  * An ADD or DEL of `netplug` that outlives its runtime, at each moment at which the same container may be added again in another namespace.
  */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import type { CniReply } from "../support/cni.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { TestNetns } from "../support/netns.ts";
-import { afterStep, beforeStep, isCommit } from "./support/at-step.ts";
-import { type Flow, HOST_LOCAL, NETPLUG } from "./support/flows.ts";
+import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
+import { type Flow, HOST_LOCAL, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, heldIn } from "./support/judge.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
-import type { Step } from "./support/steps.ts";
+import { ANOTHER, type FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
 
-let etcd: EtcdServer;
-beforeAll(async () => void (etcd = await startInitialisedEtcd()));
-afterAll(async () => await etcd[Symbol.asyncDispose]());
+const { startNode } = shareEtcd();
 
-const WITHOUT_POLICY = { policy_setup_timeout_seconds: 0 };
-const isRead = ({ name }: Step): boolean => name.startsWith("openDatastore().read");
 const OWN: Flow = { ...NETPLUG, waits: false };
 
 /** Both namespaces of one container: the late ADD's, and that of the node's pod, in which it is added again. */
@@ -34,14 +29,14 @@ class Restart implements AsyncDisposable {
   }
 
   static async on(flow: Flow): Promise<Restart> {
-    return new Restart(await FaultNode.start(etcd, flow));
+    return new Restart(await startNode(flow));
   }
 
   /** Does what the next runtime does. @param ends whether it removes the old namespace */
   happen(ends: boolean): () => Promise<void> {
     return async () => {
       if (ends) this.old.delete();
-      this.again = await this.node.call("ADD", { config: WITHOUT_POLICY });
+      this.again = await this.node.call("ADD", { config: WITHOUT_WAIT });
       expect(this.again.stdout).toContain("10.");
     };
   }
@@ -51,8 +46,7 @@ class Restart implements AsyncDisposable {
     const { node, again } = this;
     if (again === undefined) throw new Error("the container was not added again");
     expect(findIncompleteness(node.flow, again, await node.changes())).toEqual([]);
-    const other = { containerID: "another", netns: "/run/netns/npgt-never" };
-    expect((await node.call("DEL", other)).stdout).toBe("");
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
     expect(heldIn(await node.changes())).toBe(2);
     expect((await node.call("DEL")).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
@@ -78,7 +72,7 @@ describe.each([OWN, HOST_LOCAL])("$name", (flow) => {
     ] as const;
     test.concurrent.each(moments)("the container is added again %s", async (_moment, at) => {
       await using restart = await Restart.on(flow);
-      const late = await restart.node.call("ADD", { netns: restart.old.path, config: WITHOUT_POLICY, host: at(restart.happen(ends)) });
+      const late = await restart.node.call("ADD", { netns: restart.old.path, config: WITHOUT_WAIT, host: at(restart.happen(ends)) });
       // the kernel may be the first to refuse it: its interface was replaced
       expect([code, 109]).toContain(late.json?.code ?? 0);
       if (!ends) expect(restart.old.link("eth0")).toBeUndefined();
@@ -90,7 +84,7 @@ describe.each([OWN, HOST_LOCAL])("$name", (flow) => {
 test.concurrent.each([OWN, HOST_LOCAL])("a DEL that outlives its runtime leaves what the container has again: $name", async (flow) => {
   await using restart = await Restart.on(flow);
   const { node, old } = restart;
-  expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY })).status).toBe(0);
+  expect((await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT })).status).toBe(0);
   expect((await node.call("DEL", { netns: old.path, host: afterStep(isRead, restart.happen(true)) })).stdout).toBe("");
   await restart.expectWhole();
 });
@@ -100,7 +94,7 @@ test.concurrent("a newer interface is not taken for one that is in the way", asy
   const { node, old } = restart;
   const leftover = ["link", "add", node.hostInterface, "type", "veth", "peer", "name", "leftover"];
   old.must(["ip", "-n", node.hostNetns, ...leftover]);
-  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: afterStep(isCommit, restart.happen(false)) });
+  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT, host: afterStep(isCommit, restart.happen(false)) });
   expect(late.json).toMatchObject({ code: 11, msg: expect.stringContaining("a newer ADD has it in") });
   await restart.expectWhole();
 });
@@ -125,7 +119,7 @@ function whileBusy(happen: () => Promise<void>): (real: Host) => Host {
 test.concurrent("an ADD that has waited for another call in its namespace does not take the container back", async () => {
   await using restart = await Restart.on(OWN);
   const { node, old } = restart;
-  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: whileBusy(restart.happen(false)) });
+  const late = await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT, host: whileBusy(restart.happen(false)) });
   expect(late.json).toMatchObject({ code: 11, msg: expect.stringContaining("a newer ADD has it in") });
   await restart.expectWhole();
 });
@@ -136,8 +130,8 @@ describe("a DEL that began before the ADD does its work", () => {
   const host = (real: Host): Host => ({ ...real, processBegin: () => real.sinceBoot() - HOUR_MS });
 
   test.concurrent("when it has another path of the same namespace", async () => {
-    await using node = await FaultNode.start(etcd, OWN);
-    expect((await node.call("ADD", { config: WITHOUT_POLICY })).status).toBe(0);
+    await using node = await startNode(OWN);
+    expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
     const netns = join(node.folder, "netns");
     symlinkSync(node.pod.path, netns);
     expect((await node.call("DEL", { netns, host })).stdout).toBe("");
@@ -147,7 +141,7 @@ describe("a DEL that began before the ADD does its work", () => {
   test.concurrent("when it has none, and the ADD's is gone", async () => {
     await using restart = await Restart.on(OWN);
     const { node, old } = restart;
-    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY })).status).toBe(0);
+    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT })).status).toBe(0);
     old.delete();
     expect((await node.call("DEL", { netns: "", host })).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
@@ -158,8 +152,8 @@ describe("in a folder that has outlived a boot, what an ADD wrote keeps no call 
   const beforeBoot = (real: Host): Host => ({ ...real, sinceBoot: () => real.sinceBoot() + HOUR_MS });
 
   test.concurrent("a DEL without a namespace", async () => {
-    await using node = await FaultNode.start(etcd, OWN);
-    expect((await node.call("ADD", { config: WITHOUT_POLICY, host: beforeBoot })).status).toBe(0);
+    await using node = await startNode(OWN);
+    expect((await node.call("ADD", { config: WITHOUT_WAIT, host: beforeBoot })).status).toBe(0);
     expect((await node.call("DEL", { netns: "" })).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
   });
@@ -167,7 +161,7 @@ describe("in a folder that has outlived a boot, what an ADD wrote keeps no call 
   test.concurrent("an ADD of the same container", async () => {
     await using restart = await Restart.on(OWN);
     const { node, old } = restart;
-    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_POLICY, host: beforeBoot })).status).toBe(0);
+    expect((await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT, host: beforeBoot })).status).toBe(0);
     await restart.happen(true)();
     await restart.expectWhole();
   });

@@ -1,39 +1,20 @@
 /** `netplug-ipam` when those who called it are gone: what it gave comes back, and never while anybody may use it. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import type { CniReply } from "../support/cni.ts";
 import { TestNetns } from "../support/netns.ts";
-import { afterStep, beforeStep, isCommit } from "./support/at-step.ts";
+import { afterStep, beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { eachStep } from "./support/enumerate.ts";
-import { type Flow, OTHER_MAIN } from "./support/flows.ts";
+import { IPAM_ALONE } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
+import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { withSteps } from "./support/steps.ts";
-import { buildVictim } from "./support/victims.ts";
 
-/** As when the main plugin was killed: ours goes on alone. */
-const FLOW: Flow = { ...OTHER_MAIN, name: "netplug-ipam", mainPlugin: undefined };
-/** Of a container that never was. */
-const OTHER = { containerID: "another", netns: "/run/netns/npgt-never" };
-
-let etcd: EtcdServer;
-let folder: string;
-let victim: string;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-victim-"));
-  victim = buildVictim(folder);
-  etcd = await startInitialisedEtcd();
-});
-afterAll(async () => {
-  await etcd[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const { startNode } = shareEtcd();
+const victim = shareVictim();
 
 /** To an etcd that is away. */
 const AWAY = { etcd_endpoints: "http://127.0.0.1:1" };
@@ -45,15 +26,14 @@ async function held(node: FaultNode): Promise<number> {
   return heldIn(await node.changes());
 }
 
-async function expectDel(node: FaultNode, options: Parameters<FaultNode["call"]>[1]): Promise<void> {
+async function expectDel(node: FaultNode, options: CallOptions): Promise<void> {
   expect((await node.call("DEL", options)).stdout).toBe("");
 }
 
 describe("an ADD that outlives its DEL and its namespace", () => {
   test.concurrent("does not commit any more", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
-    const isRead = ({ name }: { readonly name: string }): boolean => name.startsWith("openDatastore().read");
     const end = async (): Promise<void> => {
       await expectDel(node, { netns: pod.path });
       pod.delete();
@@ -72,7 +52,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 
   test.concurrent("keeps nothing when its commit was under way", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     const end = async (): Promise<void> => {
       await expectDel(node, { netns: pod.path });
@@ -84,13 +64,13 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 
   test.concurrent("nor when another DEL has looked for what is left before the commit came", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     const end = async (): Promise<void> => {
       await expectDel(node, { netns: pod.path });
       pod.delete();
-      await expectDel(node, OTHER);
-      await expectDel(node, OTHER);
+      await expectDel(node, ANOTHER);
+      await expectDel(node, ANOTHER);
     };
     const reply = await node.call("ADD", { netns: pod.path, host: beforeStep(isCommit, end) });
     expect(reply.json).toMatchObject({ code: 8 });
@@ -98,7 +78,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 
   test.concurrent("keeps nothing when the namespace still stands", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     const reply = await node.call("ADD", {
       netns: pod.path,
@@ -109,7 +89,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 
   test.concurrent("is noted when it cannot give back: once the namespace is gone the next DEL does", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     let hasEnded = false;
     const end = async (): Promise<void> => {
@@ -124,15 +104,15 @@ describe("an ADD that outlives its DEL and its namespace", () => {
         return Promise.reject(new NetplugError("tryAgainLater", "nobody answers"));
       });
     expect((await node.call("ADD", { netns: pod.path, host: cut })).json).toMatchObject({ code: 11 });
-    await expectDel(node, OTHER);
+    await expectDel(node, ANOTHER);
     expect(await held(node)).toBe(2);
     pod.delete();
-    await expectDel(node, OTHER);
+    await expectDel(node, ANOTHER);
     expect(await node.verify()).toEqual([]);
   });
 
   test.concurrent("nor when the DEL failed as well", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     const failingDel = async (): Promise<void> => {
       expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
@@ -143,7 +123,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 
   test.concurrent("takes nothing from the same container in its next namespace", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     using next = new TestNetns();
     let ips: unknown;
@@ -157,7 +137,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
     expect(late.json).toMatchObject({ code: 8 });
     // Adopted by the second: what the first had taken is its own.
     expect(await held(node)).toBe(2);
-    await expectDel(node, OTHER);
+    await expectDel(node, ANOTHER);
     expect(await held(node)).toBe(2);
     expect((await node.call("ADD", { netns: next.path })).json?.ips).toEqual(ips as never);
     await expectDel(node, { netns: next.path });
@@ -167,7 +147,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
 
 describe("what a DEL could not give back", () => {
   test.concurrent("stays with a container that is added again while another DEL is about to give it back", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     using next = new TestNetns();
     expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
@@ -175,24 +155,15 @@ describe("what a DEL could not give back", () => {
     pod.delete();
     let adding: Promise<CniReply> | undefined;
     const waiting = Promise.withResolvers<void>();
-    const onTurn =
-      (onTake: (path: string) => Promise<unknown> | undefined) =>
-      (real: Host): Host => ({
-        ...real,
-        async takeTurn(path, waitMs) {
-          await onTake(path);
-          return await real.takeTurn(path, waitMs);
-        },
-      });
-    const tell = onTurn((path) => (path.endsWith("/unreleased.lock") ? void waiting.resolve() : undefined));
+    const tell = beforeTurn((path) => (path.endsWith("/unreleased.lock") ? void waiting.resolve() : undefined));
     // The first turn is for its own address, the second for those that are noted.
     let turns = 0;
-    const addMeanwhile = onTurn((path) => {
+    const addMeanwhile = beforeTurn((path) => {
       if (!path.endsWith("/ipam.lock") || ++turns !== 2) return undefined;
       adding = node.call("ADD", { netns: next.path, host: tell });
       return Promise.race([adding, waiting.promise]);
     });
-    await expectDel(node, { ...OTHER, host: addMeanwhile });
+    await expectDel(node, { ...ANOTHER, host: addMeanwhile });
     expect(await adding).toMatchObject({ status: 0 });
     expect(await held(node)).toBe(2);
     await expectDel(node, { netns: next.path });
@@ -200,7 +171,7 @@ describe("what a DEL could not give back", () => {
   });
 
   test.concurrent.each(["in a namespace", "in none"])("stays with a container that is added again, %s", async (where) => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     using place = new TestNetns();
     const next = { path: where === "in none" ? "/run/netns/npgt-never" : place.path };
@@ -208,7 +179,7 @@ describe("what a DEL could not give back", () => {
     expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
     expect((await node.call("ADD", { netns: next.path })).status).toBe(0);
     pod.delete();
-    await expectDel(node, OTHER);
+    await expectDel(node, ANOTHER);
     expect(await held(node)).toBe(2);
     await expectDel(node, { netns: next.path });
     expect(await node.verify()).toEqual([]);
@@ -217,11 +188,11 @@ describe("what a DEL could not give back", () => {
   test.concurrent.each([undefined, "/run/netns/npgt-never", "/dev/null"])(
     "is for its caller alone to give back when CNI_NETNS is %p: nothing tells when its interface ends",
     async (netns) => {
-      await using node = await FaultNode.start(etcd, FLOW);
+      await using node = await startNode(IPAM_ALONE);
       expect((await node.call("ADD", { netns: netns ?? "/run/netns/npgt-never" })).status).toBe(0);
       const none = netns ?? "";
       expect((await node.call("DEL", { netns: none, config: AWAY })).json?.code).toBe(11);
-      await expectDel(node, OTHER);
+      await expectDel(node, ANOTHER);
       expect(await held(node)).toBe(2);
       await expectDel(node, { netns: none });
       expect(await node.verify()).toEqual([]);
@@ -229,7 +200,7 @@ describe("what a DEL could not give back", () => {
   );
 
   test.concurrent("waits where the folder of the namespace is not to be seen", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
     expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
@@ -238,27 +209,27 @@ describe("what a DEL could not give back", () => {
       kernel: { ...real.kernel, openNetns: (path) => (path === pod.path ? undefined : real.kernel.openNetns(path)) },
       files: { ...real.files, exists: (path) => path !== "/run/netns" && real.files.exists(path) },
     });
-    await expectDel(node, { ...OTHER, host: blind });
+    await expectDel(node, { ...ANOTHER, host: blind });
     expect(await held(node)).toBe(2);
     pod.delete();
-    await expectDel(node, OTHER);
+    await expectDel(node, ANOTHER);
     expect(await node.verify()).toEqual([]);
   });
 });
 
 describe("killed at each step", () => {
   test.concurrent("of an ADD for which nobody calls DEL: once its namespace is gone the next DEL leaves nothing", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
       using pod = new TestNetns();
-      const { killedAt, hasHalf, reply } = await node.callVictim(victim, "ADD", at, moment, { netns: pod.path });
+      const { killedAt, hasHalf, reply } = await node.callVictim(victim.program, "ADD", at, moment, { netns: pod.path });
       const found: string[] = [];
       if (killedAt === undefined && reply.status !== 0) found.push(`nothing was killed, but it failed: ${reply.stdout}`);
       // Its last step: all was done, and DEL is called for it as for any other.
       if (killedAt === undefined || (killedAt === "files.remove" && moment === "after")) await expectDel(node, { netns: pod.path });
-      await expectDel(node, { ...OTHER, host: later });
+      await expectDel(node, { ...ANOTHER, host: later });
       pod.delete();
-      await expectDel(node, { ...OTHER, host: later });
+      await expectDel(node, { ...ANOTHER, host: later });
       const changes = await node.changes();
       if (changes.length > 0) found.push(changes.join("; "));
       return { step: killedAt, hasHalf, faults: found };
@@ -269,14 +240,14 @@ describe("killed at each step", () => {
   });
 
   test.concurrent("of a DEL that gives back for another: the next one does the rest", async () => {
-    await using node = await FaultNode.start(etcd, FLOW);
+    await using node = await startNode(IPAM_ALONE);
     const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
       using pod = new TestNetns();
       expect((await node.call("ADD", { netns: pod.path })).status).toBe(0);
       expect((await node.call("DEL", { netns: pod.path, config: AWAY })).json?.code).toBe(11);
       pod.delete();
-      const { killedAt, hasHalf } = await node.callVictim(victim, "DEL", at, moment, OTHER);
-      await expectDel(node, OTHER);
+      const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ANOTHER);
+      await expectDel(node, ANOTHER);
       return { step: killedAt, hasHalf, faults: await node.changes() };
     });
     expect(faults).toEqual([]);

@@ -2,47 +2,27 @@
  * Calls for one attachment at the same time, which no runtime should make: all agree, or lose with a clear error, and one DEL cleans up.
  */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import type { CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { TestNetns } from "../support/netns.ts";
-import { type Flow, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS } from "./support/flows.ts";
+import { IPAM_ALONE, NETPLUG, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, findUnsafety, heldIn } from "./support/judge.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
-import { buildVictim } from "./support/victims.ts";
+import type { FaultNode } from "./support/node.ts";
+import { shareEtcd, shareVictim } from "./support/shared.ts";
 import { closedGate } from "../support/closed-gate.ts";
 
-let etcd: EtcdServer;
-let folder: string;
-let plugin: string;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-victim-"));
-  plugin = buildVictim(folder);
-  etcd = await startInitialisedEtcd();
-});
-afterAll(async () => {
-  await etcd[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const { startNode } = shareEtcd();
+const victim = shareVictim();
 
 /** A process of its own, which nobody kills. */
 async function call(node: FaultNode, verb: "ADD" | "DEL", config: Json = {}): Promise<CniReply> {
-  return (await node.callVictim(plugin, verb, 0, "before", { config })).reply;
+  return (await node.callVictim(victim.program, verb, 0, "before", { config })).reply;
 }
 
-/** For ADDs of which nobody can tell which address they get. */
-const WITHOUT_POLICY = { policy_setup_timeout_seconds: 0 };
-
-/** `netplug-ipam` without the plugin that calls it: that one would refuse a second ADD by itself. */
-const DIRECT: Flow = { ...OTHER_MAIN, name: "netplug-ipam", mainPlugin: undefined };
-
-describe.each([...OWN_LINK_FLOWS, DIRECT])("$name", (flow) => {
+describe.each([...OWN_LINK_FLOWS, IPAM_ALONE])("$name", (flow) => {
   test.concurrent.each([2, 12])("%d ADDs give the same addresses, once, and the interface stands", async (count) => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     await node.programPolicy();
     const replies = await Promise.all(Array.from({ length: count }, () => call(node, "ADD")));
     expect(replies.map(({ status, stdout }) => (status === 0 ? "" : stdout)).join("")).toBe("");
@@ -55,10 +35,10 @@ describe.each([...OWN_LINK_FLOWS, DIRECT])("$name", (flow) => {
   });
 
   test.concurrent("ADDs and DELs leave the attachment whole or gone, and the last DEL leaves nothing", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     for (let round = 0; round < 5; round++) {
       const verbs = ["ADD", "DEL", "ADD", "DEL"] as const;
-      const replies = await Promise.all(verbs.map(async (verb) => ({ verb, reply: await call(node, verb, WITHOUT_POLICY) })));
+      const replies = await Promise.all(verbs.map(async (verb) => ({ verb, reply: await call(node, verb, WITHOUT_WAIT) })));
       const changes = await node.changes();
       for (const { verb, reply } of replies) {
         if (reply.status === 0) continue;
@@ -75,7 +55,7 @@ describe.each([...OWN_LINK_FLOWS, DIRECT])("$name", (flow) => {
   });
 
   test.concurrent("DELs at the same time all succeed", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     await node.programPolicy();
     expect((await call(node, "ADD")).status).toBe(0);
     const replies = await Promise.all(Array.from({ length: 6 }, () => call(node, "DEL")));
@@ -85,7 +65,7 @@ describe.each([...OWN_LINK_FLOWS, DIRECT])("$name", (flow) => {
 });
 
 test.concurrent("a DEL does not wait for all of an ADD that waits for policy; then nothing is left of either", async () => {
-  await using node = await FaultNode.start(etcd, NETPLUG);
+  await using node = await startNode(NETPLUG);
   // Nobody programs it.
   const adding = call(node, "ADD", { policy_setup_timeout_seconds: 9 });
   let hasEnded = false;
@@ -99,13 +79,13 @@ test.concurrent("a DEL does not wait for all of an ADD that waits for policy; th
 });
 
 test.concurrent("an ADD that outlives its runtime, the DEL of the next one, and the namespace leaves nothing", async () => {
-  await using node = await FaultNode.start(etcd, NETPLUG);
+  await using node = await startNode(NETPLUG);
   await using gate = closedGate();
   using pod = new TestNetns();
-  const options = { netns: pod.path, config: { ...WITHOUT_POLICY, readiness_gates: [gate.url] } };
-  const adding = node.callVictim(plugin, "ADD", 0, "before", options);
+  const options = { netns: pod.path, config: { ...WITHOUT_WAIT, readiness_gates: [gate.url] } };
+  const adding = node.callVictim(victim.program, "ADD", 0, "before", options);
   await gate.asked;
-  expect((await node.callVictim(plugin, "DEL", 0, "before", options)).reply.status).toBe(0);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", options)).reply.status).toBe(0);
   pod.delete();
   gate.open();
   expect((await adding).reply.json).toMatchObject({ code: 8, msg: expect.stringContaining("the container has ended meanwhile") });

@@ -1,33 +1,28 @@
 /** Full pools, namespaces and interfaces that vanish, and what a GC makes of very many leftovers. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import type { Json } from "../support/cni-call.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { TestNetns } from "../support/netns.ts";
 import { beforeStep } from "./support/at-step.ts";
 import { eachStep, type Played } from "./support/enumerate.ts";
-import { fastClock } from "./support/fast-clock.ts";
-import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS } from "./support/flows.ts";
+import { fastClock } from "../support/fast-clock.ts";
+import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
-import { ctl, FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { ctl, type FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
 import { type Step, withSteps } from "./support/steps.ts";
 
-let etcd: EtcdServer;
-beforeAll(async () => {
-  etcd = await startInitialisedEtcd();
+const { startNode } = shareEtcd(async (server) => {
   const pools: Readonly<Record<string, Json>> = {
     tiny4: { cidr: "10.91.0.0/32", blockSize: 32, assignmentMode: "Manual" },
     tiny6: { cidr: "fd91::/128", blockSize: 128, assignmentMode: "Manual" },
     wide4: { cidr: "10.92.0.0/24", blockSize: 28, assignmentMode: "Manual" },
   };
   for (const [name, spec] of Object.entries(pools)) {
-    await ctl(etcd, ["apply", "-f", "-"], { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec });
+    await ctl(server, ["apply", "-f", "-"], { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec });
   }
 });
-afterAll(async () => await etcd[Symbol.asyncDispose]());
-
-const WITHOUT_WAIT = { policy_setup_timeout_seconds: 0 };
 
 /** A config under which one attachment has all there is. */
 function fullConfig(flow: Flow, node: FaultNode): Json {
@@ -47,7 +42,7 @@ describe.each([
   [HOST_LOCAL, 111, "no IP addresses available in range set: fd93::"],
 ] as const)("a full pool", (flow, code, text) => {
   test(`of one family is code ${code} and leaves nothing of the other: ${flow.name}`, async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const config = fullConfig(flow, node);
     const first = { containerID: `first${node.containerID}`, ifname: "eth1", config };
     expect((await node.call("ADD", first)).json?.ips).toHaveLength(2);
@@ -65,7 +60,7 @@ describe.each([
 
 describe.each(OWN_LINK_FLOWS)("$name", (flow) => {
   test("a namespace that is gone before the ADD is code 8", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const gone = new TestNetns();
     gone.delete();
     expect((await node.call("ADD", { netns: gone.path })).json).toMatchObject({ code: 8, msg: expect.stringContaining("does not exist") });
@@ -74,7 +69,7 @@ describe.each(OWN_LINK_FLOWS)("$name", (flow) => {
   });
 
   test("a namespace that vanishes at any step of the ADD leaves nothing after the next DEL", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const { faults, steps } = await eachStep({ moments: ["before"] }, async (at) => {
       using pod = new TestNetns();
       return await playVanishing(node, at, pod, () => pod.delete());
@@ -85,7 +80,7 @@ describe.each(OWN_LINK_FLOWS)("$name", (flow) => {
   });
 
   test("an interface that somebody deletes at any step of the ADD as well", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const { faults, steps } = await eachStep({ moments: ["before"] }, async (at) => {
       using pod = new TestNetns();
       return await playVanishing(node, at, pod, () => void pod.run(["ip", "link", "del", "eth0"]));
@@ -118,7 +113,7 @@ async function playVanishing(node: FaultNode, at: number, pod: TestNetns, vanish
 }
 
 test("a wait for policy that outlasts the time of the ADD leaves nothing: the way back has time of its own", async () => {
-  await using node = await FaultNode.start(etcd, NETPLUG);
+  await using node = await startNode(NETPLUG);
   const clock = fastClock();
   const host = (real: Host): Host =>
     withSteps({ ...real, clock }, ({ group }, work) => {
@@ -132,7 +127,7 @@ test("a wait for policy that outlasts the time of the ADD leaves nothing: the wa
 });
 
 test("a GC of more than etcd takes in one transaction leaves nothing", async () => {
-  await using node = await FaultNode.start(etcd, OTHER_MAIN);
+  await using node = await startNode(OTHER_MAIN);
   const ipam = { type: "netplug-ipam", ipv4_pools: ["wide4"] };
   for (let i = 0; i < 150; i++) expect((await node.call("ADD", { containerID: `gone${i}x`, config: { ipam } })).status).toBe(0);
   expect(heldIn(await node.changes())).toBe(150);

@@ -1,19 +1,14 @@
 /** Whether these tests can fail: hosts that do not do what they say must be noticed. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import type { RouteSocket } from "../../src/linux/netlink/socket.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { failEachStepOfAdd, failEachStepOfRemoval } from "./support/fail-runs.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN } from "./support/flows.ts";
-import { FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
 
-let etcd: EtcdServer;
-beforeAll(async () => {
-  etcd = await startInitialisedEtcd();
-});
-afterAll(async () => await etcd[Symbol.asyncDispose]());
+const { startNode } = shareEtcd();
 
 type Sabotage = (real: Host) => Host;
 
@@ -76,13 +71,13 @@ const CASES: readonly (readonly [string, Flow, Sabotage, RegExp])[] = [
 
 describe.each(CASES)("%s is noticed", (_, flow, sabotage, trace) => {
   test.concurrent("when an ADD fails", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const { faults } = await failEachStepOfAdd(node, { isLasting: false, sabotage });
     expect(faults.join("\n")).toMatch(trace);
   });
 
   test.concurrent("when a DEL fails", async () => {
-    await using node = await FaultNode.start(etcd, flow);
+    await using node = await startNode(flow);
     const { faults } = await failEachStepOfRemoval(node, "DEL", { isLasting: false, sabotage });
     expect(faults.join("\n")).toMatch(trace);
   });

@@ -30,5 +30,23 @@ export function afterStep(fits: (step: Step) => boolean, happen: () => Promise<v
     });
 }
 
+/**
+ * Does something before each turn that the plugin takes.
+ *
+ * @param happen is told the turn's file; what it returns is waited for
+ */
+export function beforeTurn(happen: (path: string) => Promise<unknown> | undefined): (real: Host) => Host {
+  return (real) => ({
+    ...real,
+    async takeTurn(path, waitMs) {
+      await happen(path);
+      return await real.takeTurn(path, waitMs);
+    },
+  });
+}
+
+/** What an ADD or DEL looks up in the datastore. */
+export const isRead = ({ name }: Step): boolean => name.startsWith("openDatastore().read");
+
 /** The commit of an ADD or DEL. */
 export const isCommit = ({ name }: Step): boolean => name.startsWith("openDatastore().commit");

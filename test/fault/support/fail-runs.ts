@@ -1,8 +1,8 @@
 /** Runs in which a step fails, in this process. */
 
 import type { Host } from "../../../src/cni/host.ts";
+import { fastClock } from "../../support/fast-clock.ts";
 import { eachStep, type EachStepOptions, type Played, type Report } from "./enumerate.ts";
-import { fastClock } from "./fast-clock.ts";
 import { type Fault, type FaultyHost, type Moment, withFault } from "./faults.ts";
 import { findIncompleteness, findUnsafety, hasLink } from "./judge.ts";
 import type { FaultNode } from "./node.ts";

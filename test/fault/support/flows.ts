@@ -32,6 +32,9 @@ export interface Flow {
 /** The pod that the Kubernetes API knows. */
 export const KUBERNETES_POD = { namespace: "shop", name: "web-0", uid: "2f5b1c1e-6a53-4a0e-9d0c-1d9f6a3f7b11" } as const;
 
+/** Keys of a network config: nobody programs policy for this ADD. */
+export const WITHOUT_WAIT = { policy_setup_timeout_seconds: 0 } as const;
+
 const DUAL_STACK = { assign_ipv4: "true", assign_ipv6: "true" };
 
 /** `netplug` with `netplug-ipam`: everything in one process, with a readiness gate and the policy wait. */
@@ -81,6 +84,9 @@ export const OTHER_MAIN: Flow = {
   }),
 };
 
+/** `netplug-ipam` without the plugin that calls it: as when that was killed, and since it would refuse a second ADD by itself. */
+export const IPAM_ALONE: Flow = { ...OTHER_MAIN, name: "netplug-ipam", mainPlugin: undefined };
+
 /** `netplug` for a pod that the Kubernetes API tells of; all that is written is in etcd. */
 export const KUBERNETES: Flow = {
   ...NETPLUG,
@@ -89,7 +95,7 @@ export const KUBERNETES: Flow = {
   args: `K8S_POD_NAMESPACE=${KUBERNETES_POD.namespace};K8S_POD_NAME=${KUBERNETES_POD.name};K8S_POD_UID=${KUBERNETES_POD.uid}`,
   config: (facts) => ({
     ...NETPLUG.config(facts),
-    policy_setup_timeout_seconds: 0,
+    ...WITHOUT_WAIT,
     policy: { type: "k8s" },
     kubernetes: { k8s_api_root: facts.server },
   }),

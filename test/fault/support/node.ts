@@ -18,7 +18,7 @@ import type { BlockRecord } from "../../support/block-record.ts";
 import { type EtcdServer, type EtcdServerOptions, startEtcd } from "../../support/etcd.ts";
 import { type EtcdContent, readEtcd, readEtcdctl } from "../../support/etcd-content.ts";
 import { TestNetns } from "../../support/netns.ts";
-import { type Flow, KUBERNETES_POD } from "./flows.ts";
+import { type Flow, KUBERNETES_POD, WITHOUT_WAIT } from "./flows.ts";
 import { kernelIn } from "./node-kernel.ts";
 import { blocksIn, compareTraces, ofNode, type Traces, tracesInEtcd, tracesInNetns, tracesOfHostLocal } from "./traces.ts";
 import type { Moment } from "./faults.ts";
@@ -35,6 +35,9 @@ export interface CallOptions {
   /** What the plugin gets instead of the real host. */
   readonly host?: (real: Host) => Host;
 }
+
+/** For calls of a container that never was. */
+export const ANOTHER: CallOptions = { containerID: "another", netns: "/run/netns/npgt-never" };
 
 let nodes = 0;
 
@@ -79,7 +82,7 @@ export class FaultNode implements AsyncDisposable {
       await node.#createPools();
       const bystander = { containerID: `by${node.containerID}`, netns: node.#bystanderPlace.path };
       // The block is claimed, so that the next address can be told; nothing waits for policy yet.
-      const reply = await node.call("ADD", { ...bystander, config: { policy_setup_timeout_seconds: 0 } });
+      const reply = await node.call("ADD", { ...bystander, config: WITHOUT_WAIT });
       if (reply.status !== 0) throw new Error(`ADD of the bystander: ${reply.stdout}`);
       node.#before = await node.#look(await readEtcd(etcd.endpoint));
       node.#bystanderBefore = new Set(await tracesInNetns("bystander", node.#bystanderPlace.netns));

@@ -1,7 +1,7 @@
-/** A clock that can be told to run faster: what waits for half a minute in vain waits for half a second then. */
+/** For tests: a clock that can be told to run faster: what waits for half a minute in vain waits for half a second then. */
 
-import { systemClock } from "../../../src/lib/clock.ts";
-import type { Clock } from "../../../src/lib/ports.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 
 export interface FastClock extends Clock {
   /** From now on a second is over after `1 / factor` seconds. */
