@@ -23,6 +23,7 @@ import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
+import { whenUsable } from "./link/usable.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
 import { toAddResult } from "./add-result.ts";
@@ -32,6 +33,9 @@ import { waitForPolicy } from "./wait/policy-wait.ts";
 
 /** Milliseconds for the way back of a failed ADD. */
 const WAY_BACK_MS = 10_000;
+
+/** Milliseconds in which the kernel makes a link usable, however busy it is; nearly always it has by then. */
+const USABLE_MS = 5_000;
 
 /** The plan of this ADD, without those of others. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
@@ -84,10 +88,15 @@ export async function add(call: Call): Promise<CniResult> {
         : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, { undo, hold });
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
     const plan = await record(call, wanted, facts, { undo, hold, create });
-    if (!isRepeated || !isComplete(call, session, plan)) {
-      ledger.time("kernel", () => programLink(session, plan.link, created ?? createLink(session, plan.link, undo, hold.expect)));
-    }
+    const setUp = (): CreatedLink => {
+      const pair = created ?? createLink(session, plan.link, undo, hold.expect);
+      programLink(session, plan.link, pair);
+      return pair;
+    };
+    const pair = isRepeated && isComplete(call, session, plan) ? undefined : ledger.time("kernel", setUp);
     await holdBack(call, plan);
+    hold.expect();
+    if (pair !== undefined) await awaitUsable(call, session, plan, pair);
     hold.expect();
     return toAddResult(call, plan, delegated?.dns);
   });
@@ -224,6 +233,18 @@ function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undef
 /** Whether a link of ours is as planned: then it stays, with the traffic on it. */
 function isComplete({ ledger }: Call, session: LinkSession, { link }: Planned): boolean {
   return ledger.time("kernel", () => inspectLink(session, link).length === 0);
+}
+
+/** After all that takes time anyway. A link that is late is no failure: its first packets are sent again, and a pod that is made anew is later still. */
+async function awaitUsable(
+  { host, deadline, log, ledger }: Call,
+  session: LinkSession,
+  { link }: Planned,
+  pair: CreatedLink,
+): Promise<void> {
+  const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
+  const unusable = await ledger.time("kernel", () => whenUsable(session, link, pair, options));
+  if (unusable.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: unusable.join(", ") });
 }
 
 async function holdBack(call: Call, { link, addresses }: Planned): Promise<void> {

@@ -91,8 +91,6 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
   const routesFrom = requests.length;
   const routes = gatewayRoutesOf(link);
   for (const route of routes) requests.push(gatewayRoute(route, index));
-  // With the other side's in verifyHost(): whoever reads an interface waits until the kernel lets it send, now that both ends are up.
-  requests.push(getLink({ index }));
   const further: NetlinkRequest[] = [];
   for (const [at, { error }] of pod.transact(requests).entries()) {
     const route = routes[at - routesFrom];

@@ -46,11 +46,11 @@ export const AF_INET6 = 10;
 
 // if.h, if_link.h, veth.h
 export const IFF_UP = 0x1;
-export const IFF_LOWER_UP = 0x10000;
 export const IFLA_ADDRESS = 1;
 export const IFLA_IFNAME = 3;
 export const IFLA_MTU = 4;
 export const IFLA_LINK = 5;
+export const IFLA_OPERSTATE = 16;
 export const IFLA_LINKINFO = 18;
 export const IFLA_IFALIAS = 20;
 export const IFLA_NET_NS_FD = 28;
@@ -59,6 +59,7 @@ export const IFLA_NUM_TX_QUEUES = 31;
 export const IFLA_NUM_RX_QUEUES = 32;
 export const IFLA_INFO_KIND = 1;
 export const IFLA_INFO_DATA = 2;
+export const IF_OPER_UP = 6;
 export const VETH_INFO_PEER = 1;
 export const RTEXT_FILTER_SKIP_STATS = 0x8;
 /** Longest alias, without the closing NUL. */
@@ -81,6 +82,7 @@ export const RTA_GATEWAY = 5;
 export const RTA_PRIORITY = 6;
 export const RTA_TABLE = 15;
 export const RT_TABLE_MAIN = 254;
+export const RT_TABLE_LOCAL = 255;
 export const RTN_UNICAST = 1;
 export const RT_SCOPE_UNIVERSE = 0;
 export const RT_SCOPE_LINK = 253;

@@ -18,7 +18,7 @@ import {
   type Words,
 } from "./codec.ts";
 import {
-  IFF_LOWER_UP,
+  IF_OPER_UP,
   IFF_UP,
   IFLA_ADDRESS,
   IFLA_EXT_MASK,
@@ -32,6 +32,7 @@ import {
   IFLA_NET_NS_FD,
   IFLA_NUM_RX_QUEUES,
   IFLA_NUM_TX_QUEUES,
+  IFLA_OPERSTATE,
   NLM_F_CREATE,
   NLM_F_EXCL,
   RTEXT_FILTER_SKIP_STATS,
@@ -59,8 +60,8 @@ export interface Link {
   readonly mac: MacAddress | undefined;
   /** Wanted up. */
   readonly isUp: boolean;
-  /** Up, and so is its other side. */
-  readonly hasCarrier: boolean;
+  /** Up, and so is its other side, and the kernel has got round to letting it send. */
+  readonly isOperational: boolean;
   /** Of a veth: index of the other side in the other side's namespace. */
   readonly peer: Ifindex | undefined;
 }
@@ -146,6 +147,7 @@ export function toLink({ payload }: NetlinkMessage): Link {
   let name = "";
   let alias: string | undefined;
   let kind: string | undefined;
+  let isOperational = false;
   let mtu = 0;
   let mac: MacAddress | undefined;
   // Older kernels leave it out when both ends have the same index.
@@ -154,12 +156,13 @@ export function toLink({ payload }: NetlinkMessage): Link {
     if (type === IFLA_IFNAME) name = readText(value);
     else if (type === IFLA_IFALIAS) alias = readText(value);
     else if (type === IFLA_MTU) mtu = readNumber(value);
+    else if (type === IFLA_OPERSTATE) isOperational = readField(value.payload, value.start, 1) === IF_OPER_UP;
     else if (type === IFLA_ADDRESS) mac = readMac(value);
     else if (type === IFLA_LINK) peer = readNumber(value) as Ifindex;
     else if (type === IFLA_LINKINFO) kind = toKind(value);
   });
   const isUp = (flags & IFF_UP) !== 0;
-  return { index, name, alias, kind, mtu, mac, isUp, hasCarrier: (flags & IFF_LOWER_UP) !== 0, peer: kind === "veth" ? peer : undefined };
+  return { index, name, alias, kind, mtu, mac, isUp, isOperational, peer: kind === "veth" ? peer : undefined };
 }
 
 /** `struct ifinfomsg`: family u8, padding u8, type u16, index i32, flags u32, mask of flags to change u32. */

@@ -74,10 +74,15 @@ export function addRoute({ destination, index, gateway, metric, isFurther = fals
   return { operation: "add route", object: destination, type: RTM_NEWROUTE, flags, payload: words };
 }
 
-/** Answered by the one {@link Route} that traffic to `address` takes, as it stands in its table; refused when there is none. */
-export function getRoute(address: Address): NetlinkRequest {
+/**
+ * Answered by the one {@link Route} that traffic to `address` takes, as it stands in its table; refused when there is none.
+ *
+ * @param through the only interface whose routes count. @default all
+ */
+export function getRoute(address: Address, through?: Ifindex): NetlinkRequest {
   const words: Words = [toWord(toAf(address.family), WIDTH[address.family], 0, 0), 0, RTM_F_FIB_MATCH];
   pushAddress(words, RTA_DST, address);
+  if (through !== undefined) pushNumber(words, RTA_OIF, through);
   return { operation: "look up route", object: toHostPrefix(address), type: RTM_GETROUTE, flags: 0, payload: words };
 }
 

@@ -1,13 +1,37 @@
 /** The kernel's part of an ADD, as the plugin strings it together. */
 
+import { expect } from "bun:test";
 import { inspectLink } from "../../../src/cni/link/inspect.ts";
 import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
 import { type ExistingLink, findExisting, openLinkSession } from "../../../src/cni/link/session.ts";
 import { createLink, programLink } from "../../../src/cni/link/setup.ts";
+import { type UsableOptions, whenUsable } from "../../../src/cni/link/usable.ts";
 import type { PodLink } from "../../../src/endpoint/pod-link.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
 import type { UndoStep } from "../../../src/lib/undo-stack.ts";
 import type { Place, TestNode } from "./node.ts";
+
+/** As a whole ADD: what is there can be used at once. */
+export async function addUsableLink(node: TestNode, pod: Place, link: PodLink): Promise<void> {
+  addLink(node, pod, link);
+  expect(await unusable(node, pod, link, systemClock, 5_000)).toEqual([]);
+}
+
+/** What an ADD finds not to be usable after some milliseconds. */
+export async function unusable(
+  node: TestNode,
+  pod: Place,
+  link: PodLink,
+  clock: UsableOptions["clock"] = systemClock,
+  waitMs = 0,
+): Promise<readonly string[]> {
+  using session = node.onHost(() => openLinkSession(linuxKernel, openPodNetns(linuxKernel, pod.path), link));
+  using _ = session.netns;
+  const pair = findExisting(session);
+  if (pair?.host === undefined || pair.pod === undefined) throw new Error(`look for ${link.hostName}: it is not there`);
+  return await whenUsable(session, link, { index: pair.host.index, peer: pair.pod.index }, { clock, waitMs });
+}
 
 /** Checks, then sets up; on failure runs what was pushed for undo, last first. */
 export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
