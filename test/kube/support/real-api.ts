@@ -94,13 +94,13 @@ export function makePod(name: string, namespace = "default"): KubeObject & { rea
   return { metadata: { name, namespace }, spec: { containers: [{ name: "main", image: "localhost/none:1" }] } };
 }
 
-/** Waits for something that another process does. @throws Error after ten seconds */
+/** Waits for something that another process does. @throws Error after thirty seconds */
 export async function until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 30_000;
   for (;;) {
     const found = await look().catch(() => undefined);
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`wait for ${what}: not there after 10 s`);
+    if (performance.now() > end) throw new Error(`wait for ${what}: not there after 30 s`);
     await Bun.sleep(20);
   }
 }
