@@ -17,7 +17,9 @@ const GLOBAL_FLAGS: Readonly<Record<string, keyof GlobalOptions>> = {
 };
 
 /** Flags whose value is the next word, which must not be taken for a flag. */
-export const VALUE_FLAGS: ReadonlySet<string> = new Set("-o -f -n -p --output --filename --namespace --patch --type".split(" "));
+export const VALUE_FLAGS: ReadonlySet<string> = new Set(
+  "-o -f -n -p -l --output --filename --namespace --patch --selector --type".split(" "),
+);
 
 /**
  * Takes out the options that may stand anywhere, up to a `--`.
@@ -40,7 +42,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       options[option] = value;
       continue;
     }
-    const flagWords = /^-[fnop]$/.test(flag) && attached !== undefined ? [flag, attached] : [word];
+    const flagWords = /^-[flnop]$/.test(flag) && attached !== undefined ? [flag, attached] : [word];
     const next = argv[i + 1];
     if (VALUE_FLAGS.has(word) && next !== undefined) {
       flagWords.push(next);
@@ -57,6 +59,6 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 function split(word: string): readonly [string, string?] {
   const long = /^(--[a-z-]+)=(.*)$/s.exec(word);
   if (long !== null) return [long[1] ?? "", long[2] ?? ""];
-  const short = /^(-[cfnop])=?(.+)$/s.exec(word);
+  const short = /^(-[cflnop])=?(.+)$/s.exec(word);
   return short === null ? [word] : [short[1] ?? "", short[2] ?? ""];
 }

@@ -1,7 +1,7 @@
 /** What may come next on a command line: asked by the shells' scripts as `__complete WORD… PARTIAL`. */
 
 import { proposeCompletions } from "@stricli/core";
-import type { Kind } from "../api/resource.ts";
+import type { Kind, Metadata } from "../api/resource.ts";
 import { kindOf } from "../api/registry.ts";
 import { withDatastore } from "./access.ts";
 import type { Cli } from "./io.ts";
@@ -41,17 +41,19 @@ interface Proposal {
 export async function complete(
   argv: readonly string[],
   { io, program }: Pick<Cli, "io" | "program">,
-  context: Omit<CliContext, "cli" | "proposeNames">,
+  context: Omit<CliContext, "cli" | "proposeNames" | "proposeLabels">,
 ): Promise<string> {
   try {
     const { before, partial, attached } = splitPartial(argv);
     const { options, words } = parseCommandLine(before);
     const cli: Cli = { io, options, program };
     const proposeNames = (typed: string): Promise<readonly string[]> => proposeObjects(cli, words, typed);
+    const proposeLabels = (typed: string): Promise<readonly string[]> => proposeLabelsOf(cli, words, typed);
     const proposals: readonly Proposal[] = await proposeCompletions(buildCli("netplugctl"), [...words, partial], {
       ...context,
       cli,
       proposeNames,
+      proposeLabels,
     });
     const isFlag = partial.startsWith("-");
     const globals = isFlag && attached === "" ? GLOBAL_OPTIONS.filter(({ completion }) => completion.startsWith(partial)) : [];
@@ -72,7 +74,7 @@ function splitPartial(argv: readonly string[]): {
 } {
   const word = argv.at(-1) ?? "";
   const before = argv.slice(0, -1);
-  const found = /^(--[a-z-]+=)(.*)$/s.exec(word) ?? /^(-[cfnop])(.+)$/s.exec(word);
+  const found = /^(--[a-z-]+=)(.*)$/s.exec(word) ?? /^(-[cflnop])(.+)$/s.exec(word);
   if (found === null) return { before, partial: word, attached: "" };
   const [, attached = "", partial = ""] = found;
   return { before: [...before, attached.replace("=", "")], partial, attached };
@@ -94,12 +96,27 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   return proposals.filter((name) => name.startsWith(typed) && !positional.includes(name));
 }
 
+/** Of a selector's requirements the last is being written: `zone=a,ra`. */
+async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: string): Promise<readonly string[]> {
+  const { positional } = splitFlags(rest);
+  const info = kindOf(positional[0] ?? "");
+  if (info === undefined || !info.writable) return [];
+  const before = typed.slice(0, typed.lastIndexOf(",") + 1);
+  const labels = (await list(cli, info.kind as Kind, undefined)).flatMap(({ labels = {} }) => Object.entries(labels));
+  const words = new Set(labels.map(([key, value]) => `${before}${key}=${value}`));
+  return [...words].filter((word) => word.startsWith(typed) && /^[\w.,/=-]+$/.test(word));
+}
+
 async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly string[]> {
+  // Somebody may have stored any name by hand: a shell gets only what is one word.
+  return (await list(cli, kind, namespace)).map(({ name }) => name).filter((name) => /^[\w.-]+$/.test(name));
+}
+
+async function list(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly Metadata[]> {
   const signal = AbortSignal.timeout(NAMES_LIMIT_MS);
   const query = { type: "list", kind, ...(namespace === undefined ? {} : { namespace }) } as const;
   const [stored] = await withDatastore(cli, (datastore) => datastore.read([query], { signal }));
-  // Somebody may have stored any name by hand: a shell gets only what is one word.
-  return stored.map(({ value }) => value.metadata.name).filter((name) => /^[\w.-]+$/.test(name));
+  return stored.map(({ value }) => value.metadata);
 }
 
 /** The words that are neither flags nor their values, and the namespace of `-n`. */

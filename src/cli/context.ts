@@ -12,6 +12,8 @@ export interface CliContext extends CommandContext {
   fail(thrown: unknown): void;
   /** Names of objects that the words so far ask for; for completion. */
   proposeNames(partial: string): Promise<readonly string[]>;
+  /** Labels of objects of the kind that the words so far name; for completion. */
+  proposeLabels(partial: string): Promise<readonly string[]>;
 }
 
 /** For commands that have none. */

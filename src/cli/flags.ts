@@ -2,6 +2,8 @@
 
 import { quote } from "../lib/quote.ts";
 import { UsageError } from "./failure.ts";
+import type { CliContext } from "./context.ts";
+import { parseLabelSelector } from "./label-selector.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
 
 export const filenames = {
@@ -40,6 +42,17 @@ export const reportOutput = {
   placeholder: "FORMAT",
   optional: true,
   proposeCompletions: () => ["json", "yaml"],
+} as const;
+
+export const selector = {
+  kind: "parsed",
+  parse: parseLabelSelector,
+  brief: "only objects with these labels, as kubectl has it",
+  placeholder: "SELECTOR",
+  optional: true,
+  proposeCompletions(this: CliContext, partial: string) {
+    return this.proposeLabels(partial);
+  },
 } as const;
 
 /** Exactly `true` or `false`, in any case. */

@@ -53,7 +53,7 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
     throw error;
   }
   command = commandOf(words);
-  const context: CliContext = { ...base, cli: { io, options, program }, proposeNames: async () => [] };
+  const context: CliContext = { ...base, cli: { io, options, program }, proposeNames: async () => [], proposeLabels: async () => [] };
   await run(buildCli(program), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.

@@ -92,13 +92,23 @@ const get = (program: string) =>
   buildCommand<GetFlags, string[], CliContext>({
     loader: runs(async () => (await import("./commands/get.ts")).get),
     parameters: {
-      flags: { filename: flags.optionalFilenames, namespace: flags.namespace, allNamespaces: flags.allNamespaces, output: flags.output },
-      aliases: { ...inputAliases, A: "allNamespaces", o: "output" },
+      flags: {
+        filename: flags.optionalFilenames,
+        namespace: flags.namespace,
+        allNamespaces: flags.allNamespaces,
+        selector: flags.selector,
+        output: flags.output,
+        showLabels: { kind: "boolean", brief: "a column with the labels", optional: true, withNegated: false },
+        noHeaders: { kind: "boolean", brief: "a table without its first line", optional: true, withNegated: false },
+      },
+      aliases: { ...inputAliases, A: "allNamespaces", l: "selector", o: "output" },
       positional: objects,
     },
     docs: withKinds(program, "show objects", [
       "get ippools -o wide",
       "get workloadendpoints -A",
+      "get nodes -l rack=r2,tier!=db,'!gpu' --show-labels",
+      "get nodes -l 'zone in (a,b),tier notin (db)'",
       "get ippool blue -o yaml",
       "get ippools -o custom-columns=NAME:.metadata.name,CIDR:.spec.cidr",
     ]),

@@ -25,7 +25,13 @@ export interface ResourceRef {
 /** One question to the datastore. {@link Answer} maps each to the shape of its answer. */
 export type Query =
   | { readonly type: "get"; readonly ref: ResourceRef }
-  | { readonly type: "list"; readonly kind: Kind; readonly namespace?: string }
+  | {
+      readonly type: "list";
+      readonly kind: Kind;
+      readonly namespace?: string;
+      /** Kubernetes' syntax. Whoever asks looks at the labels himself; a datastore that can spares him what does not match. */
+      readonly labelSelector?: string;
+    }
   | { readonly type: "block"; readonly ref: BlockRef }
   | { readonly type: "blocks-of-node"; readonly node: string }
   /** Blocks of other nodes in which `node` holds addresses. */

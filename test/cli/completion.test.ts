@@ -8,6 +8,7 @@ let world: CliWorld;
 beforeAll(async () => {
   world = await createCliWorld();
   await world.done(["create", "-f", "-"], { stdin: `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}` });
+  await world.done(["label", "ippool", "blue", "rack=r1", "tier=web"]);
 });
 
 afterAll(() => world[Symbol.asyncDispose]());
@@ -34,6 +35,11 @@ describe("proposals", () => {
     ["get ipp -o j", ["json"]],
     ["get ipp -oj", ["-ojson"]],
     ["get ipp --output=j", ["--output=json"]],
+    ["get --sel", ["--selector"]],
+    ["get ipp -l ", ["rack=r1", "tier=web"]],
+    ["get ipp -lrack=", ["-lrack=r1"]],
+    ["get ipp --selector=rack=r1,t", ["--selector=rack=r1,tier=web"]],
+    ["get ipp -l x bl", ["black", "blue"]],
     ["ipam configure --strict-affinity=t", ["--strict-affinity=true"]],
     ["ipam split 2 --name blu", ["blue"]],
     ["ipam show --show-b", ["--show-blocks", "--show-borrowed"]],

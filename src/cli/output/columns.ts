@@ -15,6 +15,8 @@ export interface Column {
 
 type ColumnOf<S> = readonly [heading: string, cell: (spec: S, resource: Resource<string>) => unknown, wide?: "wide"];
 
+const LABELS: Column = { heading: "LABELS", cell: ({ metadata }) => toLabelsText(metadata.labels) };
+
 const NAME: ColumnOf<unknown> = ["NAME", (_, { metadata }) => metadata.name];
 
 /** A pool that somebody wrote without a CIDR is shown nevertheless. */
@@ -56,7 +58,7 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
     ["ASN", (spec) => spec.bgp?.asNumber, "wide"],
     ["IPV4", (spec) => spec.bgp?.ipv4Address, "wide"],
     ["IPV6", (spec) => spec.bgp?.ipv6Address, "wide"],
-    ["LABELS", (_, resource) => toLabelsText(resource.metadata.labels), "wide"],
+    [LABELS.heading, (_, resource) => LABELS.cell(resource), "wide"],
   ],
   Profile: [
     NAME,
@@ -87,14 +89,21 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
   ],
 };
 
+export interface ColumnOptions {
+  readonly wide: boolean;
+  readonly withNamespace: boolean;
+  readonly withLabels: boolean;
+}
+
 /** The columns of a kind, in order; the namespace comes first where several are shown. */
-export function columnsOf(info: KindInfo, options: { readonly wide: boolean; readonly withNamespace: boolean }): readonly Column[] {
+export function columnsOf(info: KindInfo, options: ColumnOptions): readonly Column[] {
   // Each list is asked with resources of its own kind only.
   const own = (COLUMNS[info.kind] as readonly ColumnOf<unknown>[]).map(([heading, cell, wide]): Column => {
     const column = { heading, cell: (resource: Resource<string>) => toCellText(cell(resource.spec, resource)) };
     return wide === undefined ? column : { ...column, wide: true };
   });
   const shown = own.filter((column) => options.wide || column.wide !== true);
+  if (options.withLabels && !shown.some(({ heading }) => heading === LABELS.heading)) shown.push(LABELS);
   return options.withNamespace ? [{ heading: "NAMESPACE", cell: ({ metadata }) => metadata.namespace ?? "" }, ...shown] : shown;
 }
 

@@ -16,6 +16,10 @@ export interface ResourceOutput {
   readonly single: boolean;
   /** Resources of several namespaces are shown. */
   readonly withNamespace: boolean;
+  /** Of tables. */
+  readonly withLabels: boolean;
+  /** Of tables. */
+  readonly withoutHeader: boolean;
   readonly colour: boolean;
 }
 
@@ -30,11 +34,11 @@ export function printResources(format: Format, output: ResourceOutput): string {
     case "name":
       return resources.map(({ metadata }) => `${toVisibleText(toPathName({ kind: info.kind, name: metadata.name }))}\n`).join("");
     case "custom-columns": {
-      const known = columnsOf(info, { wide: true, withNamespace: info.namespaced });
+      const known = columnsOf(info, { wide: true, withNamespace: info.namespaced, withLabels: true });
       return tableOf(parseCustomColumns(format.spec, known), output);
     }
     case "table":
-      return tableOf(columnsOf(info, { wide: format.wide, withNamespace: output.withNamespace }), output);
+      return tableOf(columnsOf(info, { ...output, wide: format.wide }), output);
   }
 }
 
@@ -43,11 +47,11 @@ function toObject(info: KindInfo, resources: readonly Resource<string>[], single
   return single && first !== undefined ? first : { apiVersion: API_VERSION, kind: `${info.kind}List`, items: resources };
 }
 
-function tableOf(columns: ReturnType<typeof columnsOf>, { resources, colour }: ResourceOutput): string {
+function tableOf(columns: ReturnType<typeof columnsOf>, { resources, withoutHeader, colour }: ResourceOutput): string {
   const rows = resources.map((resource) => columns.map((column) => column.cell(resource)));
   return toTable(
     columns.map((column) => column.heading),
     rows,
-    { colour },
+    { colour, withoutHeader },
   );
 }

@@ -5,6 +5,8 @@ export interface TableOptions {
   readonly colour: boolean;
   /** Columns (from 0) whose cells stand at the right, as numbers do. */
   readonly right?: ReadonlySet<number>;
+  /** @default false */
+  readonly withoutHeader?: boolean;
 }
 
 const GAP = "   ";
@@ -13,9 +15,9 @@ const GAP = "   ";
 export function toTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  { colour, right = new Set() }: TableOptions,
+  { colour, right = new Set(), withoutHeader = false }: TableOptions,
 ): string {
-  const cells = [header, ...rows].map((row) => header.map((_, column) => toVisibleText(row[column] ?? "")));
+  const cells = [...(withoutHeader ? [] : [header]), ...rows].map((row) => header.map((_, column) => toVisibleText(row[column] ?? "")));
   const widths = header.map((_, column) => cells.reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[column] ?? "")), 0));
   const lines = cells.map((row) =>
     row
@@ -24,7 +26,7 @@ export function toTable(
       .trimEnd(),
   );
   const [first = "", ...rest] = lines;
-  return `${[colour ? bold(first) : first, ...rest].join("\n")}\n`;
+  return `${[colour && !withoutHeader ? bold(first) : first, ...rest].join("\n")}\n`;
 }
 
 export function bold(text: string): string {

@@ -4,6 +4,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
+import { type LabelSelector, matchesLabels } from "../label-selector.ts";
 import { toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
@@ -15,14 +16,24 @@ export interface Found {
   readonly missing: readonly string[];
 }
 
-/** Looks for objects that a command line names. @param namespace of what is namespaced; undefined: all */
-export async function findResources(datastore: Datastore, { info, names }: Named, namespace: string | undefined): Promise<Found> {
+/** Where a command line looks for objects. */
+export interface Scope {
+  /** Of what is namespaced; undefined: all. */
+  readonly namespace: string | undefined;
+  /** Of those that no name says. @default all */
+  readonly selector?: LabelSelector | undefined;
+}
+
+/** Looks for objects that a command line names. */
+export async function findResources(datastore: Datastore, { info, names }: Named, { namespace, selector }: Scope): Promise<Found> {
   if (!isWritable(info)) return findBlocks(datastore, names);
   const { kind } = info;
   const within = info.namespaced && namespace !== undefined ? { namespace } : {};
   if (names.length === 0) {
-    const [stored] = await datastore.read([{ type: "list", kind, ...within }]);
-    const resources = stored.map(({ value }) => value);
+    const selection = selector === undefined ? {} : { labelSelector: selector.text };
+    const [stored] = await datastore.read([{ type: "list", kind, ...within, ...selection }]);
+    const all = stored.map(({ value }) => value);
+    const resources = selector === undefined ? all : all.filter(({ metadata }) => matchesLabels(selector, metadata.labels));
     return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [] };
   }
   const refs = names.map((name) => ({ kind, name, ...within }));

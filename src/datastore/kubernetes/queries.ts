@@ -3,7 +3,7 @@
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import { KINDS } from "../../api/registry.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
+import type { Resource } from "../../api/resource.ts";
 import { NODES, PODS } from "../../kube/core-types.ts";
 import { comparePrefixes } from "../../lib/ip/prefix.ts";
 import type { Query, ResourceRef, Stored } from "../datastore.ts";
@@ -39,7 +39,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     case "get":
       return await getResource(query.ref, batch, pods);
     case "list":
-      return await listResources(query.kind, query.namespace, sources);
+      return await listResources(query, sources);
     case "block": {
       const name = toBlockName(query.ref.cidr);
       const stored = recent.take(name) ?? (await readBlock(name, batch));
@@ -92,15 +92,16 @@ export async function getResource(
 
 /** In the order of namespace and name. */
 async function listResources(
-  kind: Kind,
-  namespace: string | undefined,
+  { kind, namespace, labelSelector }: Extract<Query, { readonly type: "list" }>,
   { batch, mayLag }: Pick<Sources, "batch" | "mayLag">,
 ): Promise<readonly Stored<Resource>[]> {
   const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};
   let found: readonly Stored<Resource>[];
+  // An endpoint has other labels than its pod.
   if (kind === "WorkloadEndpoint") found = (await batch.list(PODS, within)).flatMap(toEndpoints);
-  else if (isCustom(kind)) found = (await batch.list(typeOf(kind), { ...within, mayLag })).map((object) => toStoredResource(kind, object));
-  else found = (await batch.list(NODES)).map(toStoredNode);
+  else if (isCustom(kind))
+    found = (await batch.list(typeOf(kind), { ...within, labelSelector, mayLag })).map((object) => toStoredResource(kind, object));
+  else found = (await batch.list(NODES, { labelSelector })).map(toStoredNode);
   return [...found].sort((a, b) => compareTexts(toSortKey(a), toSortKey(b)));
 }
 

@@ -1,0 +1,75 @@
+/** Kubernetes' label selectors, as `kubectl get -l` takes them. */
+
+import * as v from "valibot";
+import { labels as labelsSchema } from "../api/schema/fields.ts";
+import { quote } from "../lib/quote.ts";
+import { UsageError } from "./failure.ts";
+
+/** What an object's labels must be; one without requirements fits every object. */
+export interface LabelSelector {
+  /** As it was written. */
+  readonly text: string;
+  readonly requirements: readonly Requirement[];
+}
+
+/** What one label must be. */
+export interface Requirement {
+  readonly key: string;
+  /** Absent: any value will do. */
+  readonly values?: readonly string[];
+  /** Whether it is the opposite that must hold; an absent label fits then. */
+  readonly isNegated: boolean;
+}
+
+const FORMS = "KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY";
+
+/** Commas inside parentheses stand between values. */
+const BETWEEN_REQUIREMENTS = /,(?![^(]*\))/;
+
+/**
+ * Reads requirements with commas between them.
+ *
+ * @see Kubernetes documentation, "Labels and Selectors"
+ * @throws {UsageError}
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  if (text.trim() === "") return { text: "", requirements: [] };
+  return { text, requirements: text.split(BETWEEN_REQUIREMENTS).map((part) => parseRequirement(part.trim())) };
+}
+
+export function matchesLabels({ requirements }: LabelSelector, labels: Readonly<Record<string, string>> = {}): boolean {
+  return requirements.every(({ key, values, isNegated }) => {
+    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    const fits = value !== undefined && (values === undefined || values.includes(value));
+    return fits !== isNegated;
+  });
+}
+
+function parseRequirement(text: string): Requirement {
+  const requirement = readExistence(text) ?? readEquality(text) ?? readSet(text);
+  if (requirement === undefined) {
+    const got = text === "" ? "nothing beside a comma" : quote(text);
+    throw new UsageError(`got ${got}, want ${FORMS}; several with commas: "rack=r2,tier!=db,!gpu"`);
+  }
+  for (const value of requirement.values ?? [""]) {
+    const [issue] = v.safeParse(labelsSchema, { [requirement.key]: value }).issues ?? [];
+    if (issue !== undefined) throw new UsageError(`got ${quote(text)}, ${issue.message}; such as "rack=r2"`);
+  }
+  return requirement;
+}
+
+function readExistence(text: string): Requirement | undefined {
+  const [, not, key] = /^(!?)\s*([^\s!=<>()]+)$/.exec(text) ?? [];
+  return key === undefined ? undefined : { key, isNegated: not === "!" };
+}
+
+function readEquality(text: string): Requirement | undefined {
+  const [, key, operator, value = ""] = /^([^\s!=<>()]+)\s*(==?|!=)\s*([^\s!=<>()]*)$/.exec(text) ?? [];
+  return key === undefined ? undefined : { key, values: [value], isNegated: operator === "!=" };
+}
+
+function readSet(text: string): Requirement | undefined {
+  const [, key, operator, list = ""] = /^([^\s!=<>()]+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(text) ?? [];
+  if (key === undefined) return undefined;
+  return { key, values: list.split(",").map((value) => value.trim()), isNegated: operator === "notin" };
+}
