@@ -134,16 +134,9 @@ export class KubernetesWorld implements AsyncDisposable {
   }
 
   async #post(path: string, objects: readonly object[]): Promise<void> {
-    const { api } = this;
-    const tls = { ca: readFileSync(api.caFile, "utf8") };
-    const headers = { authorization: `Bearer ${api.token}`, "content-type": "application/json" };
     const rest = objects.values();
     const work = async (): Promise<void> => {
-      for (const object of rest) {
-        const response = await fetch(`${api.url}${path}`, { method: "POST", headers, tls, body: JSON.stringify(object) });
-        const text = await response.text();
-        if (response.status !== 201) throw new Error(`create at ${path}: ${response.status} ${text}`);
-      }
+      for (const object of rest) await this.api.mustRequest("POST", path, object);
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, work));
   }

@@ -7,6 +7,7 @@ import { API_SERVER_PROGRAMS, areClusterProgramsBuilt, clusterProgram } from "..
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { Authority, KeyPair } from "../support/certificates.ts";
 import { freePorts } from "../support/etcd.ts";
+import { type AdminRequests, adminRequests } from "./admin-requests.ts";
 import { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
@@ -46,7 +47,7 @@ export interface Identity extends KeyPair {
   readonly kubeconfigFile: string;
 }
 
-export interface ApiServer extends AsyncDisposable {
+export interface ApiServer extends AdminRequests, AsyncDisposable {
   /** `https://127.0.0.1:port` */
   readonly url: string;
   readonly port: number;
@@ -133,12 +134,14 @@ export async function startApiServerAt(place: ApiServerPlace, cleaner: Cleaner, 
     if (token === undefined) throw new Error(`token of "${user}": startApiServer() was given no such user`);
     return token;
   };
+  const token = tokenOf("admin");
   return {
     ...cluster,
+    ...adminRequests({ ...cluster, token }),
     port,
     clientCertFile: admin.certFile,
     clientKeyFile: admin.keyFile,
-    token: tokenOf("admin"),
+    token,
     kubeconfigFile,
     folder,
     cleaner,

@@ -11,15 +11,16 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { type Api, collection, connect } from "../crds/api.ts";
+import { collection } from "../crds/definitions.ts";
 import type { Fate } from "../datastore/fault-proxy.ts";
 import { KubernetesWorld } from "../datastore/kubernetes-world.ts";
 import { openEtcd } from "../datastore/open-etcd.ts";
 import { commit } from "../datastore/steps.ts";
+import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
 
-const PODS = "/api/v1/namespaces/default/pods";
+const PODS = podsIn("default");
 const PREFIX = "cni.netplug.io/";
 const INITIAL = { clock: systemClock, random: systemRandom, version: "v3.31.0" };
 
@@ -33,18 +34,16 @@ describe("on the Kubernetes API", () => {
   const test = always.skipIf(!canStartApiServer());
   let world: KubernetesWorld;
   let { server, proxy, admin } = {} as KubernetesWorld;
-  let api: Api;
   beforeAll(async () => {
     if (!canStartApiServer()) return;
     ({ server, proxy, admin } = world = await KubernetesWorld.start());
-    api = connect(server);
   }, 60_000);
   afterAll(async () => await world?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     if (!canStartApiServer()) return;
     await world.empty();
     await world.initialise();
-    await api.request("POST", "/api/v1/nodes", { metadata: { name: NODE } });
+    await createNode(server, NODE, []);
   });
 
   type Record = "its own" | "another container's" | "none" | "no pod";
@@ -64,12 +63,9 @@ describe("on the Kubernetes API", () => {
       const record = recordOf(number);
       if (record === "no pod") return void uids.set(pod, crypto.randomUUID());
       const [holder, shown] = record === "its own" ? [containerID, address] : ["next", "192.0.2.1"];
-      const ours = { [`${PREFIX}containerID`]: holder, [`${PREFIX}podIP`]: `${shown}/32`, [`${PREFIX}podIPs`]: `${shown}/32` };
-      const metadata = { name: pod, ...(record !== "none" && { annotations: ours }) };
-      const spec = { nodeName: NODE, containers: [{ name: "main", image: "localhost/none:1" }] };
-      const { status, body } = await api.request("POST", PODS, { metadata, spec });
-      if (status !== 201) throw new Error(`create pod "${pod}": ${status} ${body.message}`);
-      uids.set(pod, (body.metadata as unknown as { readonly uid: string }).uid);
+      const annotations = { containerID: holder, podIP: `${shown}/32`, podIPs: `${shown}/32` };
+      const { uid } = await createPod(server, { name: pod, ...(record !== "none" && { annotations }), spec: { nodeName: NODE } });
+      uids.set(pod, uid);
     };
     for (let at = 0; at < attachments.length; at += 50) {
       await Promise.all(attachments.slice(at, at + 50).map((attachment, i) => create(attachment, at + i)));
@@ -81,10 +77,9 @@ describe("on the Kubernetes API", () => {
 
   /** Pods that show addresses, with their containers. */
   async function shown(): Promise<ReadonlyMap<string, string>> {
-    const { body } = await api.request("GET", PODS);
-    const { items } = body as {
+    const { items } = await server.mustRequest<{
       readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<globalThis.Record<string, string>> } }[];
-    };
+    }>("GET", PODS);
     return new Map(
       items.flatMap(({ metadata: { annotations = {} } }): [string, string][] => {
         const addresses = annotations[`${PREFIX}podIPs`] ?? "";
@@ -119,7 +114,7 @@ describe("on the Kubernetes API", () => {
     using node = emptyNode();
     await leave(blocksOf(2, 28), () => "none");
     expect(await node.call("GC")).toEqual({ code: 0, message: "" });
-    const { body } = await api.request("GET", PODS);
+    const { body } = await server.request("GET", PODS);
     const text = JSON.stringify(body);
     expect([await ownersIn(admin), text.split(`"${PREFIX}containerID":"c`).length - 1, await shown()]).toEqual([[], 32, new Map()]);
   });
@@ -158,7 +153,7 @@ describe("on the Kubernetes API", () => {
     await leave(blocksOf(1, 30));
     const freeze = { spec: { datastoreFrozen: true } };
     const path = `${collection("clusterinformations")}/default`;
-    expect((await api.request("PATCH", path, freeze, "application/merge-patch+json")).status).toBe(200);
+    expect((await server.request("PATCH", path, freeze, "application/merge-patch+json")).status).toBe(200);
     expect(await node.call("GC")).toMatchObject({ code: 11, message: expect.stringContaining("frozen") });
     expect([(await ownersIn(admin)).length, (await shown()).size]).toEqual([4, 4]);
   });
@@ -172,7 +167,7 @@ describe("on the Kubernetes API", () => {
       isDone = true;
       const annotations = { [`${PREFIX}containerID`]: "next", [`${PREFIX}podIPs`]: "192.0.2.1/32" };
       for (const pod of ["web-0", "web-31"])
-        await api.request("PATCH", `${PODS}/${pod}`, { metadata: { annotations } }, "application/merge-patch+json");
+        await server.request("PATCH", `${PODS}/${pod}`, { metadata: { annotations } }, "application/merge-patch+json");
       return "pass";
     };
     expect(await node.call("GC")).toEqual({ code: 0, message: "" });

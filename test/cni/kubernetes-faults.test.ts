@@ -1,63 +1,46 @@
 /** One fault at every request that an ADD or DEL of the built plugin makes on the Kubernetes datastore: nothing leaks. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { readFileSync } from "node:fs";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
 import { type CniReply, hostInterfaceName, TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { podArgs } from "../support/kubernetes.ts";
+import { createPod, deletePod, podsIn, type TestPod } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const POD = { namespace: "default", name: "victim" } as const;
 const BLOCKS = "/apis/netplug.io/v3/ipamblocks";
-const PODS = `/api/v1/namespaces/${POD.namespace}/pods`;
 
 let datastore: KubernetesNodeDatastore;
 let node: TestNode;
 let proxy: FaultProxy;
-let tls: { readonly ca: string };
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   datastore = await KubernetesNodeDatastore.start("node-a");
   datastore.makesPods = false;
   node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
   proxy = await startFaultProxy(datastore.api);
-  tls = { ca: readFileSync(datastore.api.caFile, "utf8") };
 }, 60_000);
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
   await node?.[Symbol.asyncDispose]();
 });
 
-async function ask<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await fetch(datastore.api.url + path, {
-    method,
-    headers: { authorization: `Bearer ${datastore.api.token}`, "content-type": "application/json" },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-    tls,
-  });
-  const text = await response.text();
-  if (!response.ok && response.status !== 404) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  return JSON.parse(text) as T;
-}
-
-async function createPod(): Promise<string> {
-  const spec = { nodeName: "node-a", containers: [{ name: "main", image: "localhost/none:1" }] };
-  const { metadata } = await ask<{ readonly metadata: { readonly uid: string } }>("POST", PODS, { metadata: { name: POD.name }, spec });
-  return metadata.uid;
-}
-
-async function deletePod(): Promise<void> {
-  await ask("DELETE", `${PODS}/${POD.name}?gracePeriodSeconds=0`);
-}
+const makePod = (): Promise<TestPod> => createPod(datastore.api, { name: POD.name, spec: { nodeName: "node-a" } });
+const removePod = (): Promise<void> => deletePod(datastore.api, POD);
 
 /** What there is of attachments: by the API server, and by `ip`. */
 async function look(): Promise<{ readonly allocated: readonly string[]; readonly recorded: string; readonly link: string | undefined }> {
-  const blocks = await ask<{ readonly items: readonly { readonly spec: { readonly allocations: string } }[] }>("GET", BLOCKS);
-  const pod = await ask<{ readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }>("GET", `${PODS}/${POD.name}`);
+  const { api } = datastore;
+  const blocks = await api.mustRequest<{ readonly items: readonly { readonly spec: { readonly allocations: string } }[] }>("GET", BLOCKS);
+  const pod = await api.mustRequest<{ readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }>(
+    "GET",
+    `${podsIn(POD.namespace)}/${POD.name}`,
+    undefined,
+    [404],
+  );
   return {
     allocated: blocks.items.flatMap(({ spec }) => {
       const { allocations } = JSON.parse(spec.allocations) as { readonly allocations: readonly (readonly unknown[])[] };
@@ -90,14 +73,14 @@ interface Victim {
 /** Plays one call on a fresh pod; the pod is gone afterwards, whatever happens. */
 async function withVictim(play: (victim: Victim, netns: TestNetns) => Promise<void>): Promise<void> {
   using netns = new TestNetns();
-  const uid = await createPod();
+  const { args } = await makePod();
   const config = node.config({ kubernetes: { k8s_api_root: proxy.url } });
   proxy.decide = () => "pass";
   try {
-    await play({ containerID: node.newContainerID(), netns: netns.path, args: podArgs({ ...POD, uid }), config }, netns);
+    await play({ containerID: node.newContainerID(), netns: netns.path, args, config }, netns);
   } finally {
     proxy.decide = () => "pass";
-    await deletePod();
+    await removePod();
   }
 }
 
@@ -118,7 +101,7 @@ async function requestsOf(verb: "ADD" | "DEL", prepare: () => Promise<void>): Pr
 }
 
 /** Nobody has a block: the next ADD claims one. */
-const withoutBlock = async (): Promise<void> => void (await ask("DELETE", BLOCKS));
+const withoutBlock = async (): Promise<void> => void (await datastore.api.mustRequest("DELETE", BLOCKS));
 const asItIs = (): Promise<void> => Promise.resolve();
 
 const FATES: readonly [what: string, fate: Fate][] = [
@@ -184,12 +167,12 @@ test.each(FATES)("a DEL, when one request %s, does what is here; it or the next 
 
 describe("a pod", () => {
   const moments: readonly [what: string, happens: () => Promise<unknown>][] = [
-    ["deleted", deletePod],
+    ["deleted", removePod],
     [
       "deleted and made anew",
       async () => {
-        await deletePod();
-        await createPod();
+        await removePod();
+        await makePod();
       },
     ],
   ];

@@ -5,23 +5,22 @@ import fc from "fast-check";
 import type { Kind } from "../../src/api/resource.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { testSeed } from "../support/seed.ts";
-import { type Api, connect, itsVerdict, objectOf, ourVerdict, startWithCrds, type Writable } from "./api.ts";
+import { startWithCrds } from "./definitions.ts";
+import { itsVerdict, objectOf, ourVerdict, type Writable } from "./verdicts.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const seed = testSeed();
 let server: ApiServer;
-let api: Api;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startWithCrds();
-  api = connect(server);
 }, 60_000);
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 /** Both take it, and it means the same to us afterwards; or both refuse it. */
 async function agree(object: Writable): Promise<"taken" | "refused"> {
-  const [ours, its] = [ourVerdict(object), await itsVerdict(api, object)];
+  const [ours, its] = [ourVerdict(object), await itsVerdict(server, object)];
   if ("problems" in ours || "problems" in its) {
     if ("problems" in ours && "problems" in its) return "refused";
     throw new Error(`${JSON.stringify(object)}\n  ours: ${JSON.stringify(ours)}\n  its: ${JSON.stringify(its)}`);

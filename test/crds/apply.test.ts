@@ -6,16 +6,15 @@ import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
-import { type Api, collection, connect, CRDS, MANIFEST, objectOf } from "./api.ts";
+import { applyCrds, collection, CRDS, MANIFEST, untilServed } from "./definitions.ts";
+import { objectOf } from "./verdicts.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let server: ApiServer;
-let api: Api;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startApiServer();
-  api = connect(server);
   await installOlder();
 }, 60_000);
 afterAll(async () => await server?.[Symbol.asyncDispose]());
@@ -52,7 +51,7 @@ async function installOlder(): Promise<void> {
       ],
     },
   };
-  expect((await api.request("POST", `${CRDS}?fieldManager=kubectl-create`, older)).status).toBe(201);
+  expect((await server.request("POST", `${CRDS}?fieldManager=kubectl-create`, older)).status).toBe(201);
   await server.kubectl(["wait", "--for=condition=Established", "--timeout=30s", "crd/ippools.netplug.io"]);
   const pool = objectOf("IPPool", { cidr: "10.65.0.0/16", legacy: "x" }, "kept");
   await server.kubectl(["create", "-f", "-"], JSON.stringify(pool));
@@ -68,8 +67,8 @@ test("applied with kubectl as its first lines say, over an older definition, it 
   expect(output.trim().split("\n")).toEqual(
     customResourceDefinitions().map(({ metadata }) => `customresourcedefinition.apiextensions.k8s.io/${metadata.name} serverside-applied`),
   );
-  await api.untilServed(MANIFEST);
-  const { body } = await api.request("GET", `${CRDS}/ippools.netplug.io`);
+  await untilServed(server, MANIFEST);
+  const { body } = await server.request("GET", `${CRDS}/ippools.netplug.io`);
   const wanted = customResourceDefinitions().find(({ metadata }) => metadata.name === "ippools.netplug.io");
   expect(body.spec).toMatchObject(JSON.parse(JSON.stringify({ ...wanted?.spec, preserveUnknownFields: undefined })));
   expect(JSON.stringify(body.spec)).not.toContain("egacy");
@@ -78,10 +77,10 @@ test("applied with kubectl as its first lines say, over an older definition, it 
 
 test("objects of the older definition are still there, and can be changed (needs cluster)", async () => {
   const path = `${collection("ippools")}/kept`;
-  const { body } = await api.request("GET", path);
+  const { body } = await server.request("GET", path);
   expect(body.spec).toMatchObject({ cidr: "10.65.0.0/16", natOutgoing: true, assignmentMode: "Automatic" });
   expect(body.spec).not.toHaveProperty("legacy");
-  const changed = await api.request("PATCH", path, { spec: { disabled: true } }, "application/merge-patch+json");
+  const changed = await server.request("PATCH", path, { spec: { disabled: true } }, "application/merge-patch+json");
   expect(changed).toMatchObject({ status: 200, body: { spec: { disabled: true } } });
 });
 
@@ -89,8 +88,8 @@ test("applied again, by whomever, it changes nothing (needs cluster)", async () 
   const generations = async (): Promise<string> =>
     await server.kubectl(["get", "crd", "-o", "jsonpath={range .items[*]}{.metadata.name} {.metadata.generation}{'\\n'}{end}"]);
   const before = await generations();
-  await api.apply(MANIFEST);
-  await api.apply(MANIFEST, "somebody-else");
+  await applyCrds(server, MANIFEST);
+  await applyCrds(server, MANIFEST, "somebody-else");
   expect(await generations()).toBe(before);
 });
 

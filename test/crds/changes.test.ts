@@ -5,17 +5,17 @@ import { decodeBlock, encodeBlock } from "../../src/api/ipam-block-codec.ts";
 import { KINDS } from "../../src/api/registry.ts";
 import type { Kind } from "../../src/api/resource.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
+import type { Answer } from "../cluster/admin-requests.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { type Answer, type Api, collection, connect, objectOf, startWithCrds } from "./api.ts";
+import { collection, startWithCrds } from "./definitions.ts";
+import { askAbout, objectOf } from "./verdicts.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let server: ApiServer;
-let api: Api;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startWithCrds();
-  api = connect(server);
 }, 60_000);
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
@@ -25,11 +25,11 @@ let count = 0;
 async function change(kind: Kind, before: unknown, after: unknown): Promise<Answer> {
   const name = KINDS[kind].singleton ?? `object-${++count}`;
   const path = `${collection(KINDS[kind].plural)}/${name}`;
-  const created = await api.request("POST", collection(KINDS[kind].plural), objectOf(kind, before, name));
+  const created = await server.request("POST", collection(KINDS[kind].plural), objectOf(kind, before, name));
   expect(created.status).toBe(201);
   const { resourceVersion } = created.body.metadata ?? {};
-  const changed = await api.request("PUT", path, { ...objectOf(kind, after, name), metadata: { name, resourceVersion } });
-  await api.request("DELETE", path);
+  const changed = await server.request("PUT", path, { ...objectOf(kind, after, name), metadata: { name, resourceVersion } });
+  await server.request("DELETE", path);
   return changed;
 }
 
@@ -71,9 +71,9 @@ describe("a change that is refused:", () => {
 });
 
 test("what an API server applies as defaults can be read back (needs cluster)", async () => {
-  const { body } = await api.ask(objectOf("IPPool", { cidr: "10.65.0.0/16" }));
+  const { body } = await askAbout(server, objectOf("IPPool", { cidr: "10.65.0.0/16" }));
   expect(body.spec).toMatchObject({ natOutgoing: false, nodeSelector: "all()", namespaceSelector: "", assignmentMode: "Automatic" });
-  expect((await api.ask(objectOf("IPAMConfiguration", undefined))).body.spec).toEqual({
+  expect((await askAbout(server, objectOf("IPAMConfiguration", undefined))).body.spec).toEqual({
     strictAffinity: false,
     autoAllocateBlocks: true,
     maxBlocksPerHost: 0,
@@ -85,15 +85,15 @@ test("the status of a pool is written apart from its spec (needs cluster)", asyn
   const path = `${collection("ippools")}/seen`;
   const condition = { type: "Allocatable", status: "True", reason: "OK", lastTransitionTime: "2026-01-01T00:00:00Z" };
   const status = { conditions: [condition] };
-  const created = await api.request("POST", collection("ippools"), { ...objectOf("IPPool", { cidr: "10.65.0.0/16" }, "seen"), status });
+  const created = await server.request("POST", collection("ippools"), { ...objectOf("IPPool", { cidr: "10.65.0.0/16" }, "seen"), status });
   expect(created.body).not.toHaveProperty("status");
   const merge = "application/merge-patch+json";
-  expect((await api.request("PATCH", `${path}/status`, { status, spec: { disabled: true } }, merge)).body).toMatchObject({
+  expect((await server.request("PATCH", `${path}/status`, { status, spec: { disabled: true } }, merge)).body).toMatchObject({
     spec: { disabled: false },
     status,
   });
   const wrong = { status: { conditions: [{ ...condition, status: "yes" }] } };
-  expect((await api.request("PATCH", `${path}/status`, wrong, merge)).status).toBe(422);
+  expect((await server.request("PATCH", `${path}/status`, wrong, merge)).status).toBe(422);
 });
 
 describe("a block", () => {
@@ -111,12 +111,13 @@ describe("a block", () => {
   const path = `${collection("ipamblocks")}/10-65-0-0-26`;
   const spec = { cidr: "10.65.0.0/26", node: "node-1", allocations: encodeBlock(block) };
   const object = { apiVersion: "netplug.io/v3", kind: "IPAMBlock", metadata: { name: "10-65-0-0-26" }, spec };
-  const patch = (operations: readonly object[]): Promise<Answer> => api.request("PATCH", path, operations, "application/json-patch+json");
+  const patch = (operations: readonly object[]): Promise<Answer> =>
+    server.request("PATCH", path, operations, "application/json-patch+json");
 
   test("comes back as it was written, and can be claimed once (needs cluster)", async () => {
-    expect((await api.request("POST", collection("ipamblocks"), object)).status).toBe(201);
-    expect((await api.request("POST", collection("ipamblocks"), object)).status).toBe(409);
-    const { body } = await api.request("GET", path);
+    expect((await server.request("POST", collection("ipamblocks"), object)).status).toBe(201);
+    expect((await server.request("POST", collection("ipamblocks"), object)).status).toBe(409);
+    const { body } = await server.request("GET", path);
     expect(body.spec).toEqual(spec);
     expect(decodeBlock((body.spec as typeof spec).allocations, { cidr, node: "node-1" })).toEqual(block);
   });

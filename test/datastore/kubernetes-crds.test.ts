@@ -6,7 +6,7 @@ import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { type Api, connect, CRDS, MANIFEST } from "../crds/api.ts";
+import { applyCrds, CRDS, MANIFEST, untilServed } from "../crds/definitions.ts";
 import { add, del } from "./attachments.ts";
 import { eventually } from "../cluster/eventually.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
@@ -15,14 +15,12 @@ import { ask, commit, failureOf } from "./steps.ts";
 
 const test = always.skipIf(!canStartApiServer());
 let server: ApiServer;
-let api: Api;
 let pods: Pods;
 let datastore: Datastore;
 
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startApiServer();
-  api = connect(server);
   pods = podsOf(server);
   datastore = openKubernetes(server);
 }, 60_000);
@@ -33,8 +31,8 @@ afterAll(async () => {
 
 /** Brings the CRDs of this version, and a cluster that uses them. */
 async function setUp(): Promise<void> {
-  await api.apply(MANIFEST);
-  await api.untilServed(MANIFEST);
+  await applyCrds(server, MANIFEST);
+  await untilServed(server, MANIFEST);
   await initialise(datastore, { clock: systemClock, random: systemRandom, version: "v3.31.0" });
   const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "a" }, spec: { cidr: "10.65.0.0/24" } } as const;
   await datastore.commit([{ op: "create", resource: pool }]);
@@ -42,10 +40,10 @@ async function setUp(): Promise<void> {
 
 /** Changes the schema of the CRD of blocks, and waits until the API server goes by it. */
 async function changeBlocks(change: readonly object[], isThere: (schema: string) => boolean): Promise<void> {
-  const { status, body } = await api.request("PATCH", `${CRDS}/ipamblocks.netplug.io`, change, "application/json-patch+json");
+  const { status, body } = await server.request("PATCH", `${CRDS}/ipamblocks.netplug.io`, change, "application/json-patch+json");
   if (status !== 200) throw new Error(body.message);
   for (;;) {
-    const { body: openApi } = await api.request("GET", "/openapi/v3/apis/netplug.io/v3");
+    const { body: openApi } = await server.request("GET", "/openapi/v3/apis/netplug.io/v3");
     const { schemas } = (openApi as { readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> } }).components ?? {};
     const block = Object.entries(schemas ?? {}).find(([name]) => name.endsWith(".IPAMBlock"));
     if (isThere(JSON.stringify(block?.[1] ?? ""))) return;
@@ -87,8 +85,8 @@ test("one that is missing among others is code 112 and named, and a DEL that doe
   expect(failure.message).toContain("does not serve ipreservations.netplug.io");
   expect(failure.message).toEndWith('run "netplugctl init"');
   expect(await del(datastore, web)).toHaveLength(1);
-  await api.apply(MANIFEST);
-  await api.untilServed(MANIFEST);
+  await applyCrds(server, MANIFEST);
+  await untilServed(server, MANIFEST);
 });
 
 test("one that lacks a field is code 112, and nothing is stored without it (needs cluster)", async () => {
@@ -100,7 +98,7 @@ test("one that lacks a field is code 112, and nothing is stored without it (need
   expect(failure.message).toContain("of another version");
   expect(failure.message).toEndWith('run "netplugctl init"');
   expect(await server.kubectl(["get", "ipamblocks", "-o", "name"])).toBe("");
-  await api.apply(MANIFEST);
+  await applyCrds(server, MANIFEST);
 });
 
 test("one that hides what blocks hold is code 112 for ADD and DEL, and nothing is lost (needs cluster)", async () => {
@@ -120,7 +118,7 @@ test("one that hides what blocks hold is code 112 for ADD and DEL, and nothing i
     expect(failure.code).toBe(112);
     expect(failure.message).toEndWith('it comes without its allocations; the CRD of blocks is of another version: run "netplugctl init"');
   }
-  await api.apply(MANIFEST);
+  await applyCrds(server, MANIFEST);
   while (JSON.stringify(await read()) !== JSON.stringify(before));
   // kubectl's list comes from etcd; the plugin's, from the server's cache, may show the older definition a moment longer: a runtime repeats
   // its DEL

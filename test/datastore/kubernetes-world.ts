@@ -7,7 +7,7 @@ import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { ApiServer, ApiServerOptions } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { startWithCrds } from "../crds/definitions.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";

@@ -1,6 +1,6 @@
 import { test } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/api.ts";
+import { startWithCrds } from "../crds/definitions.ts";
 import { describeDatastore } from "./conformance.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";
 

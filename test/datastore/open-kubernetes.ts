@@ -1,6 +1,5 @@
 /** For tests: the Kubernetes driver on a real API server with our CRDs. */
 
-import { readFileSync } from "node:fs";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { KubernetesConfig } from "../../src/datastore/datastore-config.ts";
 import type { KubernetesPorts } from "../../src/datastore/kubernetes/ports.ts";
@@ -37,13 +36,6 @@ export function openKubernetes(server: ApiServer, config: KubernetesConfig = {},
 
 /** Deletes everything that is ours, all nodes, and all pods of the namespaces given. */
 export async function wipe(server: ApiServer, namespaces: readonly string[] = ["default"]): Promise<void> {
-  const tls = { ca: readFileSync(server.caFile, "utf8") };
   const pods = namespaces.map((namespace) => `/api/v1/namespaces/${namespace}/pods?gracePeriodSeconds=0`);
-  await Promise.all(
-    [...COLLECTIONS, ...pods].map(async (path) => {
-      const response = await fetch(server.url + path, { method: "DELETE", headers: { authorization: `Bearer ${server.token}` }, tls });
-      if (!response.ok) throw new Error(`delete ${path}: ${response.status} ${await response.text()}`);
-      await response.text();
-    }),
-  );
+  await Promise.all([...COLLECTIONS, ...pods].map((path) => server.mustRequest("DELETE", path)));
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { customResourceDefinitions, OLDEST_KUBERNETES } from "../../src/api/crd/mod.ts";
 import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { connect, CRDS, documentsOf, MANIFEST } from "../crds/api.ts";
+import { CRDS, documentsOf, MANIFEST } from "../crds/definitions.ts";
 
 const isOlderServer = process.env["KUBE_APISERVER_BINARY"] !== undefined && canStartApiServer();
 const test = always.skipIf(!isOlderServer);
@@ -17,9 +17,8 @@ afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 /** One line for each definition: that it would be taken, or why not. Nothing is stored. */
 async function ask(manifest: string): Promise<readonly string[]> {
-  const { request } = connect(server);
   const answers = documentsOf(manifest).map(async ([name, document]) => {
-    const { status, body } = await request("POST", `${CRDS}?dryRun=All&fieldValidation=Strict`, document, "application/yaml");
+    const { status, body } = await server.request("POST", `${CRDS}?dryRun=All&fieldValidation=Strict`, document, "application/yaml");
     return `${name}: ${status === 201 ? "taken" : body.message}`;
   });
   return await Promise.all(answers);

@@ -1,10 +1,9 @@
 /** For tests: a real API server as the datastore of a test's node. Attachments get pods as they need them. */
 
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
 import type { CniCall, CniVerb, Json } from "./cni-call.ts";
-import { createNode } from "./kubernetes.ts";
+import { createNode, podsIn } from "./kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
 
 const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
@@ -100,15 +99,7 @@ export class KubernetesNodeDatastore implements NodeDatastore {
     if (this.#made.has(name)) return;
     this.#made.add(name);
     const pod = { metadata: { name }, spec: { containers: [{ name: "main", image: "localhost/none:1" }] } };
-    const response = await fetch(`${this.api.url}/api/v1/namespaces/${NAMESPACE}/pods`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${this.api.token}`, "content-type": "application/json" },
-      body: JSON.stringify(pod),
-      tls: { ca: readFileSync(this.api.caFile, "utf8") },
-    });
     // the test may have made it
-    if (response.status !== 201 && response.status !== 409)
-      throw new Error(`create pod "${name}": ${response.status} ${await response.text()}`);
-    await response.text();
+    await this.api.mustRequest("POST", podsIn(NAMESPACE), pod, [409]);
   }
 }

@@ -34,13 +34,10 @@ export interface TestPod {
 export async function createPod(api: ApiServer, wish: PodWish): Promise<TestPod> {
   const { name, namespace = "default", labels = {}, annotations = {}, otherAnnotations = {}, spec = {} } = wish;
   const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace, labels, annotations: { ...otherAnnotations, ...withPrefix(annotations) } },
+    metadata: { name, labels, annotations: { ...otherAnnotations, ...withPrefix(annotations) } },
     spec: { containers: [{ name: "main", image: "localhost/none:1" }], ...spec },
   };
-  const created = JSON.parse(await api.kubectl(["create", "-o", "json", "-f", "-"], JSON.stringify(pod))) as { metadata: { uid: string } };
-  const { uid } = created.metadata;
+  const { uid } = (await create<{ readonly metadata: { readonly uid: string } }>(api, podsIn(namespace), pod)).metadata;
   return { namespace, name, uid, args: podArgs({ namespace, name, uid }) };
 }
 
@@ -49,21 +46,21 @@ export function podArgs({ namespace, name, uid }: { readonly namespace: string; 
   return `IgnoreUnknown=1;K8S_POD_NAMESPACE=${namespace};K8S_POD_NAME=${name}${uid === undefined ? "" : `;K8S_POD_UID=${uid}`}`;
 }
 
+/** Deletes a pod at once, as a kubelet does at the end; one that is gone is no failure. */
 export async function deletePod(api: ApiServer, { namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<void> {
-  await api.kubectl(["delete", "pod", name, "-n", namespace, "--force", "--grace-period=0"]);
+  await api.mustRequest("DELETE", `${podsIn(namespace)}/${name}?gracePeriodSeconds=0`, undefined, [404]);
 }
 
 export async function createNamespace(api: ApiServer, name: string, metadata: { labels?: Texts; annotations?: Texts } = {}): Promise<void> {
   const { labels = {}, annotations = {} } = metadata;
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name, labels, annotations: withPrefix(annotations) } };
-  await api.kubectl(["create", "-f", "-"], JSON.stringify(namespace));
+  await create(api, "/api/v1/namespaces", { metadata: { name, labels, annotations: withPrefix(annotations) } });
 }
 
 /** A Node object without a machine. */
 export async function createNode(api: ApiServer, name: string, podCIDRs: readonly string[]): Promise<void> {
   const [podCIDR] = podCIDRs;
   const spec = podCIDR === undefined ? {} : { podCIDR, podCIDRs };
-  await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name }, spec }));
+  await create(api, "/api/v1/nodes", { metadata: { name }, spec });
 }
 
 /** Lets a user do what the plugin needs beside etcd, and no more. */
@@ -75,6 +72,16 @@ export async function grantReadOnly(
   const name = `read-only-${user}`;
   await api.kubectl(["create", "clusterrole", name, "--verb=get", `--resource=${resources.join(",")}`]);
   await api.kubectl(["create", "clusterrolebinding", name, `--clusterrole=${name}`, `--user=${user}`]);
+}
+
+/** Where the pods of a namespace are. */
+export function podsIn(namespace: string): string {
+  return `/api/v1/namespaces/${namespace}/pods`;
+}
+
+/** A field that the API server does not know is a failure. */
+function create<T>(api: ApiServer, collection: string, object: object): Promise<T> {
+  return api.mustRequest<T>("POST", `${collection}?fieldValidation=Strict`, object);
 }
 
 function withPrefix(annotations: Texts): Texts {

@@ -1,6 +1,5 @@
 /** What is really there, as others than us see it: `ip -j`, etcd's own answers, and the raw objects of the API server. */
 
-import { readFileSync } from "node:fs";
 import type { ApiServer } from "../../cluster/api-server.ts";
 import type { BlockRecord } from "../../support/block-record.ts";
 import { readEtcd } from "../../support/etcd-content.ts";
@@ -63,9 +62,8 @@ export async function readStoredInEtcd(endpoint: string): Promise<Stored> {
 
 /** Blocks as objects of the API server, and what pods are annotated with. */
 export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
-  const list = (path: string): Promise<unknown> => askApi(api, "GET", path);
   const kinds = ["/apis/netplug.io/v3/ippools", "/apis/netplug.io/v3/ipamblocks", "/api/v1/pods"];
-  const [pools, blocks, pods] = (await Promise.all(kinds.map(list))) as [
+  const [pools, blocks, pods] = (await Promise.all(kinds.map((path) => api.mustRequest("GET", path)))) as [
     { readonly items: readonly PoolRecord[] },
     { readonly items: readonly { readonly spec: { readonly allocations: string } }[] },
     { readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }[] },
@@ -83,25 +81,6 @@ export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
 
 function withoutLength(cidr: string): string {
   return canonical(cidr.split("/")[0] ?? "");
-}
-
-/** One request as the administrator. @throws Error for an answer that is none of these */
-export async function askApi(
-  api: ApiServer,
-  method: string,
-  path: string,
-  body?: object,
-  accepted: readonly number[] = [],
-): Promise<unknown> {
-  const response = await fetch(`${api.url}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${api.token}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    tls: { ca: readFileSync(api.caFile, "utf8") },
-  });
-  const text = await response.text();
-  if (!response.ok && !accepted.includes(response.status)) throw new Error(`${method} ${path}: ${response.status}: ${text}`);
-  return JSON.parse(text) as unknown;
 }
 
 /** The record of a block says which ordinals are free; the rows are the owners of the others, in their order. */

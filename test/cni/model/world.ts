@@ -4,13 +4,13 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin, TestNode } from "../../support/cni.ts";
 import type { CniVerb, Json } from "../../support/cni-call.ts";
+import { createNode, createPod, deletePod, podsIn } from "../../support/kubernetes.ts";
 import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
 import type { KubernetesNodeDatastore } from "../../support/kubernetes-node.ts";
-import { askApi, type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
+import { type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
 import { type Asked, networkOf, type NodeName, NODES, type PodWish, RACKS, type Sandbox, type Wish } from "./state.ts";
 
 const NAMESPACE = "default";
-const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 /** What a history may leave behind on the API server. */
 const KINDS = ["ippools", "ipreservations", "ipamconfigurations", "ipamblocks"];
 
@@ -41,7 +41,7 @@ export class World implements AsyncDisposable {
     const datastore = await KubernetesNodeDatastore.start(NODES[0]);
     datastore.makesPods = false;
     const world = new World(await TestNode.startOn(datastore, []), datastore);
-    await askApi(datastore.api, "POST", "/api/v1/nodes", { metadata: { name: NODES[1] } });
+    await createNode(datastore.api, NODES[1], []);
     for (const name of NODES) await datastore.api.kubectl(["label", "node", name, `rack=${RACKS[name]}`]);
     return world;
   }
@@ -55,8 +55,11 @@ export class World implements AsyncDisposable {
     this.#history++;
     if (this.#kubernetes !== undefined) {
       const { api } = this.#kubernetes;
-      for (const kind of KINDS) await askApi(api, "DELETE", `/apis/netplug.io/v3/${kind}`);
-      const { items } = (await askApi(api, "GET", PODS)) as { readonly items: readonly { readonly metadata: { readonly name: string } }[] };
+      for (const kind of KINDS) await api.mustRequest("DELETE", `/apis/netplug.io/v3/${kind}`);
+      const { items } = await api.mustRequest<{ readonly items: readonly { readonly metadata: { readonly name: string } }[] }>(
+        "GET",
+        podsIn(NAMESPACE),
+      );
       for (const { metadata } of items) await this.deletePod(metadata.name);
       return;
     }
@@ -126,14 +129,12 @@ export class World implements AsyncDisposable {
   /** @returns its UID */
   async createPod(name: string, node: NodeName, wish: PodWish): Promise<string> {
     if (this.#kubernetes === undefined) return crypto.randomUUID();
-    const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
-    const pod = { metadata: { name, annotations }, spec: { nodeName: node, containers: [{ name: "main", image: "localhost/none:1" }] } };
-    const { metadata } = (await askApi(this.#kubernetes.api, "POST", PODS, pod)) as { readonly metadata: { readonly uid: string } };
-    return metadata.uid;
+    const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [key, JSON.stringify(value)]));
+    return (await createPod(this.#kubernetes.api, { name, annotations, spec: { nodeName: node } })).uid;
   }
 
   async deletePod(name: string): Promise<void> {
-    if (this.#kubernetes !== undefined) await askApi(this.#kubernetes.api, "DELETE", `${PODS}/${name}`, { gracePeriodSeconds: 0 }, [404]);
+    if (this.#kubernetes !== undefined) await deletePod(this.#kubernetes.api, { namespace: NAMESPACE, name });
   }
 
   /** Calls the plugin for an attachment. @returns undefined when it was killed */
