@@ -77,7 +77,7 @@ test("the one address that is left among 10 240 blocks is found by reading one o
   const cost = await readsOf(reads, async () => expect(await world.add("c", "late")).toEqual(["10.70.214.0"]));
   expect(cost.blocks).toBeLessThanOrEqual(1);
   expect(cost.rounds).toBeLessThanOrEqual(6);
-}, 30_000);
+});
 
 test.each([
   ["reserved", { reserved: true, cooldown: 0, left: 1 }, "are in use or reserved"],

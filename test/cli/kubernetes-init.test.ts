@@ -15,7 +15,7 @@ const NAMES = customResourceDefinitions().map(({ metadata }) => metadata.name);
 let world: KubeCliWorld;
 beforeAll(async () => {
   if (canStartApiServer()) world = await createKubeCliWorld({ users: { alice: {} } });
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 interface Definition {

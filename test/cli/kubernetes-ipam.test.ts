@@ -23,7 +23,7 @@ beforeAll(async () => {
   await world.done(["init"]);
   await createNamespace(world.api, "prod");
   for (const node of ["n1", "n2"]) await createNode(world.api, node, []);
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 beforeEach(async () => {

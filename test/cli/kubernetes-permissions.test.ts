@@ -47,7 +47,7 @@ beforeAll(async () => {
   ])
     await world.api.kubectl(["create", "clusterrolebinding", `${role}`, `--clusterrole=${role}`, `--user=${user}`]);
   await createNode(world.api, "n1", []);
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const grant = async (role: Role): Promise<string> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(role));

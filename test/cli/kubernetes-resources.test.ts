@@ -15,7 +15,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   world = await createKubeCliWorld();
   await world.done(["init"]);
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 interface Stored {

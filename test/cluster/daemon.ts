@@ -21,12 +21,12 @@ export interface DaemonOptions {
   readonly place?: readonly string[] | (() => readonly string[]);
   /** @default none besides `PATH` */
   readonly env?: Readonly<Record<string, string>>;
-  /** @default 60 s */
+  /** @default 150 s */
   readonly startLimitMs?: number;
 }
 
 const POLL_MS = 25;
-const LOOK_LIMIT_MS = 2_000;
+const LOOK_LIMIT_MS = 5_000;
 
 /** Can be stopped, paused and started again, for tests of what others do meanwhile. */
 export class Daemon {
@@ -75,7 +75,7 @@ export class Daemon {
 
   /** Waits until it is ready. @throws Error with its last words when it ends before, or takes too long */
   async untilReady(): Promise<void> {
-    const { startLimitMs = 60_000 } = this.#options;
+    const { startLimitMs = 150_000 } = this.#options;
     let reason = "";
     for (const end = performance.now() + startLimitMs; performance.now() < end; await Bun.sleep(POLL_MS)) {
       if (this.#running === undefined || this.#running.exitCode !== null || this.#running.signalCode !== null)

@@ -5,7 +5,7 @@ import { removeCgroup } from "./cgroups.ts";
 import type { CleanupStep } from "./cleaner.ts";
 import { startTimeOf } from "./process-status.ts";
 
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 async function take(step: CleanupStep): Promise<void> {
   if ("process" in step) await endProcess(step.process, step.startTime);

@@ -14,7 +14,7 @@ let node: TestNode;
 let containerID: string;
 /** Of a container that never was. */
 let other: { readonly containerID: string };
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])), 60_000);
+beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])));
 beforeEach(() => {
   containerID = node.newContainerID();
   other = { containerID: node.newContainerID() };

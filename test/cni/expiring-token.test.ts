@@ -17,7 +17,7 @@ import { nodePlace, TestNetns } from "../support/netns.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
-const LIFE_MS = 4_000;
+const LIFE_MS = 9_000;
 
 let datastore: KubernetesNodeDatastore;
 let node: TestNode;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   datastore = await KubernetesNodeDatastore.start("node-a");
   datastore.makesPods = false;
   node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
-}, 60_000);
+});
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 /** One way in which a token reaches the plugin. */
@@ -134,4 +134,4 @@ test("an expired token is code 108, loses and leaves nothing, and never shows; w
     expect(await tracesOf(one)).toEqual(NOTHING);
   }
   expect(await node.addressesInUse()).toBe(0);
-}, 90_000);
+});

@@ -19,7 +19,7 @@ beforeAll(async () => {
   datastore = await KubernetesNodeDatastore.start("node-a");
   datastore.makesPods = false;
   node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
-}, 60_000);
+});
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 let count = 0;

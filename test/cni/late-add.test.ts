@@ -14,7 +14,7 @@ import { closedGate } from "../support/closed-gate.ts";
 const WITHIN_MS = 20_000;
 
 let node: TestNode;
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])), 60_000);
+beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])));
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 /** Nobody programs it: the ADD waits when all is done. */

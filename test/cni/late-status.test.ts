@@ -23,7 +23,7 @@ beforeAll(async () => {
   datastore.makesPods = false;
   node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
   proxy = await startFaultProxy(datastore.api);
-}, 60_000);
+});
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
   await node?.[Symbol.asyncDispose]();

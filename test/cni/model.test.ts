@@ -23,7 +23,7 @@ const LONGEST_HISTORY = 60;
 let world: World;
 beforeAll(async () => {
   world = await World.start();
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 test(

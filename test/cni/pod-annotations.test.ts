@@ -21,7 +21,7 @@ beforeAll(async () => {
   node = world.node;
   await node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
   await node.createPool("blue-6", { cidr: "fd66::/112", assignmentMode: "Manual" });
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const podConfig = (extra: Json = {}): Json => world.config(extra);

@@ -28,7 +28,7 @@ beforeAll(async () => {
   } else await createNode(api, "node-a", ["10.244.3.0/24", "fd44:3::/64"]);
   await createNode(api, "only-six", ["fd44:6::/64"]);
   await createNode(api, "without", []);
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const dataDir = (): string => join(node.folder, "host-local");
@@ -191,4 +191,4 @@ test("a DEL gives the addresses back without an API server, and says so where th
   }
   await node.del(call);
   expect(await node.endpoints()).toEqual([]);
-}, 60_000);
+});

@@ -24,7 +24,7 @@ function block(language: string, containing: string): string {
 let world: PodWorld;
 beforeAll(async () => {
   if (canStartApiServer()) world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 async function addressesOf(pod: { readonly namespace: string; readonly name: string }): Promise<readonly string[]> {

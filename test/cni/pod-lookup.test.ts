@@ -27,7 +27,7 @@ beforeAll(async () => {
   world = await startPodWorld({ cidrs: ["10.65.0.0/24"], rights: ["pods", "namespaces"], server: { users: { tokened: {} } } });
   ({ api, node, kubeconfig } = world);
   await grantRole("tokened");
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 /** Gives a user the rights that the plugin has. */
@@ -198,7 +198,7 @@ describe("the API server", () => {
     await using other = await startApiServer();
     const path = writeKubeconfig(join(node.folder, "other-ca.kubeconfig"), { url: api.url, caFile: other.caFile }, { token: "x" });
     expect((await refusal((await makePod()).args, podConfig({ kubernetes: { kubeconfig: path } }))).code).toBe(108);
-  }, 60_000);
+  });
 });
 
 describe("netplug-ipam under another main plugin", () => {
@@ -273,7 +273,7 @@ describe("an API server that is away", () => {
         await api.server.start();
       }
       await addAndDelete(pod.args, podConfig());
-    }, 60_000);
+    });
   });
 
   test("or stands still: ADD ends with code 11 soon, and leaves nothing (needs cluster)", async () => {
@@ -290,5 +290,5 @@ describe("an API server that is away", () => {
     }
     expect([netns.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
     await addAndDelete(pod.args, podConfig());
-  }, 60_000);
+  });
 });

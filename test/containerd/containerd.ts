@@ -12,7 +12,7 @@ import { CriClient } from "./cri-client.ts";
 /** The image that it has. */
 export const IMAGE = "localhost/netplug-test:1";
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 
 export class PrivateContainerd implements AsyncDisposable {
   readonly folder: string = mkdtempSync(join(tmpdir(), "npgt-ctd-"));

@@ -29,7 +29,7 @@ beforeAll(async () => {
   audit = createAudit();
   folder = mkdtempSync(join(tmpdir(), "npgt-hints-"));
   ({ server, admin, pods } = world = await KubernetesWorld.start({ args: audit.args }));
-}, 60_000);
+});
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
   audit?.[Symbol.dispose]();

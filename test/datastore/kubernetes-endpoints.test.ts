@@ -18,7 +18,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   ({ server, admin: datastore } = world = await KubernetesWorld.start());
   await server.kubectl(["create", "namespace", "shop"]);
-}, 60_000);
+});
 beforeEach(async () => {
   if (canStartApiServer()) await world.empty(["default", "shop"]);
 });

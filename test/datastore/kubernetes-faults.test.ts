@@ -18,7 +18,7 @@ let { server, proxy, admin, pods } = {} as KubernetesWorld;
 
 beforeAll(async () => {
   if (canStartApiServer()) ({ server, proxy, admin, pods } = world = await KubernetesWorld.start({ users: { nobody: {}, reader: {} } }));
-}, 60_000);
+});
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 beforeEach(async () => {
   if (!canStartApiServer()) return;

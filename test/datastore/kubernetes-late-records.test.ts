@@ -20,7 +20,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   ({ server, proxy, pods } = world = await KubernetesWorld.start());
   datastore = world.openThroughProxy();
-}, 60_000);
+});
 afterAll(async () => {
   datastore?.close();
   await world?.[Symbol.asyncDispose]();

@@ -15,7 +15,7 @@ let { server, admin: datastore } = {} as KubernetesWorld;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   ({ server, admin: datastore } = world = await KubernetesWorld.start());
-}, 60_000);
+});
 beforeEach(async () => {
   if (canStartApiServer()) await world.empty();
 });

@@ -37,7 +37,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "npgt-turnover-"));
   // with hardly more blocks than nodes: they are lent, taken over and deleted
   await world.initialise({ "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } });
-}, 60_000);
+});
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
   if (folder !== undefined) rmSync(folder, { recursive: true });

@@ -261,7 +261,7 @@ test("an installer whose own token has ended says so, and goes on once kubelet h
   stopped.abort(new Error("asked to end"));
   expect(await running).toBe(0);
   for (const secret of [token, kept, next]) expect(JSON.stringify(log)).not.toContain(secret);
-}, 90_000);
+});
 
 test("a token of the plugin that has ended is known to be of no use, and replaced (needs cluster)", async () => {
   const lifeMs = 1_000;
@@ -277,7 +277,7 @@ test("a token of the plugin that has ended is known to be of no use, and replace
   expect(await installation.isTokenAccepted()).toBe(false);
   await installation.renewToken();
   expect([await installation.isTokenAccepted(), await whoAmI(join(node.confDir, KUBECONFIG))]).toEqual([true, PLUGIN]);
-}, 60_000);
+});
 
 /** A host that never waits between its tries, but thinks it did: what is tried again for a minute is over at once. */
 function hasty(): { readonly clock: Clock; readonly stopped: AbortSignal } {

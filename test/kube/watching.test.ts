@@ -96,7 +96,7 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     // A server that starts knows no changes from before: it may answer that the revision is too old.
     expect(view.resets).toBeLessThanOrEqual(2);
     expect(view.troubles.length).toBeGreaterThan(0);
-  }, 90_000);
+  });
 
   test("begins anew when history was compacted while the server was away (needs cluster)", async () => {
     const client = openClient(api, { protocol });
@@ -118,7 +118,7 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     await until("a new beginning", async () => view.resets === 2 && view.isInSync);
     await untilEqual(view, namespace);
     expect([...view.objects.keys()]).not.toContain("a");
-  }, 90_000);
+  });
 
   test("a page of a list that is too old is said as such (needs cluster)", async () => {
     const client = openClient(api, { protocol });
@@ -131,5 +131,5 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     await api.server.start();
     const error = await failureOf(client.listPage(CONFIG_MAPS, { namespace, pageSize: 1 }, first.continueToken));
     expect(error).toMatchObject({ reason: "expired", status: 410 });
-  }, 90_000);
+  });
 });

@@ -52,7 +52,7 @@ export interface EtcdServer extends AsyncDisposable {
   ctl(args: readonly string[], access?: EtcdctlAccess, stdin?: string): Promise<string>;
 }
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 
 /** Starts a cluster of one. */
 export async function startEtcd(options: EtcdServerOptions = {}): Promise<EtcdServer> {
