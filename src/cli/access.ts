@@ -10,9 +10,10 @@ import {
 } from "../datastore/datastore-settings.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
 import { settingsOfFile } from "./config-file.ts";
+import { AdvisedFailure } from "./failure.ts";
 import type { Cli, CliIo, GlobalOptions } from "./io.ts";
+import { adviceFor } from "./reach.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
@@ -32,46 +33,21 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   const config = datastoreConfigOf(cli);
   const datastore = cli.io.openDatastore(config);
   try {
-    return await withAdvice(config, cli.io, () => work(datastore));
+    return await withAdvice(cli, config, () => work(datastore));
   } finally {
     datastore.close();
   }
 }
 
-/** How to say where the datastore is, and which failures come of nobody saying so. */
-interface Advice {
-  readonly text: string;
-  helpsAgainst(failure: NetplugError): boolean;
-}
-
-/** @returns undefined where somebody said it */
-function adviceFor(config: DatastoreConfig, io: CliIo): Advice | undefined {
-  if (config.type === "kubernetes") return adviceForKubernetes(config.kubernetes, io);
-  if (config.etcd.endpoints.length > 0 || config.etcd.discoverySrv !== undefined) return undefined;
-  // etcd's default address is tried: "connection refused" alone does not help a person who forgot to name it.
-  return {
-    text: "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context",
-    helpsAgainst: ({ retriable }) => retriable,
-  };
-}
-
-function adviceForKubernetes({ kubeconfig, apiRoot, defaultKubeconfig }: KubernetesConfig, { files, env }: CliIo): Advice | undefined {
-  if (kubeconfig !== undefined || apiRoot !== undefined || (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "") return undefined;
-  if (defaultKubeconfig !== undefined && files.exists(defaultKubeconfig)) return undefined;
-  const otherwise = defaultKubeconfig === undefined ? "" : `; there is no ${quote(defaultKubeconfig)}`;
-  return { text: `name a kubeconfig: --kubeconfig FILE, or KUBECONFIG${otherwise}`, helpsAgainst: ({ kind }) => kind === "invalidConfig" };
-}
-
-/** Work that needs access: where that fails because nobody said where to go, the failure says how to. */
-export async function withAdvice<T>(config: DatastoreConfig, io: CliIo, work: () => Promise<T>): Promise<T> {
+/** Work that needs access: where that fails because of where we looked, the failure says where that was. */
+export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    const advice = adviceFor(config, io);
-    if (!(thrown instanceof NetplugError) || advice?.helpsAgainst(thrown) !== true) throw thrown;
-    const { kind, message, details, retriable } = thrown;
-    if (details?.includes(advice.text) === true) throw thrown; // one piece of work stands in another
-    throw new NetplugError(kind, message, { cause: thrown, details: [details, advice.text].filter(Boolean).join("; "), retriable });
+    // One piece of work may stand in another.
+    if (!(thrown instanceof NetplugError) || thrown instanceof AdvisedFailure) throw thrown;
+    const advice = adviceFor(thrown, config, cli);
+    throw advice === undefined ? thrown : new AdvisedFailure(thrown, advice);
   }
 }
 
@@ -79,7 +55,7 @@ export async function withAdvice<T>(config: DatastoreConfig, io: CliIo, work: ()
 export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (client: KubeClient) => Promise<T>): Promise<T> {
   const client = await cli.io.openKube(settings);
   try {
-    return await withAdvice({ type: "kubernetes", kubernetes: settings }, cli.io, () => work(client));
+    return await withAdvice(cli, { type: "kubernetes", kubernetes: settings }, () => work(client));
   } finally {
     client.close();
   }

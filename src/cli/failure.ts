@@ -34,6 +34,19 @@ export class CommandFailed extends Error {
   }
 }
 
+/** What access to the datastore failed with, and what to try besides. */
+export class AdvisedFailure extends NetplugError {
+  override readonly name = "AdvisedFailure";
+  /** A whole command line. */
+  readonly next: string | undefined;
+
+  constructor(failure: NetplugError, { text, next }: { readonly text: string; readonly next?: string }) {
+    const { kind, message, retriable } = failure;
+    super(kind, message, { cause: failure, details: [failure.details, text].filter(Boolean).join("\n  "), retriable });
+    this.next = next;
+  }
+}
+
 /** The exit status for whatever a command threw. */
 export function statusOf(thrown: unknown): number {
   return thrown instanceof UsageError ? EXIT.usage : EXIT.failed;
@@ -68,6 +81,7 @@ function isExpected(error: Error): boolean {
 
 function nextOf(thrown: unknown, call: Call, command: readonly string[]): string | undefined {
   if (thrown instanceof UsageError) return [call.program, ...command, "--help"].join(" ");
+  if (thrown instanceof AdvisedFailure) return thrown.next;
   const next = remedyOf(thrown, command);
   return next === undefined ? undefined : toCommandLine(call, next);
 }

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { EtcdFailure } from "../datastore/etcd/failure.ts";
+import { KubeError } from "../kube/kube-error.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toCommandLine } from "./hints.ts";
 import type { CliIo, Output } from "./io.ts";
@@ -14,7 +16,7 @@ async function refused(thrown: Error, argv: readonly string[], env: Readonly<Rec
     stdout: silent,
     stderr: { isTerminal: false, write: (text: string) => (stderr += text) },
     env,
-    files: { readText: () => undefined },
+    files: { readText: (path: string) => (path === "/my.cfg" ? "kind: NetplugAPIConfig\nspec: {etcdEndpoints: 'h3:1'}" : undefined) },
     openDatastore: () => ({ read, close: () => undefined }),
   } as unknown as CliIo;
   expect(await runCli(argv, io)).toBe(1);
@@ -40,9 +42,61 @@ test("toCommandLine() quotes what a shell would take apart", () => {
 });
 
 test("who named no datastore is told how to, who did is not", async () => {
-  const away = new NetplugError("tryAgainLater", "read from etcd: http://127.0.0.1:2379: connection refused");
+  const cause = new EtcdFailure("unreachable", "connection refused");
+  const away = new NetplugError("tryAgainLater", "read from etcd: http://127.0.0.1:2379: connection refused", { cause });
   const advice = "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes";
   expect(await refused(away, ["get", "tiers"])).toContain(`connection refused\n  ${advice}`);
   expect(await refused(away, ["get", "tiers"], { ETCD_ENDPOINTS: "http://127.0.0.1:2379" })).not.toContain(advice);
   expect(await refused(away, ["ipam", "check", "--context", "blue"])).not.toContain(advice);
+  const locked = new NetplugError("tryAgainLater", "use datastore: it is locked");
+  expect(await refused(locked, ["get", "tiers"])).toEndWith("it is locked\nnext: netplugctl version\n");
+});
+
+const ETCD_AWAY = new NetplugError("tryAgainLater", "read from etcd: …", { cause: new EtcdFailure("unreachable", "connection refused") });
+const KUBE_AWAY = new KubeError("unreachable", "list tiers.netplug.io: https://h:6443: connection refused");
+const CERTIFICATES = { ETCD_CA_CERT_FILE: "/e/ca.pem", ETCD_CERT_FILE: "/e/c.pem", ETCD_KEY_FILE: "/e/my key.pem" };
+
+test.each<[string[], Record<string, string>, Error, string, string]>([
+  [
+    [],
+    { ETCD_ENDPOINTS: "h1:2379,h2" },
+    ETCD_AWAY,
+    "etcd at http://h1:2379, http://h2:2379, as ETCD_ENDPOINTS says",
+    "http://h1:2379/health",
+  ],
+  [
+    [],
+    { NETPLUG_ETCD_ENDPOINTS: "https://h1:1", ETCD_ENDPOINTS: "h2", ...CERTIFICATES },
+    ETCD_AWAY,
+    "etcd at https://h1:1, as NETPLUG_ETCD_ENDPOINTS says",
+    "--cacert /e/ca.pem --cert /e/c.pem --key '/e/my key.pem' https://h1:1/health",
+  ],
+  [["-c", "/my.cfg"], {}, ETCD_AWAY, 'etcd at http://h3:1, as etcdEndpoints in "/my.cfg" says', "http://h3:1/health"],
+  [
+    ["--kubeconfig=/k"],
+    { KUBECONFIG: "/x" },
+    KUBE_AWAY,
+    'the API server in kubeconfig "/k", as --kubeconfig says',
+    "KUBECONFIG=/k kubectl get",
+  ],
+  [
+    ["--context", "a b"],
+    { KUBECONFIG: "/x:/y" },
+    KUBE_AWAY,
+    'the API server of context "a b" in kubeconfig "/x:/y", as KUBECONFIG says',
+    "KUBECONFIG=/x:/y kubectl --context 'a b' get --raw /readyz",
+  ],
+  [
+    [],
+    { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: "h/api/", K8S_CA_FILE: "/ca" },
+    KUBE_AWAY,
+    'the API server at "h/api/", as K8S_API_ENDPOINT says',
+    "--cacert /ca https://h/readyz",
+  ],
+])("a datastore that is away is told with who named it, and how to test that: %j %j", async (options, env, failure, text, next) => {
+  // Without a command that needs the namespace of a kubeconfig's context.
+  const stderr = await refused(failure, ["ipam", "show", ...options], env);
+  expect(stderr).toContain(`\n  ${text}\n`);
+  expect(stderr).toMatch(/\nnext: (curl -sS -m 5|KUBECONFIG=)[^\n]*\n$/);
+  expect(stderr).toContain(next);
 });

@@ -20,6 +20,6 @@ export function toCommandLine({ program, options }: Call, command: string): stri
 }
 
 /** One word of a shell's command line. */
-function toWord(text: string): string {
+export function toWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -9,6 +9,6 @@ export async function defaultNamespaceOf(cli: Cli): Promise<string> {
   const config = datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
   const { resolveAccess } = await import("../kube/access/resolve-access.ts");
-  const access = await withAdvice(config, cli.io, () => resolveAccess(config.kubernetes, cli.io));
+  const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, cli.io));
   return access.namespace ?? DEFAULT_NAMESPACE;
 }

@@ -116,10 +116,17 @@ describe("a datastore that cannot be used", () => {
     expect(await world.ctl(["get", "ipp"], { env })).toEqual({
       status: 1,
       stdout: "",
-      stderr: "netplugctl: read from etcd: http://127.0.0.1:1: connection refused\nnext: netplugctl version\n",
+      stderr: [
+        "netplugctl: read from etcd: http://127.0.0.1:1: connection refused",
+        "  etcd at http://127.0.0.1:1, as ETCD_ENDPOINTS says",
+        "next: curl -sS -m 5 http://127.0.0.1:1/health\n",
+      ].join("\n"),
     });
-    const { status, stdout } = await world.ctl(["version"], { env });
+    const { status, stdout, stderr } = await world.ctl(["version"], { env });
     expect([status, stdout]).toEqual([1, expect.stringMatching(/^Client Version: +v3\.31\.\d+\n$/)]);
+    expect(stderr).toContain("http://127.0.0.1:1/health");
+    // What the proposed command asks for is there.
+    expect(await (await fetch(`${world.etcd.endpoint}/health`)).json()).toMatchObject({ health: "true" });
   });
 
   test("that was never initialised is shown as empty, and told how to begin", async () => {

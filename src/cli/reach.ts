@@ -1,0 +1,97 @@
+/** What helps a person whose datastore does not answer: where it was looked for, who said so, and what to try besides. */
+
+import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../datastore/datastore-config.ts";
+import { DATASTORE_VARIABLES, type SettingName } from "../datastore/datastore-settings.ts";
+import { EtcdFailure } from "../datastore/etcd/failure.ts";
+import { normaliseApiRoot } from "../kube/access/server-url.ts";
+import { KubeError, type KubeReason } from "../kube/kube-error.ts";
+import type { NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
+import { DEFAULT_CONFIG_FILE } from "./config-file.ts";
+import { toWord } from "./hints.ts";
+import type { Cli } from "./io.ts";
+
+/** What is said besides the failure. */
+export interface Advice {
+  readonly text: string;
+  /** A command line that finds out more without us. */
+  readonly next?: string;
+}
+
+/** Reasons that have to do with the server and the way to it, and not with what it was asked. */
+const KUBE_REASONS: ReadonlySet<KubeReason> = new Set(["unreachable", "untrusted", "lost", "serverFault", "unexpected"]);
+
+/** Seconds after which nobody waits any longer. */
+const LIMIT = 5;
+
+/** @returns undefined for a failure that does not come of where we looked */
+export function adviceFor(failure: NetplugError, config: DatastoreConfig, cli: Cli): Advice | undefined {
+  if (config.type === "etcdv3") return isEtcdAway(failure, config.etcd) ? adviceForEtcd(config.etcd, cli) : undefined;
+  if (failure.kind === "invalidConfig") return adviceWithoutKubeconfig(config.kubernetes, cli);
+  return failure instanceof KubeError && KUBE_REASONS.has(failure.reason) ? adviceForKubernetes(config.kubernetes, cli) : undefined;
+}
+
+function isEtcdAway({ cause, retriable }: NetplugError, { discoverySrv }: EtcdConfig): boolean {
+  if (cause instanceof EtcdFailure) return retriable || cause.reason !== "refused";
+  return retriable && discoverySrv !== undefined && cause === undefined;
+}
+
+function adviceForEtcd({ endpoints, discoverySrv, caCertFile, certFile, keyFile }: EtcdConfig, cli: Cli): Advice {
+  if (discoverySrv !== undefined) {
+    const text = `etcd of the domain ${quote(discoverySrv)}, as ${whoSaid("etcdDiscoverySrv", cli)} says`;
+    return { text, next: `dig +short SRV ${toWord(`_etcd-client._tcp.${discoverySrv}`)}` };
+  }
+  const curl = (endpoint: string): string => toCurl(`${endpoint}/health`, { cacert: caCertFile, cert: certFile, key: keyFile });
+  const [first] = endpoints;
+  if (first !== undefined) return { text: `etcd at ${endpoints.join(", ")}, as ${whoSaid("etcdEndpoints", cli)} says`, next: curl(first) };
+  // etcd's default address is tried: "connection refused" alone does not help a person who forgot to name it.
+  return {
+    text: "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context",
+    next: curl(DEFAULT_ETCD_ENDPOINT),
+  };
+}
+
+function adviceForKubernetes({ kubeconfig, defaultKubeconfig, apiRoot, caFile, context }: KubernetesConfig, cli: Cli): Advice {
+  if (kubeconfig === undefined && apiRoot !== undefined) {
+    const next = toCurl(`${normaliseApiRoot(apiRoot, caFile !== undefined, "the API server's address")}/readyz`, { cacert: caFile });
+    return { text: `the API server at ${quote(apiRoot)}, as ${whoSaid("k8sAPIEndpoint", cli)} says`, next };
+  }
+  const kubectl = [
+    "kubectl",
+    ...(context === undefined ? [] : ["--context", toWord(context)]),
+    "get --raw /readyz",
+    `--request-timeout=${LIMIT}s`,
+  ];
+  const where = context === undefined ? "the API server" : `the API server of context ${quote(context)}`;
+  if (kubeconfig !== undefined) {
+    const next = [`KUBECONFIG=${toWord(kubeconfig)}`, ...kubectl].join(" ");
+    return { text: `${where} in kubeconfig ${quote(kubeconfig)}, as ${whoSaid("kubeconfig", cli)} says`, next };
+  }
+  if (defaultKubeconfig !== undefined && cli.io.files.exists(defaultKubeconfig))
+    return { text: `${where} in kubeconfig ${quote(defaultKubeconfig)}, the default`, next: kubectl.join(" ") };
+  return { text: "the API server of this pod, as KUBERNETES_SERVICE_HOST says" };
+}
+
+/** A kubeconfig that nobody named and that is not there; undefined where the fault is another. */
+function adviceWithoutKubeconfig(
+  { kubeconfig, apiRoot, defaultKubeconfig }: KubernetesConfig,
+  { io: { files, env } }: Cli,
+): Advice | undefined {
+  if (kubeconfig !== undefined || apiRoot !== undefined || (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "") return undefined;
+  if (defaultKubeconfig !== undefined && files.exists(defaultKubeconfig)) return undefined;
+  const otherwise = defaultKubeconfig === undefined ? "" : `; there is no ${quote(defaultKubeconfig)}`;
+  return { text: `name a kubeconfig: --kubeconfig FILE, or KUBECONFIG${otherwise}` };
+}
+
+/** The option, variable or file that a setting comes from. */
+function whoSaid(name: SettingName, { io, options }: Cli): string {
+  if (name === "kubeconfig" && options.kubeconfig !== undefined) return "--kubeconfig";
+  const variable = DATASTORE_VARIABLES[name];
+  const found = [`NETPLUG_${variable}`, variable].find((one) => (io.env[one] ?? "") !== "");
+  return found ?? `${name} in ${quote(options.config ?? DEFAULT_CONFIG_FILE)}`;
+}
+
+function toCurl(url: string, files: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(files).flatMap(([option, file]) => (file === undefined ? [] : [`--${option}`, toWord(file)]));
+  return ["curl -sS", `-m ${LIMIT}`, ...given, toWord(url)].join(" ");
+}
