@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
@@ -150,7 +150,29 @@ describe("what goes wrong", () => {
 
   test("an API server that is away is said to be (needs cluster)", async () => {
     const { status, stderr } = await ask([], { env: { ...TYPE, K8S_API_ENDPOINT: "https://127.0.0.1:1", K8S_API_TOKEN: "x" } });
-    expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: .*127\.0\.0\.1:1.*\n(.*\n)*next: netplugctl version\n$/)]);
+    expect([status, stderr]).toEqual([
+      1,
+      [
+        "netplugctl: list tiers.netplug.io: https://127.0.0.1:1: connection refused",
+        '  the API server at "https://127.0.0.1:1", as K8S_API_ENDPOINT says',
+        "next: curl -sS -m 5 https://127.0.0.1:1/readyz\n",
+      ].join("\n"),
+    ]);
+  });
+
+  test("the proposed command asks the API server that did not answer, by the same kubeconfig (needs cluster)", async () => {
+    const kubeconfig = await world.api.kubectl(["config", "view", "--raw"]);
+    const away = world.file("it's away.kubeconfig", kubeconfig.replace(/127\.0\.0\.1:\d+/, "127.0.0.1:1"));
+    const { stderr } = await ask(["--kubeconfig", away]);
+    expect(stderr).toContain(`\n  the API server in kubeconfig "${away}", as --kubeconfig says\n`);
+    const next = /^next: (.*)\n$/m.exec(stderr)?.[1] ?? "";
+    const run = () =>
+      Bun.spawnSync(["sh", "-c", next], {
+        env: { ...process.env, PATH: `${dirname(clusterProgram("kubectl"))}:${process.env["PATH"] ?? ""}` },
+      });
+    expect(run().stderr.toString()).toContain("127.0.0.1:1 was refused");
+    world.file("it's away.kubeconfig", kubeconfig);
+    expect(run().stdout.toString()).toBe("ok");
   });
 });
 
