@@ -15,6 +15,7 @@ import { canStartApiServer } from "../cluster/api-server.ts";
 import { poolYaml } from "../support/cli.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
 import { createNode, createPod, type PodWish } from "../support/kubernetes.ts";
+import { untilAllowed, untilDenied } from "../support/rights.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -46,22 +47,12 @@ beforeAll(async () => {
     ["netplug-view", "viewer"],
   ])
     await world.api.kubectl(["create", "clusterrolebinding", `${role}`, `--clusterrole=${role}`, `--user=${user}`]);
+  for (const user of ["operator", "viewer"]) await untilAllowed(world.api, user, "get", "nodes");
   await createNode(world.api, "n1", []);
 });
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const grant = async (role: Role): Promise<string> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(role));
-
-/** The API server takes a moment to hear of a role. */
-async function untilDenied(verb: string, resource: string): Promise<void> {
-  const isAllowed = (): Promise<boolean> =>
-    world.api.kubectl(["auth", "can-i", verb, resource, "--as=operator", "--quiet"]).then(
-      () => true,
-      () => false,
-    );
-  for (const end = performance.now() + 20_000; await isAllowed();)
-    if (performance.now() > end) throw new Error(`${verb} ${resource} is allowed`);
-}
 
 /** An address that somebody has, for a command that releases it. */
 const HELD = "10.65.0.7";
@@ -190,7 +181,7 @@ test.each(DENIALS)("without %s %s: %j is code 108 (needs cluster)", async (resou
   await grant({ ...ROLE, rules });
   try {
     const [deniedVerb = "", deniedResource = ""] = denied.split(" ");
-    await untilDenied(deniedVerb, deniedResource);
+    await untilDenied(world.api, "operator", deniedVerb, deniedResource);
     expect(await world.ctl(argv, { env, stdin: poolYaml("late", "10.90.0.0/24") })).toMatchObject({
       status: 1,
       stdout: "",

@@ -9,6 +9,7 @@ import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { untilAllowed } from "../support/rights.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
@@ -252,6 +253,7 @@ describe("rights", () => {
     const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: user }, rules };
     await datastore.api.kubectl(["create", "-f", "-"], JSON.stringify(role));
     await datastore.api.kubectl(["create", "clusterrolebinding", user, `--clusterrole=${user}`, `--user=${user}`]);
+    await untilAllowed(datastore.api, user, verb === "patch" ? "get" : "patch", verb === "patch" ? "pods" : "pods/status");
     return node.config({
       kubernetes: { kubeconfig: datastore.api.issue(user).kubeconfigFile },
       ipam_lock_file: join(node.folder, user, "lock"),

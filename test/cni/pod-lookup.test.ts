@@ -11,6 +11,7 @@ import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type Tes
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+import { untilAllowed } from "../support/rights.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
@@ -33,7 +34,10 @@ afterAll(async () => await world?.[Symbol.asyncDispose]());
 /** Gives a user the rights that the plugin has. */
 async function grantRole(user: string): Promise<void> {
   if (isOnEtcd) await grantReadOnly(api, user, ["pods", "namespaces"]);
-  else await api.kubectl(["create", "clusterrolebinding", `role-of-${user}`, `--clusterrole=${ROLE}`, `--user=${user}`]);
+  else {
+    await api.kubectl(["create", "clusterrolebinding", `role-of-${user}`, `--clusterrole=${ROLE}`, `--user=${user}`]);
+    await untilAllowed(api, user, "get", "pods");
+  }
 }
 
 const podConfig = (extra: Json = {}): Json => world.config(extra);
@@ -242,8 +246,9 @@ describe("STATUS", () => {
   });
 
   test("is code 50 with the reason when the API server is nowhere (needs cluster)", async () => {
-    const nowhere = await status(podConfig({ kubernetes: { kubeconfig: "/nowhere" } }));
-    expect(nowhere.json).toMatchObject({ code: 50, msg: expect.stringContaining('read kubeconfig "/nowhere": no such file') });
+    const missing = join(node.folder, "nowhere");
+    const nowhere = await status(podConfig({ kubernetes: { kubeconfig: missing } }));
+    expect(nowhere.json).toMatchObject({ code: 50, msg: expect.stringContaining(`read kubeconfig "${missing}": no such file`) });
   });
 });
 

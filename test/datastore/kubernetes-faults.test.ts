@@ -5,6 +5,7 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { quickest } from "../support/quickest.ts";
+import { untilAllowed } from "../support/rights.ts";
 import { add, del } from "./attachments.ts";
 import type { Fate, PassingRequest } from "./fault-proxy.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
@@ -215,6 +216,7 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
     const rules = ["--verb=get,list,create,update,patch,delete", "--resource=*.netplug.io,nodes,pods"];
     await server.kubectl(["create", "clusterrole", "no-status", ...rules]);
     await server.kubectl(["create", "clusterrolebinding", "reader", "--clusterrole=no-status", "--user=reader"]);
+    await untilAllowed(server, "reader", "get", "ippools.netplug.io");
     const reader = openAs("reader");
     const web = await pods.create("web");
     expect(await failureOf(add(reader, web))).toMatchObject({ code: 108, message: "patch pods/status is not permitted; role netplug-cni" });

@@ -5,6 +5,7 @@ import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluste
 import type { CniCall, CniVerb, Json } from "./cni-call.ts";
 import { createNode, podsIn } from "./kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
+import { untilAllowed } from "./rights.ts";
 
 const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
 const PREFIX = "cni.netplug.io/";
@@ -41,6 +42,7 @@ export class KubernetesNodeDatastore implements NodeDatastore {
       const name = "netplug-cni";
       await api.kubectl(["apply", "--server-side", "-f", ROLES]);
       await api.kubectl(["create", "clusterrolebinding", "test", `--clusterrole=${name}`, `--user=${name}`]);
+      await untilAllowed(api, name, "get", "pods");
       await createNode(api, nodename, []);
       return new KubernetesNodeDatastore(api, api.issue(name).kubeconfigFile);
     } catch (thrown) {

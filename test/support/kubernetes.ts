@@ -1,6 +1,7 @@
 /** For tests: pods, namespaces and nodes on a real API server, and the plugin's rights there. */
 
 import type { ApiServer } from "../cluster/api-server.ts";
+import { untilAllowed } from "./rights.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -72,6 +73,7 @@ export async function grantReadOnly(
   const name = `read-only-${user}`;
   await api.kubectl(["create", "clusterrole", name, "--verb=get", `--resource=${resources.join(",")}`]);
   await api.kubectl(["create", "clusterrolebinding", name, `--clusterrole=${name}`, `--user=${user}`]);
+  for (const resource of resources) await untilAllowed(api, user, "get", resource);
 }
 
 /** Where the pods of a namespace are. */
