@@ -222,7 +222,7 @@ test("with definitions of an older release, what they lack is refused and init i
   delete fields["assignmentMode"];
   await world.api.kubectl(["replace", "-f", "-"], JSON.stringify(older));
   const create = () => world.ctl(["create", "-f", "-"], { stdin: poolYaml("newer", "10.75.0.0/16") });
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 60_000;
   // The API server takes a moment to obey.
   let answer = await create();
   while (answer.status === 0 && performance.now() < end) {
@@ -237,6 +237,6 @@ test("with definitions of an older release, what they lack is refused and init i
   });
   expect(await world.done(["init"])).toContain("customresourcedefinition/ippools.netplug.io configured\n");
   const begun = performance.now();
-  for (answer = await create(); answer.status !== 0 && performance.now() < begun + 10_000;) answer = await create();
+  for (answer = await create(); answer.status !== 0 && performance.now() < begun + 60_000;) answer = await create();
   expect(answer).toMatchObject({ status: 0, stdout: "ippool/newer created\n" });
 });

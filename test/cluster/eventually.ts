@@ -1,7 +1,7 @@
 /** Waiting for what a cluster does in its own time, where nothing can be watched. */
 
-/** Tries until `succeeds` throws no more. @throws what it threw last, after 30 s or the time given */
-export async function eventually<T>(succeeds: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
+/** Tries until `succeeds` throws no more. @throws what it threw last, after 90 s or the time given */
+export async function eventually<T>(succeeds: () => T | Promise<T>, limitMs = 90_000): Promise<T> {
   for (const end = performance.now() + limitMs; ; await Bun.sleep(100)) {
     try {
       return await succeeds();

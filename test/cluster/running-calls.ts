@@ -3,17 +3,17 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { ClusterNode } from "./node.ts";
 
-/** Resolves while at least two calls run on the node, once ADDs and DELs have both been seen. @throws Error after 30 s */
+/** Resolves while at least two calls run on the node, once ADDs and DELs have both been seen. @throws Error after 90 s */
 export async function untilCallsRun(node: ClusterNode): Promise<void> {
   const seen = new Set<string>();
-  for (const end = performance.now() + 30_000; performance.now() < end; await Bun.sleep(1)) {
+  for (const end = performance.now() + 90_000; performance.now() < end; await Bun.sleep(1)) {
     const running = runningCalls(node)
       .map(({ verb }) => verb)
       .filter((verb) => verb === "ADD" || verb === "DEL");
     for (const verb of running) seen.add(verb);
     if (seen.size === 2 && running.length >= 2) return;
   }
-  throw new Error(`wait for calls of the plugin on ${node.name}: saw ${[...seen].join(", ") || "none"} within 30 s`);
+  throw new Error(`wait for calls of the plugin on ${node.name}: saw ${[...seen].join(", ") || "none"} within 90 s`);
 }
 
 /** A process of the plugin. */

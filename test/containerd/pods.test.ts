@@ -94,7 +94,7 @@ test("portmap, chained after the plugin, forwards a host port from outside of th
 /** The server inside the pod needs a moment after the container's start. */
 async function untilAnswered(from: TestNetns, command: readonly string[]): Promise<string> {
   let last = "";
-  for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(100)) {
+  for (const end = performance.now() + 60_000; performance.now() < end; await Bun.sleep(100)) {
     const { status, stdout, stderr } = from.run(command);
     if (status === 0 && stdout !== "") return stdout;
     last = `status ${status}: ${stderr}`;

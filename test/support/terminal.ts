@@ -14,7 +14,7 @@ export interface TerminalSession extends AsyncDisposable {
   ended(): Promise<number>;
 }
 
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 /** Starts a program on a terminal that is wide enough for every line. */
 export function startOnTerminal(command: readonly string[], env: Readonly<Record<string, string | undefined>>): TerminalSession {
