@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { readLedger } from "../../src/lib/ledger.ts";
 import type { LedgerEntry } from "../../src/lib/ledger.ts";
 import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
-import type { TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import type { TestNode } from "../support/test-node.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 

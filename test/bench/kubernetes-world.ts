@@ -11,7 +11,8 @@ import { startApiServer } from "../cluster/api-server.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { cniPluginsFolder, distFolder, spawnPlugin } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { createNode, podArgs } from "../support/kubernetes.ts";
+import { createNode, podArgs, podsIn } from "../support/kubernetes.ts";
+import { initialise } from "../support/netplugctl.ts";
 import { compileProgram } from "./compile.ts";
 import { requestOf } from "./ipam-cluster.ts";
 import type { RequestsAlone } from "./requests-alone.ts";
@@ -74,9 +75,7 @@ export class KubernetesWorld implements AsyncDisposable {
     await api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
     await api.kubectl(["apply", "--server-side", "-f", ROLES]);
     await createNode(api, NODE, []);
-    await this.#ctl(["init"]);
-    const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "pods" }, spec: { cidr: `${POOL.base}/${POOL.bits}` } };
-    await this.#ctl(["apply", "-f", "-"], JSON.stringify(pool));
+    await initialise(this.#access(), [`${POOL.base}/${POOL.bits}`]);
     const [bin, conf] = [join(folder, "bin"), join(folder, "net.d")];
     for (const made of [bin, conf, join(folder, "lib")]) mkdirSync(made);
     const env = {
@@ -86,7 +85,9 @@ export class KubernetesWorld implements AsyncDisposable {
       CNI_NET_DIR: conf,
       LOG_FILE_PATH: this.logFile,
     };
-    await this.#run("netplug", env, ["install-cni", "--once", `--bin-dir=${bin}`, `--conf-dir=${conf}`]);
+    const command = ["install-cni", "--once", `--bin-dir=${bin}`, `--conf-dir=${conf}`];
+    const { status, stdout, stderr } = await spawnPlugin(join(distFolder, "netplug"), env, "", command);
+    if (status !== 0) throw new Error(`netplug ${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
     const { plugins, name } = JSON.parse(readFileSync(join(conf, "10-netplug.conflist"), "utf8")) as {
       name: string;
       plugins: readonly Json[];
@@ -99,20 +100,11 @@ export class KubernetesWorld implements AsyncDisposable {
     return { PATH: process.env["PATH"] ?? "", DATASTORE_TYPE: "kubernetes", KUBECONFIG: this.api.kubeconfigFile };
   }
 
-  async #ctl(args: readonly string[], stdin = ""): Promise<void> {
-    await this.#run("netplugctl", this.#access(), args, stdin);
-  }
-
-  async #run(program: string, env: Readonly<Record<string, string>>, args: readonly string[], stdin = ""): Promise<void> {
-    const { status, stdout, stderr } = await spawnPlugin(join(distFolder, program), env, stdin, args);
-    if (status !== 0) throw new Error(`${program} ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
-  }
-
   /** Pods that nobody runs, on the node. */
   async createPods(names: readonly string[]): Promise<void> {
     const spec = { nodeName: NODE, containers: [{ name: "main", image: "localhost/none:1" }] };
     await this.#post(
-      "/api/v1/namespaces/default/pods",
+      podsIn("default"),
       names.map((name) => ({ metadata: { name, labels: { app: "bench" } }, spec })),
     );
   }

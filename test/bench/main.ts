@@ -3,10 +3,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TestNode } from "../support/cni.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { canStartCluster } from "../cluster/cluster.ts";
 import { startEtcd } from "../support/etcd.ts";
+import { TestNode } from "../support/test-node.ts";
 import { benchBurst, benchOneByOne } from "./attachments.ts";
 import { benchKubernetes } from "./kubernetes.ts";
 import { benchDeployment } from "./kubernetes-deployment.ts";

@@ -2,9 +2,10 @@
 
 import { expect } from "bun:test";
 import ipaddr from "ipaddr.js";
+import { mustNetplugctl } from "../support/netplugctl.ts";
 import type { Cluster } from "./cluster.ts";
+import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
-import { kubernetesAccess, netplugctl } from "./networks.ts";
 
 interface List<T> {
   readonly items: readonly T[];
@@ -58,7 +59,7 @@ export async function untilAddressesAgree(cluster: Cluster, count?: number): Pro
     const addresses = await addressesInBlocks(cluster);
     expect(addresses).toEqual(await addressesOfPods(cluster));
     if (count !== undefined) expect(addresses).toHaveLength(count);
-    expect(await netplugctl(kubernetesAccess(cluster), ["ipam", "check"])).toContain("found 0 problems");
+    expect(await mustNetplugctl(kubernetesAccess(cluster), ["ipam", "check"])).toContain("found 0 problems");
     return addresses;
   }, 60_000);
 }

@@ -5,15 +5,18 @@
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readLedger } from "../../src/lib/ledger.ts";
+import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { applyRoles, kubernetesAccess } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import type { FaultProxy } from "./fault-proxy.ts";
-import { applyRoles, initialise, install, installerFor, kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
+import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
+import { installerFor, runInstaller } from "./node-installer.ts";
 import { watchPods } from "./pod-versions.ts";
 import { Turnover, wakeKubelet } from "./turnover.ts";
 import { createReplicas } from "./workload.ts";
@@ -121,11 +124,11 @@ describe("an API server that answers the plugin", () => {
   beforeAll(async () => {
     if (!canStartCluster()) return;
     proxy = await startFaultProxy(node, cluster);
-    await install(node, cluster, proxy);
+    await runInstaller(node, cluster, proxy);
   });
   afterAll(async () => {
     if (!canStartCluster()) return;
-    await install(node, cluster);
+    await runInstaller(node, cluster);
     await proxy?.stop();
   });
 
@@ -267,7 +270,7 @@ describe("CRDs", () => {
     await untilTold("older", 'the CRD of blocks is of another version: run "netplugctl init"');
     await eventually(() => expect(failures()).toEqual(["ADD 112", "DEL 112"]));
     await untilNoLink();
-    await netplugctl(kubernetesAccess(cluster), ["init"]);
+    await mustNetplugctl(kubernetesAccess(cluster), ["init"]);
     await untilStarted("older");
     await deletePods("older");
     await turnover.settle();

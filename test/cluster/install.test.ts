@@ -10,9 +10,11 @@ import { readLedger } from "../../src/lib/ledger.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { spawnPlugin } from "../support/cni.ts";
+import { initialise } from "../support/netplugctl.ts";
 import { AuditLog, rightsOf } from "./audit-log.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { applyRoles, etcdAccess, prepareKubernetes } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
 import {
   applyInstaller,
@@ -23,7 +25,6 @@ import {
   runInstallerOnce,
   untilInstalled,
 } from "./installer.ts";
-import { applyRoles, etcdAccess, initialise, prepareKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { runPods } from "./pods.ts";
 import { userOfToken } from "./short-token.ts";

@@ -3,11 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
+import { applyPool } from "../support/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
-import { kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
+import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { STATIC_PODS } from "./node-config.ts";
 import { pingFrom, runPods } from "./pods.ts";
@@ -32,11 +34,6 @@ afterAll(async () => await cluster?.stop());
 const annotations = (own: Readonly<Record<string, unknown>>): Record<string, string> =>
   Object.fromEntries(Object.entries(own).map(([name, value]) => [`cni.netplug.io/${name}`, JSON.stringify(value)]));
 
-async function applyPool(name: string, cidr: string): Promise<void> {
-  const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec: { cidr } };
-  await netplugctl(kubernetesAccess(cluster), ["apply", "-f", "-"], JSON.stringify(pool));
-}
-
 async function removePods(namespace: string, ...names: readonly string[]): Promise<void> {
   await cluster.kubectl(["--namespace", namespace, "delete", "pod", ...names, "--wait", "--timeout=60s"]);
 }
@@ -59,8 +56,8 @@ describe("annotations", () => {
   });
 
   test("pods of a namespace get addresses of the namespace's pool; a pod of its own choice is asked first", async () => {
-    await applyPool("tenant", "10.77.0.0/24");
-    await applyPool("special", "10.78.0.0/24");
+    await applyPool(kubernetesAccess(cluster), "tenant", { cidr: "10.77.0.0/24" });
+    await applyPool(kubernetesAccess(cluster), "special", { cidr: "10.78.0.0/24" });
     await cluster.kubectl(["create", "namespace", "tenant"]);
     await cluster.kubectl(["annotate", "namespace", "tenant", `cni.netplug.io/ipv4pools=${JSON.stringify(["tenant"])}`]);
     const [plain, special] = await runPods(cluster, [

@@ -7,13 +7,15 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
+import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
 import { testSeed } from "../support/seed.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Daemon } from "./daemon.ts";
+import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
-import { kubernetesAccess, netplugctl, netplugOnKubernetes } from "./networks.ts";
+import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { type AddressInUse, addressesInUse } from "./pod-interfaces.ts";
 import { listPods, pingFrom } from "./pods.ts";
@@ -35,13 +37,12 @@ beforeAll(async () => {
   if (!canStartCluster()) return;
   cluster = await startCluster({ nodes: 2, network: netplugOnKubernetes({ pools: ["10.65.0.0/16"] }) });
   await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
-  const spec = { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" };
-  await ctl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "tight" }, spec }));
+  await applyPool(kubernetesAccess(cluster), "tight", { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" });
 }, 120_000);
 afterAll(async () => await cluster?.stop());
 
 async function ctl(args: readonly string[], stdin?: string): Promise<string> {
-  return await netplugctl(kubernetesAccess(cluster), args, stdin);
+  return await mustNetplugctl(kubernetesAccess(cluster), args, stdin);
 }
 
 function nodeOf(index: number): ClusterNode {

@@ -1,11 +1,13 @@
 /** netplug under real workloads, on each datastore: what Kubernetes makes gets addresses, talks, goes, and every address returns. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { mustNetplugctl } from "../support/netplugctl.ts";
 import { untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { etcdAccess, kubernetesAccess } from "./datastores.ts";
 import { eventually } from "./eventually.ts";
-import { etcdAccess, kubernetesAccess, netplugctl, netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
+import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
 
@@ -30,7 +32,7 @@ describe.each([
   afterAll(async () => await cluster?.stop());
 
   async function ctl(...args: readonly string[]): Promise<string> {
-    return await netplugctl(access(cluster), args);
+    return await mustNetplugctl(access(cluster), args);
   }
 
   async function ledger(): Promise<Ledger> {

@@ -1,8 +1,9 @@
 /** What an ADD makes, looked at with the tools of the kernel and of the datastore. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { hostInterfaceName } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {

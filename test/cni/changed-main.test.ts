@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 let containerID: string;

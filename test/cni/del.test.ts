@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hostInterfaceName, TestNode } from "../support/cni.ts";
+import { hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {

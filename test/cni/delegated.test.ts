@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CNI_VERSIONS, type CniReply, TestNode } from "../support/cni.ts";
+import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {

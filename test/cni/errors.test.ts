@@ -1,9 +1,9 @@
 /** Bad input: one clear error each, on stdout as the CNI specification says, and nothing left behind. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { TestNode } from "../support/cni.ts";
 import type { CniCall } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 let pod: TestNetns;

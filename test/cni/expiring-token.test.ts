@@ -6,26 +6,25 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toKubeconfig } from "../../src/install-cni/kubeconfig.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
-import { type CniJson, hostInterfaceName, TestNode } from "../support/cni.ts";
+import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
 const LIFE_MS = 9_000;
 
-let datastore: KubernetesNodeDatastore;
+let api: ApiServer;
 let node: TestNode;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  datastore = await KubernetesNodeDatastore.start("node-a");
-  datastore.makesPods = false;
-  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
+  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 });
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
@@ -39,7 +38,7 @@ interface Way {
 
 /** As `install-cni` writes it. */
 function inKubeconfig(): Way {
-  const { url, caFile } = datastore.api;
+  const { url, caFile } = api;
   const kubeconfig = join(node.folder, "netplug-kubeconfig");
   const access = { server: url, ca: readFileSync(caFile, "utf8"), skipsTlsVerify: false, tlsServerName: undefined, proxyUrl: undefined };
   return {
@@ -52,7 +51,7 @@ function inKubeconfig(): Way {
 /** As people have it who let something else renew it. */
 function inFile(): Way {
   const tokenFile = join(node.folder, "token");
-  const kubeconfig = writeKubeconfig(join(node.folder, "kubeconfig"), datastore.api, { tokenFile });
+  const kubeconfig = writeKubeconfig(join(node.folder, "kubeconfig"), api, { tokenFile });
   return {
     kubeconfig,
     label: `token in "${tokenFile}" of user "user" in kubeconfig "${kubeconfig}"`,
@@ -69,7 +68,7 @@ interface Attachment {
 }
 
 async function prepare(name: string, way: Way, netns: TestNetns): Promise<Attachment> {
-  const { args } = await createPod(datastore.api, { name });
+  const { args } = await createPod(api, { name });
   const config = node.config({ kubernetes: { kubeconfig: way.kubeconfig } });
   return { name, way, netns, call: { containerID: node.newContainerID(), netns: netns.path, args, config } };
 }
@@ -77,7 +76,7 @@ async function prepare(name: string, way: Way, netns: TestNetns): Promise<Attach
 /** Where an attachment shows: in its pod, on the node, in the pod's status. */
 async function tracesOf({ name, netns }: Attachment): Promise<readonly [pod: boolean, host: boolean, recorded: string]> {
   const path = "jsonpath={.metadata.annotations.cni\\.netplug\\.io/podIPs}";
-  const recorded = await datastore.api.kubectl(["get", "pod", name, "-o", path]);
+  const recorded = await api.kubectl(["get", "pod", name, "-o", path]);
   const hostSide = nodePlace.link(hostInterfaceName({ namespace: "default", pod: name }));
   return [netns.link("eth0") !== undefined, hostSide !== undefined, recorded];
 }
@@ -100,7 +99,7 @@ async function expectRefusals(old: Attachment, prevResult: CniJson, next: Attach
 }
 
 test("an expired token is code 108, loses and leaves nothing, and never shows; with the next one all goes on (needs cluster)", async () => {
-  const token = await issueShortToken(datastore.api, ACCOUNT, LIFE_MS);
+  const token = await issueShortToken(api, ACCOUNT, LIFE_MS);
   const ways = [inKubeconfig(), inFile()];
   using first = new TestNetns();
   using second = new TestNetns();
@@ -111,7 +110,7 @@ test("an expired token is code 108, loses and leaves nothing, and never shows; w
     const one = await prepare(`old-${index}`, way, index === 0 ? first : second);
     old.push([one, await node.add(one.netns, one.call)]);
   }
-  await untilExpired(datastore.api, token, LIFE_MS);
+  await untilExpired(api, token, LIFE_MS);
 
   const next = await Promise.all(ways.map(async (way, index) => await prepare(`new-${index}`, way, third)));
   for (const [index, later] of next.entries()) {
@@ -121,7 +120,7 @@ test("an expired token is code 108, loses and leaves nothing, and never shows; w
   expect(await node.addressesInUse()).toBe(2);
   expect(readFileSync(node.logFile, "utf8")).not.toContain(token);
 
-  const renewed = await datastore.api.kubectl(["create", "token", ACCOUNT.name, "--namespace", ACCOUNT.namespace]);
+  const renewed = await api.kubectl(["create", "token", ACCOUNT.name, "--namespace", ACCOUNT.namespace]);
   for (const way of ways) way.setToken(renewed.trim());
   for (const [one] of old) {
     await node.del(one.call);

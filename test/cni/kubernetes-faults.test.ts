@@ -1,39 +1,37 @@
 /** One fault at every request that an ADD or DEL of the built plugin makes on the Kubernetes datastore: nothing leaks. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
-import { type CniReply, hostInterfaceName, TestNode } from "../support/cni.ts";
+import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podsIn, type TestPod } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const POD = { namespace: "default", name: "victim" } as const;
 const BLOCKS = "/apis/netplug.io/v3/ipamblocks";
 
-let datastore: KubernetesNodeDatastore;
+let api: ApiServer;
 let node: TestNode;
 let proxy: FaultProxy;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  datastore = await KubernetesNodeDatastore.start("node-a");
-  datastore.makesPods = false;
-  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
-  proxy = await startFaultProxy(datastore.api);
+  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
+  proxy = await startFaultProxy(api);
 }, 60_000);
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
   await node?.[Symbol.asyncDispose]();
 });
 
-const makePod = (): Promise<TestPod> => createPod(datastore.api, { name: POD.name, spec: { nodeName: "node-a" } });
-const removePod = (): Promise<void> => deletePod(datastore.api, POD);
+const makePod = (): Promise<TestPod> => createPod(api, { name: POD.name, spec: { nodeName: "node-a" } });
+const removePod = (): Promise<void> => deletePod(api, POD);
 
 /** What there is of attachments: by the API server, and by `ip`. */
 async function look(): Promise<{ readonly allocated: readonly string[]; readonly recorded: string; readonly link: string | undefined }> {
-  const { api } = datastore;
   const blocks = await api.mustRequest<{ readonly items: readonly { readonly spec: { readonly allocations: string } }[] }>("GET", BLOCKS);
   const pod = await api.mustRequest<{ readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }>(
     "GET",
@@ -101,7 +99,7 @@ async function requestsOf(verb: "ADD" | "DEL", prepare: () => Promise<void>): Pr
 }
 
 /** Nobody has a block: the next ADD claims one. */
-const withoutBlock = async (): Promise<void> => void (await datastore.api.mustRequest("DELETE", BLOCKS));
+const withoutBlock = async (): Promise<void> => void (await api.mustRequest("DELETE", BLOCKS));
 const asItIs = (): Promise<void> => Promise.resolve();
 
 const FATES: readonly [what: string, fate: Fate][] = [

@@ -3,32 +3,31 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { canStartApiServer } from "../cluster/api-server.ts";
-import { type CniJson, hostInterfaceName, TestNode } from "../support/cni.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import { untilAllowed } from "../support/rights.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let datastore: KubernetesNodeDatastore;
+let api: ApiServer;
 let node: TestNode;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  datastore = await KubernetesNodeDatastore.start("node-a");
-  datastore.makesPods = false;
-  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
+  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 });
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 let count = 0;
-const makePod = async (name = `web-${count++}`): Promise<TestPod> => await createPod(datastore.api, { name });
+const makePod = async (name = `web-${count++}`): Promise<TestPod> => await createPod(api, { name });
 
 /** The annotations that are ours, as kubectl shows them. */
 async function annotationsOf({ namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<Json> {
-  const text = await datastore.api.kubectl(["get", "pod", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}"]);
+  const text = await api.kubectl(["get", "pod", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}"]);
   const all = JSON.parse(text === "" ? "{}" : text) as Json;
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith("cni.netplug.io/")));
 }
@@ -75,7 +74,7 @@ describe("a pod", () => {
     using newNetns = new TestNetns();
     const oldCall = { containerID: node.newContainerID(), netns: oldNetns.path, args: old.args };
     await node.add(oldNetns, oldCall);
-    await deletePod(datastore.api, old);
+    await deletePod(api, old);
     const anew = await makePod(old.name);
     expect((await node.call("ADD", oldCall)).json?.code).toBe(106);
     expect(await annotationsOf(anew)).toEqual({});
@@ -94,7 +93,7 @@ describe("a pod", () => {
     using netns = new TestNetns();
     const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
     await node.add(netns, call);
-    await deletePod(datastore.api, pod);
+    await deletePod(api, pod);
     const check = await node.call("CHECK", { ...call, config: node.config({ prevResult: { cniVersion: "1.1.0" } }) });
     expect(check.json).toMatchObject({ code: 113, msg: expect.stringContaining("the workload endpoint is missing") });
     await node.del(call);
@@ -107,7 +106,7 @@ describe("a pod", () => {
     using leftNetns = new TestNetns();
     await node.add(goneNetns, { containerID: node.newContainerID(), args: gone.args });
     const { ips } = await node.add(leftNetns, { containerID: "left-over", args: left.args });
-    await deletePod(datastore.api, gone);
+    await deletePod(api, gone);
     expect(await annotationsOf(left)).toEqual(recorded("left-over", ips?.map(({ address }) => address) ?? []));
     const reply = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
     expect([reply.status, reply.stdout]).toEqual([0, ""]);
@@ -121,7 +120,7 @@ describe("a pod", () => {
     const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
     const prevResult = await node.add(netns, call);
     const annotate = async (key: string, value: string): Promise<unknown> =>
-      await datastore.api.kubectl(["annotate", "--overwrite", "pod", pod.name, `cni.netplug.io/${key}=${value}`]);
+      await api.kubectl(["annotate", "--overwrite", "pod", pod.name, `cni.netplug.io/${key}=${value}`]);
     const check = async (): Promise<string | undefined> =>
       (await node.call("CHECK", { ...call, config: node.config({ prevResult }) })).json?.msg;
     await annotate("podIPs", "");
@@ -133,13 +132,13 @@ describe("a pod", () => {
     // DEL does not touch the record of another container
     await node.del(call);
     expect(await annotationsOf(pod)).toMatchObject({ "cni.netplug.io/podIPs": prevResult.ips?.[0]?.address });
-    await deletePod(datastore.api, pod);
+    await deletePod(api, pod);
   });
 });
 
 test("the node's labels choose pools, and a node that Kubernetes does not know has none (needs cluster)", async () => {
   await node.createPool("rack", { cidr: "10.67.0.0/24", nodeSelector: 'rack == "r1"' });
-  await datastore.api.kubectl(["label", "node", "node-a", "rack=r1"]);
+  await api.kubectl(["label", "node", "node-a", "rack=r1"]);
   await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
   try {
     const pod = await makePod();
@@ -181,7 +180,7 @@ test("a frozen datastore is not written to: a DEL does what is here, and the one
   const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
   const { ips } = await node.add(netns, call);
   const setFrozen = async (isFrozen: boolean): Promise<unknown> =>
-    await datastore.api.kubectl([
+    await api.kubectl([
       "patch",
       "clusterinformation",
       "default",
@@ -190,13 +189,7 @@ test("a frozen datastore is not written to: a DEL does what is here, and the one
       JSON.stringify({ spec: { datastoreFrozen: isFrozen } }),
     ]);
   const stored = async (): Promise<string> =>
-    await datastore.api.kubectl([
-      "get",
-      "ipamblocks.netplug.io,pods",
-      "-A",
-      "-o",
-      "jsonpath={range .items[*]}{.metadata.resourceVersion} {end}",
-    ]);
+    await api.kubectl(["get", "ipamblocks.netplug.io,pods", "-A", "-o", "jsonpath={range .items[*]}{.metadata.resourceVersion} {end}"]);
   const late = { containerID: node.newContainerID(), netns: other.path, args: (await makePod()).args };
   await setFrozen(true);
   try {
@@ -251,11 +244,11 @@ describe("rights", () => {
     const user = `without-${verb}-${resource.replaceAll(/\W/g, "-")}`;
     const rules = shippedRights().filter(({ resources, verbs }) => !(resources[0] === resource && verbs[0] === verb));
     const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: user }, rules };
-    await datastore.api.kubectl(["create", "-f", "-"], JSON.stringify(role));
-    await datastore.api.kubectl(["create", "clusterrolebinding", user, `--clusterrole=${user}`, `--user=${user}`]);
-    await untilAllowed(datastore.api, user, verb === "patch" ? "get" : "patch", verb === "patch" ? "pods" : "pods/status");
+    await api.kubectl(["create", "-f", "-"], JSON.stringify(role));
+    await api.kubectl(["create", "clusterrolebinding", user, `--clusterrole=${user}`, `--user=${user}`]);
+    await untilAllowed(api, user, verb === "patch" ? "get" : "patch", verb === "patch" ? "pods" : "pods/status");
     return node.config({
-      kubernetes: { kubeconfig: datastore.api.issue(user).kubeconfigFile },
+      kubernetes: { kubeconfig: api.issue(user).kubeconfigFile },
       ipam_lock_file: join(node.folder, user, "lock"),
     });
   }
@@ -276,7 +269,7 @@ describe("rights", () => {
     "without %s on %s an ADD is code 108 with verb, resource and role, and leaves nothing (needs cluster)",
     async (verb, resource, shown) => {
       // a block that stands would be updated, not created
-      await datastore.api.kubectl(["delete", "ipamblocks", "--all"]);
+      await api.kubectl(["delete", "ipamblocks", "--all"]);
       const pod = await makePod();
       using netns = new TestNetns();
       const config = await withoutRight(resource, verb);
@@ -319,10 +312,10 @@ describe("rights", () => {
     await node.del(call);
     type Block = { readonly metadata: object; readonly spec: { readonly allocations: string } };
     const blocks = async (): Promise<readonly Block[]> =>
-      (JSON.parse(await datastore.api.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly Block[] }).items;
+      (JSON.parse(await api.kubectl(["get", "ipamblocks", "-o", "json"])) as { readonly items: readonly Block[] }).items;
     for (const { spec, ...rest } of await blocks()) {
       const allocations = JSON.stringify({ ...(JSON.parse(spec.allocations) as Json), emptySince: Math.floor(Date.now() / 1000) - 301 });
-      await datastore.api.kubectl(["replace", "-f", "-"], JSON.stringify({ ...rest, spec: { ...spec, allocations } }));
+      await api.kubectl(["replace", "-f", "-"], JSON.stringify({ ...rest, spec: { ...spec, allocations } }));
     }
     const collect = async (config: Json): Promise<CniJson | undefined> =>
       (await node.call("GC", { config: { ...config, "cni.dev/valid-attachments": [] } })).json;
@@ -356,7 +349,7 @@ describe("rights", () => {
 // Last: it takes the CRDs away.
 test("without our CRDs ADD is code 112, and STATUS 50, with the command that applies them; DEL has nothing to do (needs cluster)", async () => {
   const pod = await makePod();
-  await datastore.api.kubectl(["delete", "-f", join(import.meta.dir, "../../manifests/crds.yaml"), "--wait"]);
+  await api.kubectl(["delete", "-f", join(import.meta.dir, "../../manifests/crds.yaml"), "--wait"]);
   using netns = new TestNetns();
   const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
   const { json } = await node.call("ADD", call);

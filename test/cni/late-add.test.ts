@@ -6,10 +6,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniReply, pluginPath, TestNode } from "../support/cni.ts";
+import { type CniReply, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { closedGate } from "../support/closed-gate.ts";
+import { TestNode } from "../support/test-node.ts";
 
 const WITHIN_MS = 60_000;
 

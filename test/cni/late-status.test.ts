@@ -3,26 +3,25 @@
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../cluster/eventually.ts";
 import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
-import { pluginPath, TestNode } from "../support/cni.ts";
+import { pluginPath } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod, type TestPod } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { TestNetns } from "../support/netns.ts";
+import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let datastore: KubernetesNodeDatastore;
+let api: ApiServer;
 let node: TestNode;
 let proxy: FaultProxy;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
-  datastore = await KubernetesNodeDatastore.start("node-a");
-  datastore.makesPods = false;
-  node = await TestNode.startOn(datastore, ["10.65.0.0/24"]);
-  proxy = await startFaultProxy(datastore.api);
+  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
+  proxy = await startFaultProxy(api);
 });
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
@@ -33,7 +32,7 @@ type Attachment = CniCall & { readonly containerID: string };
 
 /** What the pod's status says of its network. */
 async function recordOf(pod: string): Promise<Json> {
-  const { metadata } = JSON.parse(await datastore.api.kubectl(["get", "pod", pod, "-o", "json"])) as { metadata: { annotations?: Json } };
+  const { metadata } = JSON.parse(await api.kubectl(["get", "pod", pod, "-o", "json"])) as { metadata: { annotations?: Json } };
   const { annotations = {} } = metadata;
   return { containerID: annotations["cni.netplug.io/containerID"], podIPs: annotations["cni.netplug.io/podIPs"] };
 }
@@ -73,7 +72,7 @@ function attachmentOf({ args }: TestPod, netns: TestNetns): Attachment {
 
 test("a request that arrives after the DEL of its ADD is refused, and the pod shows no address (needs cluster)", async () => {
   using netns = new TestNetns();
-  const pod = await createPod(datastore.api, { name: "after-del" });
+  const pod = await createPod(api, { name: "after-del" });
   const attachment = attachmentOf(pod, netns);
   const arrive = await killBeforeStatus(attachment);
   await node.del(attachment);
@@ -85,7 +84,7 @@ test("a request that arrives after the DEL of its ADD is refused, and the pod sh
 test("a request that arrives after the ADD of the pod's next container is refused, and the pod keeps its address (needs cluster)", async () => {
   using oldNetns = new TestNetns();
   using netns = new TestNetns();
-  const pod = await createPod(datastore.api, { name: "after-add" });
+  const pod = await createPod(api, { name: "after-add" });
   const old = attachmentOf(pod, oldNetns);
   const next = attachmentOf(pod, netns);
   const arrive = await killBeforeStatus(old);
@@ -101,7 +100,7 @@ test("a request for a container that was not the pod's first shows its address a
   using firstNetns = new TestNetns();
   using oldNetns = new TestNetns();
   using netns = new TestNetns();
-  const pod = await createPod(datastore.api, { name: "restarted" });
+  const pod = await createPod(api, { name: "restarted" });
   const first = attachmentOf(pod, firstNetns);
   await node.add(firstNetns, first);
   await node.del(first);

@@ -6,10 +6,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { cniPluginsFolder, type CniReply, distFolder, TestNode } from "../support/cni.ts";
+import { cniPluginsFolder, type CniReply, distFolder } from "../support/cni.ts";
 import type { CniVerb, Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let stack: AsyncDisposableStack;
 let node: TestNode;

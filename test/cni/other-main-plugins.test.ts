@@ -1,8 +1,8 @@
 /** `netplug-ipam` under main plugins of the CNI project. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { TestNode } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {

@@ -4,12 +4,13 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { type CniJson, type CniReply, hostInterfaceName, type TestNode } from "../support/cni.ts";
+import { type CniJson, type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 

@@ -4,13 +4,14 @@ import { afterAll, beforeAll, describe, expect, test as always } from "bun:test"
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { type CniReply, type TestNode } from "../support/cni.ts";
+import type { CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 

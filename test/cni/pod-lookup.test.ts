@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
-import { type CniReply, hostInterfaceName, type TestNode } from "../support/cni.ts";
+import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
@@ -13,6 +13,7 @@ import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
 import { quickest } from "../support/quickest.ts";
 import { untilAllowed } from "../support/rights.ts";
+import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";

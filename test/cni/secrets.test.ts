@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { TestNode } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 const SECRET = "s3CRETs3CRET";
 let node: TestNode;

@@ -1,9 +1,10 @@
 /** Every verb in every spec version, by a direct call as a runtime makes it. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CNI_VERSIONS, TestNode } from "../support/cni.ts";
+import { CNI_VERSIONS } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {

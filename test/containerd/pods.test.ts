@@ -1,9 +1,9 @@
 /** The distribution's containerd makes pods with the plugin, asked as a kubelet asks: they talk, a host port works, nothing stays. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { TestNode } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodRequest } from "./cri-client.ts";
 

@@ -9,19 +9,14 @@ import { eachStep, type Played } from "./support/enumerate.ts";
 import { fastClock } from "../support/fast-clock.ts";
 import { type Flow, HOST_LOCAL, NETPLUG, OTHER_MAIN, OWN_LINK_FLOWS, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
-import { ctl, type FaultNode } from "./support/node.ts";
+import { createPool, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
 import { type Step, withSteps } from "./support/steps.ts";
 
 const { startNode } = shareEtcd(async (server) => {
-  const pools: Readonly<Record<string, Json>> = {
-    tiny4: { cidr: "10.91.0.0/32", blockSize: 32, assignmentMode: "Manual" },
-    tiny6: { cidr: "fd91::/128", blockSize: 128, assignmentMode: "Manual" },
-    wide4: { cidr: "10.92.0.0/24", blockSize: 28, assignmentMode: "Manual" },
-  };
-  for (const [name, spec] of Object.entries(pools)) {
-    await ctl(server, ["apply", "-f", "-"], { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec });
-  }
+  await createPool(server, "tiny4", { cidr: "10.91.0.0/32", blockSize: 32 });
+  await createPool(server, "tiny6", { cidr: "fd91::/128", blockSize: 128 });
+  await createPool(server, "wide4", { cidr: "10.92.0.0/24", blockSize: 28 });
 });
 
 /** A config under which one attachment has all there is. */

@@ -2,10 +2,11 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CNI_VERSIONS, cniPluginsFolder, distFolder, TestNode } from "../support/cni.ts";
+import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
 
 const driver = process.env["LIBCNI_DRIVER"];
 let node: TestNode;

@@ -1,11 +1,11 @@
 /** For tests of pods: a node beside a real API server, with etcd as its datastore or that very server. */
 
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
-import { TestNode } from "./cni.ts";
 import type { Json } from "./cni-call.ts";
 import { grantReadOnly, type TestPod } from "./kubernetes.ts";
 import { KubernetesNodeDatastore } from "./kubernetes-node.ts";
 import { isOnEtcd } from "./node-datastore.ts";
+import { TestNode } from "./test-node.ts";
 
 export interface PodWorld extends AsyncDisposable {
   readonly api: ApiServer;
@@ -26,7 +26,7 @@ export interface PodWorldOptions {
 }
 
 export async function startPodWorld(options: PodWorldOptions): Promise<PodWorld> {
-  return isOnEtcd ? await startBesideEtcd(options) : await startOnKubernetes(options);
+  return isOnEtcd ? await startBesideEtcd(options) : await startPodWorldOnKubernetes(options);
 }
 
 async function startBesideEtcd({ cidrs, rights, server }: PodWorldOptions): Promise<PodWorld> {
@@ -49,7 +49,8 @@ async function startBesideEtcd({ cidrs, rights, server }: PodWorldOptions): Prom
   };
 }
 
-async function startOnKubernetes({ cidrs, server }: PodWorldOptions): Promise<PodWorld> {
+/** For tests of what only the Kubernetes datastore has. */
+export async function startPodWorldOnKubernetes({ cidrs, server }: Omit<PodWorldOptions, "rights">): Promise<PodWorld> {
   const datastore = await KubernetesNodeDatastore.start("node-a", server);
   datastore.makesPods = false;
   const node = await TestNode.startOn(datastore, cidrs);

@@ -1,7 +1,7 @@
 /** Routes between the nodes of `npm run cluster`, which netplug itself does not make yet. */
 
 import type { Cluster } from "../../test/cluster/cluster.ts";
-import { netplugctl } from "../../test/cluster/networks.ts";
+import { mustNetplugctl } from "../../test/support/netplugctl.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -23,7 +23,7 @@ interface Borrowed {
 export function keepRouted(cluster: Cluster, access: Readonly<Record<string, string>>): () => void {
   const routed = new Map<string, string>();
   const ask = async <T>(...more: readonly string[]): Promise<T> =>
-    JSON.parse(await netplugctl(access, ["ipam", "show", ...more, "-o", "json"])) as T;
+    JSON.parse(await mustNetplugctl(access, ["ipam", "show", ...more, "-o", "json"])) as T;
   const look = async (): Promise<void> => {
     const { blocks } = await ask<Shown>();
     const { borrowed } = await ask<Borrowed>("--show-borrowed");

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { startApiServer } from "../../test/cluster/api-server.ts";
 import { BUSYBOX_IMAGE, startCluster } from "../../test/cluster/cluster.ts";
 import type { Cluster, ClusterOptions } from "../../test/cluster/cluster.ts";
-import { etcdAccess, kubernetesAccess, netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
+import { etcdAccess, kubernetesAccess } from "../../test/cluster/datastores.ts";
+import { netplugInstalledOnEtcd, netplugOnKubernetes, ptpNetwork } from "../../test/cluster/networks.ts";
 import { build } from "../build.ts";
 import {
   API_SERVER_PROGRAMS,

@@ -2,11 +2,14 @@
 
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin, TestNode } from "../../support/cni.ts";
+import type { ApiServer } from "../../cluster/api-server.ts";
+import { type CniReply, cniPluginsFolder, distFolder, pluginPath, spawnPlugin } from "../../support/cni.ts";
 import type { CniVerb, Json } from "../../support/cni-call.ts";
 import { createNode, createPod, deletePod, podsIn } from "../../support/kubernetes.ts";
+import { netplugctl, runNetplugctl } from "../../support/netplugctl.ts";
 import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
-import type { KubernetesNodeDatastore } from "../../support/kubernetes-node.ts";
+import { startPodWorldOnKubernetes } from "../../support/pod-world.ts";
+import { TestNode } from "../../support/test-node.ts";
 import { type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
 import { type Asked, networkOf, type NodeName, NODES, type PodWish, RACKS, type Sandbox, type Wish } from "./state.ts";
 
@@ -26,35 +29,32 @@ export interface CallOptions {
 /** Of one run of the test; {@link World.begin} empties it for each history. */
 export class World implements AsyncDisposable {
   readonly #node: TestNode;
-  readonly #kubernetes: KubernetesNodeDatastore | undefined;
+  readonly #api: ApiServer | undefined;
   #history = 0;
   #containers = 0;
 
-  private constructor(node: TestNode, kubernetes: KubernetesNodeDatastore | undefined) {
+  private constructor(node: TestNode, api: ApiServer | undefined) {
     this.#node = node;
-    this.#kubernetes = kubernetes;
+    this.#api = api;
   }
 
   static async start(): Promise<World> {
     if (isOnEtcd) return new World(await TestNode.startOn(await EtcdNodeDatastore.start({ quick: true }), []), undefined);
-    const { KubernetesNodeDatastore } = await import("../../support/kubernetes-node.ts");
-    const datastore = await KubernetesNodeDatastore.start(NODES[0]);
-    datastore.makesPods = false;
-    const world = new World(await TestNode.startOn(datastore, []), datastore);
-    await createNode(datastore.api, NODES[1], []);
-    for (const name of NODES) await datastore.api.kubectl(["label", "node", name, `rack=${RACKS[name]}`]);
-    return world;
+    const { api, node } = await startPodWorldOnKubernetes({ cidrs: [] });
+    await createNode(api, NODES[1], []);
+    for (const name of NODES) await api.kubectl(["label", "node", name, `rack=${RACKS[name]}`]);
+    return new World(node, api);
   }
 
   get hasPods(): boolean {
-    return this.#kubernetes !== undefined;
+    return this.#api !== undefined;
   }
 
   /** Forgets everything, and initialises again. */
   async begin(): Promise<void> {
     this.#history++;
-    if (this.#kubernetes !== undefined) {
-      const { api } = this.#kubernetes;
+    const api = this.#api;
+    if (api !== undefined) {
       for (const kind of KINDS) await api.mustRequest("DELETE", `/apis/netplug.io/v3/${kind}`);
       const { items } = await api.mustRequest<{ readonly items: readonly { readonly metadata: { readonly name: string } }[] }>(
         "GET",
@@ -72,9 +72,7 @@ export class World implements AsyncDisposable {
 
   /** What is stored, by the datastore's own account. */
   async stored(): Promise<Stored> {
-    return this.#kubernetes === undefined
-      ? await readStoredInEtcd(this.#node.etcd.endpoint)
-      : await readStoredInKubernetes(this.#kubernetes.api);
+    return this.#api === undefined ? await readStoredInEtcd(this.#node.etcd.endpoint) : await readStoredInKubernetes(this.#api);
   }
 
   async blocks(): Promise<readonly BlockView[]> {
@@ -101,25 +99,18 @@ export class World implements AsyncDisposable {
 
   /** Starts `netplugctl`, and kills it. */
   async killedCtl(args: readonly string[], killAfterMs: number): Promise<void> {
-    await runKilled([join(distFolder, "netplugctl"), ...args], this.#ctlEnvironment(), "", killAfterMs);
+    await runKilled([netplugctl, ...args], { PATH: process.env["PATH"] ?? "", ...this.#node.datastore.env }, "", killAfterMs);
     await this.settle();
-  }
-
-  #ctlEnvironment(): Record<string, string> {
-    return { PATH: process.env["PATH"] ?? "", ...this.#node.datastore.env };
   }
 
   /** Runs `netplugctl`. */
   async ctl(args: readonly string[], stdin = ""): Promise<CniReply> {
-    const env = this.#ctlEnvironment();
-    return await spawnPlugin(join(distFolder, "netplugctl"), env, stdin, args);
+    return await runNetplugctl(this.#node.datastore.env, args, stdin);
   }
 
   /** The same, which must succeed. @returns stdout */
   async mustCtl(args: readonly string[], stdin = ""): Promise<string> {
-    const { status, stdout, stderr } = await this.ctl(args, stdin);
-    if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
-    return stdout;
+    return await this.#node.ctl(args, stdin);
   }
 
   async apply(kind: string, name: string, spec: object): Promise<CniReply> {
@@ -128,13 +119,13 @@ export class World implements AsyncDisposable {
 
   /** @returns its UID */
   async createPod(name: string, node: NodeName, wish: PodWish): Promise<string> {
-    if (this.#kubernetes === undefined) return crypto.randomUUID();
+    if (this.#api === undefined) return crypto.randomUUID();
     const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [key, JSON.stringify(value)]));
-    return (await createPod(this.#kubernetes.api, { name, annotations, spec: { nodeName: node } })).uid;
+    return (await createPod(this.#api, { name, annotations, spec: { nodeName: node } })).uid;
   }
 
   async deletePod(name: string): Promise<void> {
-    if (this.#kubernetes !== undefined) await deletePod(this.#kubernetes.api, { namespace: NAMESPACE, name });
+    if (this.#api !== undefined) await deletePod(this.#api, { namespace: NAMESPACE, name });
   }
 
   /** Calls the plugin for an attachment. @returns undefined when it was killed */

@@ -17,6 +17,7 @@ import { cniPluginsFolder, distFolder, hostInterfaceName, spawnPlugin } from "..
 import type { BlockRecord } from "../../support/block-record.ts";
 import { type EtcdServer, type EtcdServerOptions, startEtcd } from "../../support/etcd.ts";
 import { type EtcdContent, readEtcd, readEtcdctl } from "../../support/etcd-content.ts";
+import { applyPool, initialise, mustNetplugctl, runNetplugctl } from "../../support/netplugctl.ts";
 import { TestNetns } from "../../support/netns.ts";
 import { type Flow, KUBERNETES_POD, WITHOUT_WAIT } from "./flows.ts";
 import { kernelIn } from "./node-kernel.ts";
@@ -194,7 +195,7 @@ export class FaultNode implements AsyncDisposable {
   /** What our own consistency check says of this node's pools. */
   async #problems(): Promise<readonly string[]> {
     if (!this.flow.hasOwnIpam) return [];
-    const { stdout } = await runCtl(this.etcd, ["ipam", "check", "-o", "json"]);
+    const { stdout } = await runNetplugctl(accessTo(this.etcd), ["ipam", "check", "-o", "json"]);
     const { problems } = JSON.parse(stdout) as { readonly problems: readonly Json[] };
     const own = [this.name, `"10.66.${this.#number}.`, `"fd66:${this.#number}:`];
     return problems.map((problem) => JSON.stringify(problem)).filter((text) => own.some((word) => text.includes(word)));
@@ -212,14 +213,9 @@ export class FaultNode implements AsyncDisposable {
   async #createPools(): Promise<void> {
     if (!this.flow.hasOwnIpam) return;
     const pools = this.#pools();
-    const pool = (name: string, cidr: string, blockSize: number): Json => ({
-      apiVersion: "netplug.io/v3",
-      kind: "IPPool",
-      metadata: { name },
-      spec: { cidr, blockSize, assignmentMode: "Manual" },
-    });
-    const documents = [pool(pools[4], `10.66.${this.#number}.0/28`, 28), pool(pools[6], `fd66:${this.#number}::/124`, 124)];
-    for (const document of documents) await ctl(this.etcd, ["apply", "-f", "-"], document);
+    const [v4, v6] = [`10.66.${this.#number}.0/28`, `fd66:${this.#number}::/124`];
+    await createPool(this.etcd, pools[4], { cidr: v4, blockSize: 28 });
+    await createPool(this.etcd, pools[6], { cidr: v6, blockSize: 124 });
   }
 
   #configOf(verb: CniVerb, { config = {} }: CallOptions): Json {
@@ -268,18 +264,25 @@ function nextAddress({ cidr, free }: BlockRecord): string {
 
 /** Runs `netplugctl`. @returns what it printed @throws Error when it fails */
 export async function ctl(etcd: EtcdServer, args: readonly string[], document: Json = {}): Promise<string> {
-  const { status, stdout, stderr } = await runCtl(etcd, args, document);
-  if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
-  return stdout;
+  return await mustNetplugctl(accessTo(etcd), args, JSON.stringify(document));
+}
+
+/** A pool that gives addresses only to those who name it. */
+export async function createPool(
+  etcd: EtcdServer,
+  name: string,
+  spec: { readonly cidr: string; readonly blockSize: number },
+): Promise<void> {
+  await applyPool(accessTo(etcd), name, { ...spec, assignmentMode: "Manual" });
 }
 
 /** An etcd that is one of ours. */
 export async function startInitialisedEtcd(options: EtcdServerOptions = {}): Promise<EtcdServer> {
   const etcd = await startEtcd({ quick: true, ...options });
-  await ctl(etcd, ["init"]);
+  await initialise(accessTo(etcd), []);
   return etcd;
 }
 
-function runCtl(etcd: EtcdServer, args: readonly string[], document: Json = {}): Promise<CniReply> {
-  return spawnPlugin(join(distFolder, "netplugctl"), { ETCD_ENDPOINTS: etcd.endpoint }, JSON.stringify(document), args);
+function accessTo({ endpoint }: EtcdServer): Readonly<Record<string, string>> {
+  return { ETCD_ENDPOINTS: endpoint };
 }
