@@ -1,3 +1,5 @@
+/** The conformance suite on etcd, by each way to speak to it. */
+
 import { connectTcp } from "../../src/linux/tcp.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { startEtcd } from "../support/etcd.ts";

@@ -1,3 +1,5 @@
+/** The conformance suite on the Kubernetes API. */
+
 import { test } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { startWithCrds } from "../crds/definitions.ts";

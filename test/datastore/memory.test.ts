@@ -1,3 +1,5 @@
+/** The conformance suite on the datastore in memory, which tests of other folders take for any datastore. */
+
 import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
 import { describeDatastore } from "./conformance.ts";
 

@@ -1,3 +1,5 @@
+/** The list of blocks that have unallocated addresses, as both datastores tell it. */
+
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Block } from "../../src/api/ipam-block.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { parseJunit } from "./junit.ts";
-import { maySkip, needOf } from "./needs.ts";
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="bun test" tests="4">
@@ -23,10 +22,4 @@ test("parseJunit() gives each case its outcome and its whole name", () => {
     { file: "a.test.ts", name: "fails", outcome: "failed" },
     { file: "a.test.ts", name: "last", outcome: "passed" },
   ]);
-});
-
-test("a skip without a named need is not allowed, nor one with an unknown need", () => {
-  expect(needOf("drives every verb (needs go)")).toBe("go");
-  expect(maySkip("drives every verb")).toBe(false);
-  expect(maySkip("flies (needs wings)")).toBe(false);
 });
