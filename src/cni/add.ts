@@ -2,6 +2,7 @@
 
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import type { Query } from "../datastore/datastore.ts";
 import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "../endpoint/plan-add.ts";
 import { type Facts, know } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
@@ -19,7 +20,6 @@ import { withdrawAttachment } from "./del.ts";
 import { askKubernetes } from "./kubernetes.ts";
 import { isPodAsked } from "./kubernetes-facts.ts";
 import { type Hold, holdAttachment } from "./hold.ts";
-import { inspectLink } from "./link/inspect.ts";
 import { openPodNetns, takeTurnInNetns } from "./link/pod-netns.ts";
 import { findExisting, type LinkSession, openLinkSession } from "./link/session.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
@@ -53,8 +53,9 @@ export async function add(call: Call): Promise<CniResult> {
   const hold = holdAttachment(call, netns);
   await claimUnreleased(call);
   const asked = await askKubernetes(call);
+  const ahead = aheadOf(call);
   const read = (): Promise<Facts> => {
-    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), addQueries([subject])));
+    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), [...addQueries([subject]), ...(ahead?.() ?? [])]));
     facts.catch(() => {
       // Reported below, unless something else fails first.
     });
@@ -93,13 +94,18 @@ export async function add(call: Call): Promise<CniResult> {
       programLink(session, plan.link, pair);
       return pair;
     };
-    const pair = isRepeated && isComplete(call, session, plan) ? undefined : ledger.time("kernel", setUp);
+    const pair = isRepeated && (await isComplete(call, session, plan)) ? undefined : ledger.time("kernel", setUp);
     await holdBack(call, plan);
     hold.expect();
     if (pair !== undefined) await awaitUsable(call, session, plan, pair);
     hold.expect();
     return toAddResult(call, plan, delegated?.dns);
   });
+}
+
+/** What the node's last ADD left for this one; not where gates are waited for, and answers would be old by then. */
+function aheadOf({ config, nextAdd }: Call): (() => readonly Query[]) | undefined {
+  return config.readinessGates.length === 0 ? nextAdd.read : undefined;
 }
 
 /** @throws NetplugError tryAgainLater when another call works in the namespace all the time */
@@ -151,9 +157,9 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
           isUndoable = true;
           undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
         }
-        return { writes: plan.writes, result: outcome };
+        return { writes: plan.writes, result: outcome, ahead: plan.ahead };
       },
-      { facts, beforeCommit: hold.expect, ...work },
+      { facts, ahead: aheadOf(call), beforeCommit: hold.expect, ...work },
     ),
   );
 }
@@ -231,11 +237,15 @@ function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undef
 }
 
 /** Whether a link of ours is as planned: then it stays, with the traffic on it. */
-function isComplete({ ledger }: Call, session: LinkSession, { link }: Planned): boolean {
+async function isComplete({ ledger }: Call, session: LinkSession, { link }: Planned): Promise<boolean> {
+  const { inspectLink } = await import("./link/inspect.ts");
   return ledger.time("kernel", () => inspectLink(session, link).length === 0);
 }
 
-/** After all that takes time anyway. A link that is late is no failure: its first packets are sent again, and a pod that is made anew is later still. */
+/**
+ * After all that takes time anyway. A link that is late is no failure: its first packets are sent again, and a pod that is made anew is
+ * later still.
+ */
 async function awaitUsable(
   { host, deadline, log, ledger }: Call,
   session: LinkSession,

@@ -11,6 +11,7 @@ import type { DelegateCall, DelegatePorts } from "./delegate/mod.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NetworkConfig } from "./network-config.ts";
+import type { NextAdd } from "./next-add.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 
@@ -38,14 +39,15 @@ export interface Call extends LocalCall {
   readonly node: string;
   /** Opened by the caller of the verb, closed by it too. */
   readonly datastore: Datastore;
+  readonly nextAdd: NextAdd;
   /** The one client of the Kubernetes API, which is also that of a datastore there; made by the first who asks. */
   readonly openKube: () => Promise<KubeClient>;
 }
 
 /** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
-export function transactPortsOf({ datastore, host, deadline, config }: Call): TransactPorts {
+export function transactPortsOf({ datastore, host, deadline, config, nextAdd }: Call): TransactPorts {
   const takeTurn = (waitMs: number): Promise<Disposable | undefined> => host.takeTurn(config.ipamLockFile, waitMs);
-  return { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
+  return { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true, leaveAhead: nextAdd.leave };
 }
 
 /** Whose attachment the call is about. */

@@ -12,6 +12,7 @@ import { quote } from "../lib/quote.ts";
 import type { Netns } from "../linux/netns.ts";
 import type { LocalCall } from "./call.ts";
 import { expectNetns, openNetnsIfThere } from "./link/pod-netns.ts";
+import { runFolderOf } from "./network-config.ts";
 
 /** As the runtime names it, within a network. */
 export interface NamedAttachment {
@@ -191,8 +192,8 @@ export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): vo
 export type NodeFile = "attached" | "unreleased";
 
 /** A folder that does not outlive a boot, beside the lock that all calls of the node share. */
-export function folderOf({ config: { ipamLockFile } }: LocalCall, kind: NodeFile): string {
-  return `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/${kind}`;
+export function folderOf({ config }: LocalCall, kind: NodeFile): string {
+  return `${runFolderOf(config)}/${kind}`;
 }
 
 export function fileOf(call: LocalCall, kind: NodeFile, attachment: NamedAttachment): string {

@@ -32,10 +32,10 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   const hold = holdAttachment(call, netns);
   await claimUnreleased(call);
   const ports = transactPortsOf(call);
-  const { ledger } = call;
+  const { ledger, nextAdd } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
   const asked = await askKubernetes(call);
-  const reading = ledger.time("datastore", () => readFacts(ports, queries));
+  const reading = ledger.time("datastore", () => readFacts(ports, [...queries, ...nextAdd.read()]));
   reading.catch(() => {
     // Reported below, unless something else fails first.
   });
@@ -43,7 +43,7 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   return await whileWanted(call, netns, hold, async (beforeCommit) => {
     const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
     const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
-    return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, { facts, beforeCommit })));
+    return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, { facts, ahead: nextAdd.read, beforeCommit })));
   });
 }
 

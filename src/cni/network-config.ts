@@ -90,3 +90,8 @@ export interface LogConfig {
   readonly maxAgeMs: number;
   readonly maxCount: number;
 }
+
+/** The run directory: where the processes of a node meet, in which the lock is. */
+export function runFolderOf({ ipamLockFile }: Pick<NetworkConfig, "ipamLockFile">): string {
+  return ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"));
+}

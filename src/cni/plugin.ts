@@ -8,7 +8,6 @@ import type { Call, PluginName } from "./call.ts";
 import { parseNetworkConfig } from "./config/parse-network-config.ts";
 import { del } from "./del.ts";
 import type { Host } from "./host.ts";
-import { addAddresses } from "./ipam-add.ts";
 import { startLedger } from "./ledger.ts";
 import { prepare } from "./prepare.ts";
 import { parseCniArgsOrNone } from "./protocol/cni-args.ts";
@@ -97,7 +96,7 @@ function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<strin
 async function play(verb: Verb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
-      const result = call.plugin === "netplug" ? await add(call) : await addAddresses(call);
+      const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);
       return JSON.stringify(toResultDocument(result, call.config.cniVersion), undefined, 4);
     }
     case "DEL":

@@ -7,7 +7,8 @@ import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
 import { delLocally } from "./del.ts";
 import { kubeOpenerOf } from "./kubernetes.ts";
-import type { NetworkConfig } from "./network-config.ts";
+import { type NetworkConfig, runFolderOf } from "./network-config.ts";
+import { openNextAdd } from "./next-add.ts";
 import { resolveNodeName } from "./node-facts.ts";
 import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
 import type { Verb } from "./protocol/versions.ts";
@@ -38,13 +39,14 @@ function toCall(verb: Verb, read: ReadCall): Call {
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
-  return { ...read, args, node, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
+  const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.json`);
+  return { ...read, args, node, nextAdd, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
 }
 
 /** The node notes its blocks where its processes meet anyway. */
-function withHints(datastore: DatastoreConfig, { ipamLockFile }: NetworkConfig, node: string): DatastoreConfig {
+function withHints(datastore: DatastoreConfig, config: NetworkConfig, node: string): DatastoreConfig {
   if (datastore.type !== "kubernetes") return datastore;
-  const file = `${ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"))}/blocks.json`;
+  const file = `${runFolderOf(config)}/blocks.json`;
   return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node } } };
 }
 

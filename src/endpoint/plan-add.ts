@@ -48,6 +48,8 @@ export type AddPlan =
       readonly outcomes: readonly AddOutcome[];
       /** For one commit; none when everything stands already. */
       readonly writes: readonly Write[];
+      /** What the node's next ADD is likely to ask for besides. */
+      readonly ahead: readonly Query[];
     };
 
 /** Where the record of an attachment is. */
@@ -76,7 +78,7 @@ function profileQuery({ network }: Pick<AttachmentRequest, "network">): Query & 
  */
 export function planAdds(requests: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
-  const allocation = own.length === 0 ? { outcomes: [], writes: [] } : planAllocation(own, facts, options);
+  const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [] } : planAllocation(own, facts, options);
   if ("wanted" in allocation) return allocation;
   const decision = collectWanted(() => {
     const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
@@ -87,10 +89,10 @@ export function planAdds(requests: readonly AddRequest[], facts: Facts, options:
       return planOne(request, outcome, facts, options);
     });
     const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [] };
+    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [] };
     const ready: readonly Write[] =
       allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
-    return { outcomes, writes: [...ready, ...allocation.writes, ...records] };
+    return { outcomes, writes: [...ready, ...allocation.writes, ...records], ahead: allocation.ahead };
   });
   return "wanted" in decision ? decision : decision.decided;
 }

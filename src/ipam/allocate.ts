@@ -18,6 +18,7 @@ import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { spreadOf } from "./places.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
+import { queriesOfNext } from "./read-ahead.ts";
 import { toReservedSet } from "./reservations.ts";
 import type { Assigned, Situation } from "./situation.ts";
 
@@ -41,6 +42,8 @@ export type AllocationPlan =
       readonly outcomes: readonly AllocationOutcome[];
       /** At most one per block, with the conditions under which they are right; none when nothing changes. */
       readonly writes: readonly Write[];
+      /** What the node's next request is likely to ask for besides; none most of the time. */
+      readonly ahead: readonly Query[];
     };
 
 /** When, and which try. */
@@ -82,9 +85,10 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   let draft: Draft = new Map();
   const pools = new Map<string, Pool>();
   let ready: Write | undefined;
+  let situation: Situation | undefined;
   try {
     ready = expectReady(facts);
-    const situation = survey(facts, options);
+    situation = survey(facts, options);
     for (const request of requests) {
       const attempt = attemptRequest(request, situation, draft);
       if (attempt instanceof FactsWanted) {
@@ -101,15 +105,22 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     if (!(thrown instanceof FactsWanted)) throw thrown;
     wanted.push(...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined));
   }
-  if (wanted.length > 0 || ready === undefined) return { wanted: withoutRepeats(wanted) };
+  if (wanted.length > 0 || ready === undefined || situation === undefined) return { wanted: withoutRepeats(wanted) };
   const blockWrites = toBlockWrites(draft);
-  if (blockWrites.length === 0) return { outcomes, writes: [] };
+  if (blockWrites.length === 0) return { outcomes, writes: [], ahead: [] };
   const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
-  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites] };
+  const ahead = queriesAhead(requests, situation, draft);
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], ahead };
+}
+
+/** Only one request's: of several that are planned together nobody knows which kind comes next. */
+function queriesAhead(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
+  const last = requests.at(-1);
+  return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));
 }
 
 function survey(facts: Facts, { now, salt }: PlanOptions): Situation {

@@ -24,6 +24,12 @@ export function toFacts(queries: readonly Query[], answers: readonly unknown[], 
   };
 }
 
+/** As if nothing had been read but the answers to these queries. */
+export function onlyAbout(queries: readonly Query[], facts: Facts): Facts {
+  const keys = new Set(queries.map(keyOf));
+  return { find: (query) => (keys.has(keyOf(query)) ? facts.find(query) : undefined) };
+}
+
 /**
  * What a decision throws when it cannot go on without reading more; {@link collectWanted} turns it into a list. It never
  * leaves this folder.

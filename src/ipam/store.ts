@@ -8,7 +8,7 @@ import { planReleaseOf, releaseQueries } from "./release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Step, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
 
-type AllocateOptions = Pick<TransactOptions<unknown>, "facts" | "beforeCommit">;
+type AllocateOptions = Pick<TransactOptions<unknown>, "facts" | "ahead" | "beforeCommit">;
 
 /**
  * Gives addresses to one attachment: all it asks for, or none.
@@ -34,7 +34,7 @@ export async function allocate(
     if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
     // What it had before stays with it; besides that a plan never takes more than one block.
     mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
-    return { writes: plan.writes, result: outcome.addresses };
+    return { writes: plan.writes, result: outcome.addresses, ahead: plan.ahead };
   };
   try {
     return await transact(ports, allocationQueries([request]), decide, options);

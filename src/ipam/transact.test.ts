@@ -5,6 +5,7 @@ import type { CommitResult, Datastore, Query, RequestOptions, Revision, Write } 
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { parsePrefix } from "../lib/ip/prefix.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
 import { type Step, transact } from "./transact.ts";
@@ -85,13 +86,15 @@ describe("after its turn came late", () => {
     readonly ipNetworks?: readonly string[];
     /** Of the decision. */
     readonly check?: (found: Facts) => void;
+    /** What an earlier request has left. */
+    readonly ahead?: readonly Query[];
   }
 
   /** @returns the kinds of queries that were asked for again */
   async function askedAgain(
     type: Datastore["type"],
     waitedMs: number,
-    { ipNetworks, check }: Circumstances = {},
+    { ipNetworks, check, ahead }: Circumstances = {},
   ): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
@@ -112,7 +115,7 @@ describe("after its turn came late", () => {
       check?.(found);
       return { writes: [], result: QUERIES.map((query) => found.find(query)) };
     };
-    const known = await transact(ports, QUERIES, decide, { facts });
+    const known = await transact(ports, QUERIES, decide, { facts, ahead: ahead && (() => ahead) });
     expect(known.every((answer) => answer !== undefined)).toBe(true);
     return asked;
   }
@@ -134,6 +137,14 @@ describe("after its turn came late", () => {
     "on Kubernetes, with a record that shows %j, which a DEL may have taken out meanwhile, it asks again for %j",
     async (ipNetworks, again) => expect(await askedAgain("kubernetes", 20, { ipNetworks })).toEqual(again),
   );
+
+  test("what an earlier request left is asked for again with the blocks, the pool too: places and block size must not be older than they", async () => {
+    const pool: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
+    const places: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
+    expect(await askedAgain("kubernetes", 20, { ahead: [places, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
+    expect(await askedAgain("etcdv3", 20, { ahead: [places] })).toEqual([...ALL, "claimed-blocks"]);
+    expect(await askedAgain("kubernetes", 0, { ahead: [places] })).toEqual([]);
+  });
 
   test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {
     const check = (found: Facts): void => {

@@ -16,7 +16,7 @@ import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Random } from "../lib/ports.ts";
-import { type Facts, toFacts } from "./facts.ts";
+import { type Facts, toFacts, withoutRepeats } from "./facts.ts";
 import { outdatedBy, type TurnPorts, waitForTurn } from "./turn.ts";
 
 /** What the loop needs of the world. */
@@ -24,6 +24,8 @@ export interface TransactPorts extends TurnPorts {
   readonly random: Random;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
+  /** Called after each commit, with the turn, to leave for the node's next request what it had better ask for at once. */
+  readonly leaveAhead?: (queries: readonly Query[]) => void;
 }
 
 /** One try of a decision. */
@@ -35,10 +37,22 @@ export interface Try {
 }
 
 /** What a decision says. */
-export type Step<T> = { readonly wanted: readonly Query[] } | { readonly writes: readonly Write[]; readonly result: T };
+export type Step<T> =
+  | { readonly wanted: readonly Query[] }
+  | {
+      readonly writes: readonly Write[];
+      readonly result: T;
+      /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveAhead}. @default none */
+      readonly ahead?: readonly Query[];
+    };
 
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
+  /**
+   * What the node's last request left for this one, asked for besides. Called once it is this one's turn; names what the caller got answered
+   * already, too.
+   */
+  readonly ahead?: (() => readonly Query[]) | undefined;
   /** What must be so before anything is committed; called for every try. What it throws ends the operation. */
   readonly beforeCommit?: () => void;
   /**
@@ -62,7 +76,7 @@ const REPEATS = 3;
 /**
  * Decides and commits until nothing stands against it.
  *
- * @param queries what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
+ * @param certain what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
  *   so that it always decides on one snapshot of these
  * @param options what the caller has read of `queries` already, and what it does while a commit is on its way
  * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
@@ -70,9 +84,9 @@ const REPEATS = 3;
  */
 export async function transact<T>(
   given: TransactPorts,
-  queries: readonly Query[],
+  certain: readonly Query[],
   decide: (facts: Facts, attempt: Try) => Step<T>,
-  { facts, beforeCommit, whileCommitting, whileRecording }: TransactOptions<T> = {},
+  { facts, ahead, beforeCommit, whileCommitting, whileRecording }: TransactOptions<T> = {},
 ): Promise<T> {
   const newest: TransactPorts = { ...given, mayLag: false };
   let ports = given;
@@ -80,6 +94,8 @@ export async function transact<T>(
   const { turn, waitedMs } = await waitForTurn(ports);
   using turns = new DisposableStack();
   turns.use(turn);
+  const likely = ahead?.() ?? [];
+  const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   let known = facts ?? (await readFacts(ports, queries));
   const outdated = facts === undefined ? [] : outdatedBy(waitedMs, ports, queries, facts);
   if (outdated.length > 0) known = await readFacts(ports, outdated, known);
@@ -103,15 +119,19 @@ export async function transact<T>(
       continue;
     }
     if (step.writes.length === 0) return step.result;
-    const { writes, result } = step;
+    const { writes, result, ahead: next = [] } = step;
     beforeCommit?.();
     const onBlocksWritten = (): void => {
+      ports.leaveAhead?.(next);
       turns.dispose();
       whileRecording?.(result);
     };
     const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
     const isUnknown = commit instanceof OutcomeUnknown;
-    if (!isUnknown && commit.committed) return result;
+    if (!isUnknown && commit.committed) {
+      ports.leaveAhead?.(next);
+      return result;
+    }
     lost++;
     if (!isUnknown && lost <= IMMEDIATE_TRIES) {
       known = toFacts(queries, commit.current);

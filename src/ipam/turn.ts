@@ -64,8 +64,9 @@ export function outdatedBy(waitedMs: number, { datastore }: TurnPorts, queries: 
   return queries.filter((query) => isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query)));
 }
 
-function isAboutBlocks({ type }: Query): boolean {
-  return type !== "get" && type !== "list";
+/** Of one pool is asked with the places of its blocks, and must not be older than they. */
+function isAboutBlocks(query: Query): boolean {
+  return query.type === "get" ? query.ref.kind === IP_POOLS.kind : query.type !== "list";
 }
 
 /** Whether it is a record of addresses: one that seems right is not written again. */

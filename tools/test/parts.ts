@@ -122,6 +122,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "delegated",
       "late-add",
       "model",
+      "next-add",
       "other-main-plugins",
       "pod-annotations",
       "pod-cidr",

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test";
+import { memoryFiles } from "../../test/kube/support/memory-files.ts";
+import type { Query } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { parsePrefix } from "../lib/ip/prefix.ts";
+import { openNextAdd } from "./next-add.ts";
+
+const FILE = "/run/netplug/next-add.json";
+const PLACES: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
+const POOL: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
+
+test("what one ADD leaves the next one reads, and takes away", () => {
+  const contents: Record<string, string | null> = {};
+  const files = memoryFiles(contents);
+  openNextAdd(files, FILE).leave([PLACES, POOL]);
+
+  const next = openNextAdd(files, FILE);
+  expect(next.read()).toEqual([PLACES, POOL]);
+  next.leave([]);
+  expect(openNextAdd(files, FILE).read()).toEqual([]);
+  expect(contents).toEqual({});
+});
+
+test("a call that has not looked takes it away too, and nothing is not an error", () => {
+  const contents: Record<string, string | null> = {};
+  const files = memoryFiles(contents);
+  openNextAdd(files, FILE).leave([]);
+  openNextAdd(files, FILE).leave([POOL]);
+  openNextAdd(files, FILE).leave([]);
+  expect(contents).toEqual({});
+});
+
+test("what an ADD has read once it names again, for its answers are as old as its wait", () => {
+  const files = memoryFiles({});
+  openNextAdd(files, FILE).leave([PLACES]);
+  const waiting = openNextAdd(files, FILE);
+  expect(waiting.read()).toEqual([PLACES]);
+  openNextAdd(files, FILE).leave([POOL]);
+  expect(waiting.read()).toEqual([PLACES, POOL]);
+});
+
+test("only what is asked for before a block is claimed is left", () => {
+  const files = memoryFiles({});
+  openNextAdd(files, FILE).leave([{ type: "spare-blocks", within: parsePrefix("10.65.0.0/16"), limit: 64 }, POOL]);
+  expect(openNextAdd(files, FILE).read()).toEqual([POOL]);
+});
+
+describe("a note that is not ours is as if it were not there:", () => {
+  const long = JSON.stringify(Array.from({ length: 65 }, () => ({ pool: "blue" })));
+  test.each([
+    "",
+    "[",
+    "{}",
+    "null",
+    "[1,null,[]]",
+    '[{"pool":""}]',
+    '[{"within":"10.65.0.0/33","limit":1}]',
+    '[{"within":"10.65.0.0/16","limit":1e9}]',
+    '[{"within":"10.65.0.0/16","limit":0.5}]',
+    '[{"within":"10.65.0.0/16"}]',
+    long,
+  ])("%j", (text) => expect(openNextAdd(memoryFiles({ [FILE]: text }), FILE).read()).toEqual([]));
+});
+
+test("a folder in which nothing can be read or written only costs the note", () => {
+  const refuse = (): never => {
+    throw new NetplugError("ioFailure", "the disk is full");
+  };
+  const files = { ...memoryFiles({}), readText: refuse, writeAtomically: refuse, remove: refuse };
+  const next = openNextAdd(files, FILE);
+  expect(next.read()).toEqual([]);
+  next.leave([POOL]);
+  next.leave([]);
+  expect(next.read()).toEqual([]);
+});

@@ -1,0 +1,84 @@
+/**
+ * The node's note for its next ADD, `next-add.json`: what the last one expects it to ask for, see `ipam/read-ahead.ts`. For one ADD only,
+ * so that an expectation that was wrong costs once.
+ */
+
+import type { Query } from "../datastore/datastore.ts";
+import { withoutRepeats } from "../ipam/facts.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
+import { isJsonObject } from "../lib/json.ts";
+import type { Files } from "../lib/ports.ts";
+
+const FILE_MODE = 0o600;
+/** A file that names more is not ours. */
+const MOST_QUERIES = 64;
+const MOST_CLAIMS = 4_096;
+
+/** One process's view of the note. */
+export interface NextAdd {
+  /** What is noted now, and all that this process has read before: of that it may have answers, which grow old together. */
+  read(): readonly Query[];
+  /** Replaces the note; none: removes it. Nothing happens where that fails: the note is a convenience. */
+  leave(queries: readonly Query[]): void;
+}
+
+/** Reads and writes nothing yet. */
+export function openNextAdd(files: Files, path: string): NextAdd {
+  /** What is in the file; "" for none; undefined: it was not looked at. */
+  let there: string | undefined;
+  let seen: readonly Query[] = [];
+  return {
+    read() {
+      there = orNothing(() => files.readText(path)) ?? "";
+      seen = withoutRepeats([...seen, ...parseNote(there)]);
+      return seen;
+    },
+    leave(queries) {
+      const text = toNoteText(queries);
+      if (text === there) return;
+      orNothing(() => (text === "" ? files.remove(path) : files.writeAtomically(path, text, FILE_MODE)));
+      there = text;
+    },
+  };
+}
+
+function orNothing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof NetplugError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Only what is asked for before a block is claimed. What follows where a pool is full takes further rounds anyway. */
+function toNoteText(queries: readonly Query[]): string {
+  const notes = queries.flatMap((query): object[] => {
+    if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];
+    return query.type === "get" && query.ref.kind === "IPPool" ? [{ pool: query.ref.name }] : [];
+  });
+  return notes.length === 0 ? "" : JSON.stringify(notes);
+}
+
+/** @returns none for anything that we do not write */
+function parseNote(text: string): readonly Query[] {
+  let notes: unknown;
+  try {
+    notes = text === "" ? [] : JSON.parse(text);
+  } catch {
+    return [];
+  }
+  if (!Array.isArray(notes) || notes.length > MOST_QUERIES) return [];
+  return notes.flatMap((note: unknown): readonly Query[] => {
+    const query = isJsonObject(note) ? toQuery(note) : undefined;
+    return query === undefined ? [] : [query];
+  });
+}
+
+function toQuery({ pool, within, limit }: Readonly<Record<string, unknown>>): Query | undefined {
+  if (typeof pool === "string" && pool !== "") return { type: "get", ref: { kind: "IPPool", name: pool } };
+  const prefix = typeof within === "string" ? tryParsePrefix(within) : undefined;
+  if (prefix === undefined || typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MOST_CLAIMS) return undefined;
+  return { type: "claimed-blocks", within: prefix, limit };
+}

@@ -1,0 +1,42 @@
+/**
+ * What a node's next request for addresses will have to read besides what every request reads: where a new block may lie, once its own are
+ * used up. Who asks for it at once spares a round of requests, one ADD in as many as a block has addresses. Nothing becomes wrong where it
+ * is asked in vain, or not asked: an answer is as new as all others of its decision.
+ */
+
+import type { Block } from "../api/ipam-block.ts";
+import type { Query } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { assignAutomatic } from "./automatic.ts";
+import { nextOrdinal } from "./block.ts";
+import type { Draft } from "./draft.ts";
+import { collectWanted, onlyAbout } from "./facts.ts";
+import { spreadOf } from "./places.ts";
+import type { AddressRequest } from "./request.ts";
+import { reservedIn } from "./reservations.ts";
+import type { Situation } from "./situation.ts";
+
+/**
+ * What another request of this kind would ask for.
+ *
+ * @param draft with this request met
+ * @param certain the queries that every request of this kind begins with
+ * @returns none where a block that it took an address from has more
+ */
+export function queriesOfNext(request: AddressRequest, situation: Situation, draft: Draft, certain: readonly Query[]): readonly Query[] {
+  if (request.addresses.length > 0 || ![...draft.values()].some(({ block }) => isUsedUp(block, situation))) return [];
+  const later = { ...situation, facts: onlyAbout(certain, situation.facts), spreadFor: spreadOf };
+  return request.families.flatMap((family) => {
+    try {
+      const decision = collectWanted(() => assignAutomatic(request, family, later, draft));
+      return "wanted" in decision ? decision.wanted : [];
+    } catch (thrown) {
+      if (thrown instanceof NetplugError) return []; // the next request will say so
+      throw thrown;
+    }
+  });
+}
+
+function isUsedUp(block: Block, { reserved, moment }: Situation): boolean {
+  return nextOrdinal(block, moment, reservedIn(reserved, block.cidr)) === undefined;
+}
