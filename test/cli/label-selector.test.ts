@@ -30,7 +30,7 @@ beforeAll(async () => {
   kube = await createKubeCliWorld();
   await kube.done(["init"]);
   await kube.done(["create", "-f", "-"], { stdin: POOLS });
-}, 60_000);
+});
 afterAll(async () => {
   await etcd[Symbol.asyncDispose]();
   await kube?.[Symbol.asyncDispose]();

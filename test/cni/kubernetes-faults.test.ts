@@ -21,7 +21,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
   proxy = await startFaultProxy(api);
-}, 60_000);
+});
 afterAll(async () => {
   await proxy?.[Symbol.asyncDispose]();
   await node?.[Symbol.asyncDispose]();

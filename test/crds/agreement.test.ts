@@ -15,7 +15,7 @@ let server: ApiServer;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startWithCrds();
-}, 60_000);
+});
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 /** Both take it, and it means the same to us afterwards; or both refuse it. */

@@ -16,7 +16,7 @@ beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startApiServer();
   await installOlder();
-}, 60_000);
+});
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 /** As an earlier release may have left it: client-side, with fields, names, a default and a column that are no more. */

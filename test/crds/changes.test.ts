@@ -16,7 +16,7 @@ let server: ApiServer;
 beforeAll(async () => {
   if (!canStartApiServer()) return;
   server = await startWithCrds();
-}, 60_000);
+});
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 let count = 0;

@@ -23,7 +23,7 @@ beforeAll(async () => {
   server = await startApiServer();
   pods = podsOf(server);
   datastore = openKubernetes(server);
-}, 60_000);
+});
 afterAll(async () => {
   datastore?.close();
   await server?.stop();

@@ -12,7 +12,7 @@ const test = always.skipIf(!isOlderServer);
 let server: ApiServer;
 beforeAll(async () => {
   if (isOlderServer) server = await startApiServer();
-}, 60_000);
+});
 afterAll(async () => await server?.[Symbol.asyncDispose]());
 
 /** One line for each definition: that it would be taken, or why not. Nothing is stored. */
