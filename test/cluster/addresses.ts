@@ -61,5 +61,5 @@ export async function untilAddressesAgree(cluster: Cluster, count?: number): Pro
     if (count !== undefined) expect(addresses).toHaveLength(count);
     expect(await mustNetplugctl(kubernetesAccess(cluster), ["ipam", "check"])).toContain("found 0 problems");
     return addresses;
-  }, 60_000);
+  }, 180_000);
 }

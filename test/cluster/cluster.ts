@@ -90,7 +90,7 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
   const daemons = [controllerManager, scheduler];
   await Promise.all([...daemons.map((daemon) => daemon.start()), ...nodes.map((node) => startNode(node, image, options, facts))]);
   const wanted = options.isNetworkLate === true ? "false" : "true";
-  await api.kubectl(["wait", `--for=condition=Ready=${wanted}`, "node", "--all", "--timeout=60s"]);
+  await api.kubectl(["wait", `--for=condition=Ready=${wanted}`, "node", "--all", "--timeout=180s"]);
 
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.init.stop()));
@@ -116,7 +116,7 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
 async function untilReady(api: ApiServer, pods: readonly string[], namespace: string): Promise<void> {
   const names = pods.map((name) => `pod/${name}`);
   try {
-    await api.kubectl(["--namespace", namespace, "wait", "--for=condition=Ready", ...names, "--timeout=60s"]);
+    await api.kubectl(["--namespace", namespace, "wait", "--for=condition=Ready", ...names, "--timeout=180s"]);
   } catch (thrown) {
     const warnings = await api.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
     throw new Error(`wait for ${names.join(", ")}: ${warnings}`, { cause: thrown });

@@ -13,14 +13,14 @@ export async function prepareEtcd(cluster: ClusterFacts, pools: readonly string[
 
 /** The same, and an API server the roles that go with it. */
 export async function prepareEtcdAndRoles(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
-  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
+  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=180s"]);
   await applyRoles(cluster, "rbac-etcd.yaml");
   await prepareEtcd(cluster, pools);
 }
 
 /** Gives an API server our roles, CRDs and pools. */
 export async function prepareKubernetes(cluster: ClusterFacts, pools: readonly string[]): Promise<void> {
-  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=30s"]);
+  await cluster.api.kubectl(["wait", "--for=create", "namespace/kube-system", "--timeout=180s"]);
   await applyRoles(cluster);
   await initialise(kubernetesAccess(cluster), pools);
 }

@@ -34,9 +34,9 @@ beforeAll(async () => {
   const [first] = cluster.nodes;
   if (first === undefined) throw new Error("want a node");
   node = first;
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
+  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
   turnover = await Turnover.begin(cluster, node, REPLICAS);
-}, 180_000);
+});
 afterAll(async () => await cluster?.stop());
 
 /** Notes how calls of the plugin fail on the node from now on: `ADD 108`, each once. */
@@ -88,7 +88,7 @@ async function createPods(...names: readonly string[]): Promise<void> {
 }
 
 async function deletePods(...names: readonly string[]): Promise<void> {
-  await cluster.kubectl(["delete", "pod", ...names, "--wait", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "pod", ...names, "--wait", "--timeout=180s"]);
 }
 
 describe("pods go and others come while", () => {
@@ -178,9 +178,9 @@ describe("an API server that answers the plugin", () => {
       const how = round % 3 === 2 ? ["--grace-period=1"] : ["--force", "--grace-period=0"];
       await cluster.kubectl(["delete", "pods", "-l", "app=again", ...how, "--wait=false"]);
     }
-    await cluster.kubectl(["rollout", "status", "statefulset/again", "--timeout=90s"]);
+    await cluster.kubectl(["rollout", "status", "statefulset/again", "--timeout=180s"]);
     await untilAddressesAgree(cluster, REPLICAS + 4);
-    await cluster.kubectl(["delete", "statefulset/again", "--cascade=foreground", "--wait", "--timeout=60s"]);
+    await cluster.kubectl(["delete", "statefulset/again", "--cascade=foreground", "--wait", "--timeout=180s"]);
     await untilAddressesAgree(cluster, REPLICAS);
     expect(isMet()).toBe(true);
 
@@ -248,8 +248,8 @@ describe("the Node object", () => {
     // a kubelet registers when it starts
     await node.kubelet.stop();
     await node.kubelet.start();
-    await cluster.kubectl(["wait", "--for=create", `node/${node.name}`, "--timeout=30s"]);
-    await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=create", `node/${node.name}`, "--timeout=180s"]);
+    await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=180s"]);
     await turnover.swap(() => deletePods("bare-2", "bare-3"));
   });
 });

@@ -92,7 +92,7 @@ beforeAll(async () => {
   const [first] = cluster.nodes;
   if (first === undefined) throw new Error("want a node");
   node = first;
-}, 120_000);
+});
 afterAll(async () => {
   await cluster?.stop();
   if (folder !== undefined) rmSync(folder, { recursive: true });
@@ -116,7 +116,7 @@ async function nodeCondition(): Promise<string> {
 }
 
 async function untilNode(isReady: boolean): Promise<void> {
-  await cluster.kubectl(["wait", `--for=condition=Ready=${isReady}`, `node/${node.name}`, "--timeout=60s"]);
+  await cluster.kubectl(["wait", `--for=condition=Ready=${isReady}`, `node/${node.name}`, "--timeout=180s"]);
 }
 
 /** Exit status of a pod that has ended. */
@@ -226,19 +226,19 @@ test("a new image replaces the executable in one step while pods start: none fai
     await applyInstaller(cluster, IMAGES[1], settings());
     await untilInstalled(cluster);
     expect(isSame(files().executable, executables[1])).toBe(true);
-    await cluster.kubectl(["rollout", "status", "deployment/busy", "--timeout=90s"]);
+    await cluster.kubectl(["rollout", "status", "deployment/busy", "--timeout=180s"]);
   });
   expect(answers).toEqual(["status 0 with an answer"]);
   expect(failedCalls().length).toBe(before);
   expect(await warnings("default")).not.toMatch(/FailedCreatePodSandBox .*busy/);
-  await cluster.kubectl(["delete", "deployment/busy", "--cascade=foreground", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "deployment/busy", "--cascade=foreground", "--timeout=180s"]);
 });
 
 test("without the installer the node goes on (needs cluster)", async () => {
   await deleteInstaller(cluster);
   expect([existsSync(files().conflist), existsSync(files().kubeconfig)]).toEqual([true, true]);
   await runPods(cluster, [{ name: "alone" }]);
-  await cluster.kubectl(["delete", "pods", "--all", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "pods", "--all", "--timeout=180s"]);
 });
 
 // before the next test takes the plugin's role away, which the runtime's STATUS may notice
@@ -266,7 +266,7 @@ test("a config of the user's own, with etcd and the roles for it; its clean stop
   expect(pod?.address).toStartWith("10.66.");
   expect(await cluster.kubectl(["exec", "own", "--", "cat", "/sys/class/net/eth0/mtu"])).toBe("1400\n");
 
-  await cluster.kubectl(["delete", "pods", "--all", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "pods", "--all", "--timeout=180s"]);
   await deleteInstaller(cluster);
   expect([existsSync(files().conflist), existsSync(files().kubeconfig), existsSync(files().executable)]).toEqual([false, true, true]);
   await untilNode(false);

@@ -61,13 +61,13 @@ export async function deleteInstaller(cluster: Cluster): Promise<void> {
     "daemonset/netplug-install",
     "configmap/netplug-install",
     "--cascade=foreground",
-    "--timeout=60s",
+    "--timeout=180s",
   ]);
 }
 
 /** Waits until the pods of the newest manifest are Ready. */
 export async function untilInstalled(cluster: Cluster): Promise<void> {
-  await cluster.kubectl(["--namespace", "kube-system", "rollout", "status", "daemonset/netplug-install", "--timeout=60s"]);
+  await cluster.kubectl(["--namespace", "kube-system", "rollout", "status", "daemonset/netplug-install", "--timeout=180s"]);
 }
 
 /** A pod that installs once, into a folder of the node's that a test has prepared. */
@@ -111,6 +111,6 @@ export async function runInstallerOnce(cluster: Cluster, image: string, request:
     },
   };
   await cluster.kubectl(["create", "-f", "-"], JSON.stringify(pod));
-  const wait = ["--namespace", "kube-system", "wait", `pod/${name}`, "--timeout=60s"];
+  const wait = ["--namespace", "kube-system", "wait", `pod/${name}`, "--timeout=180s"];
   await cluster.kubectl([...wait, "--for=jsonpath={.status.containerStatuses[0].state.terminated}"]);
 }

@@ -27,15 +27,15 @@ beforeAll(async () => {
   const [first] = cluster.nodes;
   if (first === undefined) throw new Error("want a node");
   node = first;
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
-}, 180_000);
+  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
+});
 afterAll(async () => await cluster?.stop());
 
 const annotations = (own: Readonly<Record<string, unknown>>): Record<string, string> =>
   Object.fromEntries(Object.entries(own).map(([name, value]) => [`cni.netplug.io/${name}`, JSON.stringify(value)]));
 
 async function removePods(namespace: string, ...names: readonly string[]): Promise<void> {
-  await cluster.kubectl(["--namespace", namespace, "delete", "pod", ...names, "--wait", "--timeout=60s"]);
+  await cluster.kubectl(["--namespace", namespace, "delete", "pod", ...names, "--wait", "--timeout=180s"]);
 }
 
 /** Its sandbox, as the plugin stamped it on the pod. */
@@ -88,7 +88,7 @@ describe("annotations", () => {
     writeFileSync(staging, JSON.stringify(waiting("still", annotations({ ipAddrs: ["10.65.7.8"] }))));
     renameSync(staging, file);
     const mirror = `still-${node.name}`;
-    await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=30s"]);
+    await cluster.kubectl(["wait", "--for=create", `pod/${mirror}`, "--timeout=180s"]);
     await cluster.untilReady([mirror]);
     expect(await untilAddressesAgree(cluster)).toEqual(["10.65.7.8"]);
     const { metadata } = JSON.parse(await cluster.kubectl(["get", "pod", mirror, "-o", "json"])) as {

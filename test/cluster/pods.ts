@@ -36,7 +36,7 @@ interface PodObject {
 /** Makes pods of one namespace that wait, until they are Ready. */
 export async function runPods(cluster: Cluster, requests: readonly PodRequest[]): Promise<readonly RunningPod[]> {
   const namespace = requests[0]?.namespace ?? "default";
-  await cluster.kubectl(["--namespace", namespace, "wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
+  await cluster.kubectl(["--namespace", namespace, "wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
   const items = requests.map(({ name, node, labels, annotations }) => ({
     apiVersion: "v1",
     kind: "Pod",

@@ -36,9 +36,9 @@ let cluster: Cluster;
 beforeAll(async () => {
   if (!canStartCluster()) return;
   cluster = await startCluster({ nodes: 2, network: netplugOnKubernetes({ pools: ["10.65.0.0/16"] }) });
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
+  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
   await applyPool(kubernetesAccess(cluster), "tight", { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" });
-}, 120_000);
+});
 afterAll(async () => await cluster?.stop());
 
 async function ctl(args: readonly string[], stdin?: string): Promise<string> {
@@ -201,13 +201,13 @@ test("pods go and come under the same names while programs, calls, notes and the
     throw new Error(await complaints(), { cause });
   });
   // what DELs could not give back while the datastore was away, the next one of the node does
-  await cluster.kubectl(["delete", "pods", "a", "b", "--wait", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "pods", "a", "b", "--wait", "--timeout=180s"]);
   await createPods(["a", "b"]);
   await cluster.untilReady(["a", "b"]);
   await untilAddressesAgree(cluster, PODS.length);
   await expectTraffic();
 
-  await cluster.kubectl(["delete", "pods", "--all", "--wait", "--timeout=60s"]);
+  await cluster.kubectl(["delete", "pods", "--all", "--wait", "--timeout=180s"]);
   await untilAddressesAgree(cluster, 0);
   for (const node of cluster.nodes) {
     expect(node.must(["ip", "-o", "link", "show"])).not.toContain("npg");

@@ -65,7 +65,7 @@ export class Turnover {
   }
 
   async #untilTurned(): Promise<void> {
-    for (const end = performance.now() + 90_000; ; await Bun.sleep(LOOK_EVERY_MS)) {
+    for (const end = performance.now() + 180_000; ; await Bun.sleep(LOOK_EVERY_MS)) {
       try {
         expect(await this.#names(this.#empty)).toEqual([]);
         const ready = ["get", "deployment", this.#full, "-o", "jsonpath={.status.readyReplicas}"];

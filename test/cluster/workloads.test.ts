@@ -27,8 +27,8 @@ describe.each([
   beforeAll(async () => {
     if (!canStartCluster()) return;
     cluster = await startCluster({ nodes: 2, network: network({ pools: [POOL] }) });
-    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
-  }, 120_000);
+    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
+  });
   afterAll(async () => await cluster?.stop());
 
   async function ctl(...args: readonly string[]): Promise<string> {
@@ -49,7 +49,7 @@ describe.each([
 
   /** Deletes with kubectl and waits until the last pod is gone, then looks for its address. */
   async function deleteAndCount(...what: readonly string[]): Promise<void> {
-    await cluster.kubectl(["delete", ...what, "--cascade=foreground", "--wait", "--timeout=60s"]);
+    await cluster.kubectl(["delete", ...what, "--cascade=foreground", "--wait", "--timeout=180s"]);
     // the kubelet reports a pod's end before the runtime has removed its sandbox, or after
     await eventually(async () => expect((await ledger()).pools.map(({ inUse }) => inUse)).toEqual([0]));
     await check(cluster, 0);
@@ -60,7 +60,7 @@ describe.each([
   test("a Deployment and a StatefulSet on two nodes get addresses of the pool, each its own, and reach each other; a Job reaches them", async () => {
     await createReplicas(cluster, "Deployment", "web", 4);
     await createReplicas(cluster, "StatefulSet", "db", 2);
-    for (const name of ["deployment/web", "statefulset/db"]) await cluster.kubectl(["rollout", "status", name, "--timeout=60s"]);
+    for (const name of ["deployment/web", "statefulset/db"]) await cluster.kubectl(["rollout", "status", name, "--timeout=180s"]);
 
     const all = await listPods(cluster, ["-l", "app in (web, db)"]);
     expect(all.map(({ address }) => address)).toEqual(Array.from(all, () => expect.stringMatching(/^10\.65\./)));
@@ -74,7 +74,7 @@ describe.each([
     for (const { name } of all) await pingFrom(cluster, name, addresses);
     const visitor = podTemplate("visit", ["/bin/sh", "-c", pingScript(addresses)]);
     await createWorkload(cluster, "Job", "visit", { parallelism: 2, completions: 2, template: visitor });
-    await cluster.kubectl(["wait", "--for=condition=Complete", "job/visit", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=condition=Complete", "job/visit", "--timeout=180s"]);
 
     await deleteAndCount("deployment/web", "statefulset/db", "job/visit");
   });
@@ -87,7 +87,7 @@ describe.each([
     await Promise.all([first.containerd.stop(), first.kubelet.stop()]);
     await first.containerd.start();
     await first.kubelet.start();
-    await cluster.kubectl(["rollout", "status", "deployment/busy", "--timeout=90s"]);
+    await cluster.kubectl(["rollout", "status", "deployment/busy", "--timeout=180s"]);
     expect((await ledger()).pools.map(({ inUse }) => inUse)).toEqual([10]);
     await check(cluster, 10);
 
@@ -102,10 +102,10 @@ describe.each([
     const setReady = async (isReady: boolean): Promise<string> =>
       await ctl("patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } }));
     await setReady(false);
-    await cluster.kubectl(["wait", "--for=condition=Ready=false", "node", "--all", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=condition=Ready=false", "node", "--all", "--timeout=180s"]);
     const message = await cluster.kubectl(["get", "node", "node-1", "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].message}"]);
     expect(message).toContain('use datastore: it is locked; set "datastoreReady" in ClusterInformation "default"');
     await setReady(true);
-    await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"]);
+    await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=180s"]);
   });
 });

@@ -234,8 +234,8 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: true,
     clusterPrograms: CLUSTER_PROGRAMS,
     isAboutCluster: true,
-    testTimeoutMs: 4 * MINUTE,
-    timeoutMs: 20 * MINUTE,
+    testTimeoutMs: 5 * MINUTE,
+    timeoutMs: 30 * MINUTE,
   },
   {
     name: "repository",

@@ -50,7 +50,7 @@ export function expectDescriptorsClosed(): void {
   const openBefore = Fd.openCount();
   afterAll(async () => {
     // What was under way when a test ended comes to its end.
-    for (let look = 0; look < 100 && Fd.openCount() > openBefore; look++) await Bun.sleep(20);
+    for (let look = 0; look < 1_500 && Fd.openCount() > openBefore; look++) await Bun.sleep(20);
     expect(Fd.openCount()).toBe(openBefore);
   });
 }
