@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test as always } from "bun:test"
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
-import { startFaultProxy } from "../datastore/fault-proxy.ts";
+import { startFaultProxy } from "../support/fault-proxy.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());

@@ -5,7 +5,7 @@ import ipaddr from "ipaddr.js";
 import { mustNetplugctl } from "../support/netplugctl.ts";
 import type { Cluster } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 interface List<T> {
   readonly items: readonly T[];

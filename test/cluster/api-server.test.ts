@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer, startApiServer } from "./api-server.ts";
 import type { ApiServer, Identity } from "./api-server.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { startTimeOf } from "./process-status.ts";
 
 const test = always.skipIf(!canStartApiServer());

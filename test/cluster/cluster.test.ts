@@ -7,7 +7,7 @@ import { nodePlace } from "../support/netns.ts";
 import { planCgroups } from "./cgroups.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { ptpNetwork } from "./networks.ts";
 import { listPods, pingFrom, runPods } from "./pods.ts";
 import { startTimeOf } from "./process-status.ts";

@@ -10,7 +10,7 @@ import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addre
 import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { applyRoles, kubernetesAccess } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import type { FaultProxy } from "./fault-proxy.ts";

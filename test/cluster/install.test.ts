@@ -15,7 +15,7 @@ import { AuditLog, rightsOf } from "./audit-log.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { applyRoles, etcdAccess, prepareKubernetes } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import {
   applyInstaller,
   deleteInstaller,

@@ -8,7 +8,7 @@ import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { STATIC_PODS } from "./node-config.ts";

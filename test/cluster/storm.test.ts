@@ -14,7 +14,7 @@ import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Daemon } from "./daemon.ts";
 import { kubernetesAccess } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
 import { type AddressInUse, addressesInUse } from "./pod-interfaces.ts";

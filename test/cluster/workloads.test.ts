@@ -6,7 +6,7 @@ import { untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { etcdAccess, kubernetesAccess } from "./datastores.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";

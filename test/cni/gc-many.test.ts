@@ -12,7 +12,7 @@ import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { collection } from "../crds/definitions.ts";
-import type { Fate } from "../datastore/fault-proxy.ts";
+import type { Fate } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "../datastore/kubernetes-world.ts";
 import { openEtcd } from "../datastore/open-etcd.ts";
 import { commit } from "../datastore/steps.ts";

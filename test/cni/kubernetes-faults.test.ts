@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import { type Fate, type FaultProxy, startFaultProxy } from "../datastore/fault-proxy.ts";
+import { type Fate, type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podsIn, type TestPod } from "../support/kubernetes.ts";

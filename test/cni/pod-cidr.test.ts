@@ -7,7 +7,7 @@ import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
-import { KubernetesNodeDatastore } from "../support/kubernetes-node.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";

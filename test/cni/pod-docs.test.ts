@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";

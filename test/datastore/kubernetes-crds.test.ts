@@ -8,7 +8,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { applyCrds, CRDS, MANIFEST, untilServed } from "../crds/definitions.ts";
 import { add, del } from "./attachments.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
 import { ask, commit, failureOf } from "./steps.ts";

@@ -7,7 +7,7 @@ import { canStartApiServer } from "../cluster/api-server.ts";
 import { quickest } from "../support/quickest.ts";
 import { untilAllowed } from "../support/rights.ts";
 import { add, del } from "./attachments.ts";
-import type { Fate, PassingRequest } from "./fault-proxy.ts";
+import type { Fate, PassingRequest } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
 import { ask, failureOf } from "./steps.ts";

@@ -5,7 +5,7 @@ import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { Datastore, ResourceRef, Stored, Write } from "../../src/datastore/datastore.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { makeBlock } from "./blocks.ts";
-import type { Fate } from "./fault-proxy.ts";
+import type { Fate } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 

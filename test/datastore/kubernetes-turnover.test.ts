@@ -17,7 +17,7 @@ import { seededRandom, systemRandom } from "../../src/lib/random.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { add, type Container, del } from "./attachments.ts";
-import type { Fate } from "./fault-proxy.ts";
+import type { Fate } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask } from "./steps.ts";
 

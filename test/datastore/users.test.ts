@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";

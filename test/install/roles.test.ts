@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const manifest = (name: string): string => join(repositoryRoot, "manifests", name);

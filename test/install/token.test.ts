@@ -11,7 +11,7 @@ import { createLog, type LogRecord, silentLog } from "../../src/lib/log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "../support/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
 import { issueShortToken, untilExpired, userOfToken } from "../cluster/short-token.ts";
 import { createCertificateFolder } from "../support/certificates.ts";

@@ -3,7 +3,7 @@
 import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluster/api-server.ts";
 import type { Json } from "./cni-call.ts";
 import { grantReadOnly, type TestPod } from "./kubernetes.ts";
-import { KubernetesNodeDatastore } from "./kubernetes-node.ts";
+import { KubernetesNodeDatastore } from "./kubernetes-node-datastore.ts";
 import { isOnEtcd } from "./node-datastore.ts";
 import { TestNode } from "./test-node.ts";
 

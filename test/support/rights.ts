@@ -2,7 +2,7 @@
 
 import { expect } from "bun:test";
 import type { ApiServer } from "../cluster/api-server.ts";
-import { eventually } from "../cluster/eventually.ts";
+import { eventually } from "./eventually.ts";
 
 /** @param resource as messages name it: "pods", "pods/status", "ippools.netplug.io" */
 export async function isAllowed(api: ApiServer, user: string, verb: string, resource: string): Promise<boolean> {

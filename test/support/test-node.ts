@@ -26,7 +26,7 @@ export class TestNode implements AsyncDisposable {
   /** Starts a datastore (etcd, unless the suite's part says Kubernetes), initialises it and makes a pool per CIDR given. */
   static async start(cidrs: readonly string[] = ["10.65.0.0/16"], options: EtcdServerOptions = {}): Promise<TestNode> {
     if (isOnEtcd) return await TestNode.startOn(await EtcdNodeDatastore.start(options), cidrs);
-    const { KubernetesNodeDatastore } = await import("./kubernetes-node.ts");
+    const { KubernetesNodeDatastore } = await import("./kubernetes-node-datastore.ts");
     return await TestNode.startOn(await KubernetesNodeDatastore.start("node-a"), cidrs);
   }
 

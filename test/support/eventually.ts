@@ -1,4 +1,4 @@
-/** Waiting for what a cluster does in its own time, where nothing can be watched. */
+/** For tests: waiting for what others do in their own time, where nothing can be watched. */
 
 /** Tries until `succeeds` throws no more. @throws what it threw last, after 90 s or the time given */
 export async function eventually<T>(succeeds: () => T | Promise<T>, limitMs = 90_000): Promise<T> {
