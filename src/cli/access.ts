@@ -12,8 +12,8 @@ import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { settingsOfFile } from "./config-file.ts";
 import { AdvisedFailure } from "./failure.ts";
-import type { Cli, CliIo, GlobalOptions } from "./io.ts";
-import { adviceFor } from "./reach.ts";
+import { type Cli, type CliIo, type GlobalOptions, note } from "./io.ts";
+import { adviceFor, whoSaidEtcd } from "./reach.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
@@ -31,12 +31,23 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
  */
 export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
   const config = datastoreConfigOf(cli);
+  noteUnused(cli, config);
   const datastore = cli.io.openDatastore(config);
   try {
     return await withAdvice(cli, config, () => work(datastore));
   } finally {
     datastore.close();
   }
+}
+
+/** Somebody who names a cluster must not believe that it was asked. */
+function noteUnused(cli: Cli, config: DatastoreConfig): void {
+  const given = (["kubeconfig", "context"] as const).find((name) => cli.options[name] !== undefined);
+  if (config.type === "kubernetes" || given === undefined) return;
+  note(
+    cli,
+    `warning: --${given} is not used, for the datastore is etcd, as ${whoSaidEtcd(config.etcd, cli)} says; for Kubernetes set DATASTORE_TYPE=kubernetes`,
+  );
 }
 
 /** Work that needs access: where that fails because of where we looked, the failure says where that was. */

@@ -6,6 +6,7 @@ import { toArgumentFault } from "./argument-fault.ts";
 import type { LedgerFlags } from "./commands/ledger.ts";
 import type { VersionFlags } from "./commands/version.ts";
 import { type CliContext, type NoFlags, runs } from "./context.ts";
+import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
 import { commandMeantBy } from "./habits.ts";
 import { ipamCommands } from "./ipam-commands.ts";
@@ -32,6 +33,15 @@ const version = buildCommand<VersionFlags, [], CliContext>({
 /** Where the plugin writes its log with the network configs that come with netplug. */
 const DEFAULT_LOG_FILE = "/var/log/netplug/cni/cni.log";
 
+/** Verbs whose time is noted. */
+const VERBS = ["ADD", "DEL", "CHECK", "STATUS", "GC"] as const;
+
+function parseVerb(text: string): string {
+  const verb = text.toUpperCase();
+  if (VERBS.some((known) => known === verb)) return verb;
+  throw new UsageError(`got ${quote(text)}, want ${VERBS.join(", ")}`);
+}
+
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ledger.ts")).ledger),
   parameters: {
@@ -40,7 +50,14 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
       last: { kind: "parsed", parse: flags.parseCount, brief: "how many entries", placeholder: "N", default: "20" },
       container: { kind: "parsed", parse: String, brief: "only containers whose ID begins so", placeholder: "ID", optional: true },
       pod: { kind: "parsed", parse: String, brief: "only this pod: NAME, or NAMESPACE/NAME", placeholder: "POD", optional: true },
-      verb: { kind: "parsed", parse: String, brief: "only this verb: ADD, DEL, CHECK, STATUS or GC", placeholder: "VERB", optional: true },
+      verb: {
+        kind: "parsed",
+        parse: parseVerb,
+        brief: "only this verb: ADD, DEL, CHECK, STATUS or GC",
+        placeholder: "VERB",
+        optional: true,
+        proposeCompletions: () => VERBS,
+      },
       output: flags.reportOutput,
     },
     aliases: { o: "output" },
@@ -104,8 +121,9 @@ export function buildCli(name: string): Application<CliContext> {
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
+          if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none`;
           const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;
-          return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.join(" or ")}?` : ""}`;
+          return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.map((one) => one.replaceAll("`", '"')).join(" or ")}?` : ""}`;
         },
       },
     },

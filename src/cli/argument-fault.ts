@@ -27,7 +27,7 @@ export function toArgumentFault(thrown: unknown): string {
     return `read option "--${thrown.externalFlagName}": got ${quote(thrown.input)}, want ${thrown.values.join(", ")}`;
   if (thrown instanceof UnsatisfiedFlagError) return `read option "--${thrown.externalFlagName}": got none, want it with a value`;
   if (thrown instanceof UnexpectedPositionalError)
-    return `read arguments: got ${quote(thrown.input)} too many, want ${thrown.expectedCount}`;
+    return `read arguments: got ${quote(thrown.input)}, want ${thrown.expectedCount === 0 ? "options only" : `no more than ${thrown.expectedCount}`}`;
   if (thrown instanceof UnsatisfiedPositionalError) return `read arguments: ${thrown.placeholder} is missing`;
   if (thrown instanceof UnexpectedFlagError) return `read option "--${thrown.externalFlagName}": got it twice, want it once`;
   if (thrown instanceof InvalidNegatedFlagSyntaxError) return `read option "--${thrown.externalFlagName}": want no value`;

@@ -1,5 +1,6 @@
 /** Words that people bring along from `kubectl` and from the tools of other networks, and what does the same here. */
 
+import { tryParseAddress } from "../lib/ip/address.ts";
 import { LOCK } from "./hints.ts";
 
 /** Where a proposed command takes over the words that follow. */
@@ -27,6 +28,12 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["ipam status", "ipam show"],
 ]);
 
+/** Commands whose file stands behind `-f`. */
+const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "replace", "validate"]);
+
+/** Commands whose address stands behind `--ip`. */
+const ADDRESS_COMMANDS: ReadonlySet<string> = new Set(["ipam show", "ipam release"]);
+
 /** Kinds of others for what is a kind of ours. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["po", "workloadendpoints"],
@@ -48,13 +55,19 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
   const object = following.filter((word) => !word.startsWith("-"));
   if (words.length === 1 && words[0] === "help" && object.length > 0) return [...object.filter(isPlain), "--help"].join(" ");
+  const [argument = ""] = words.slice(-1);
+  if (isPlain(argument)) {
+    const command = words.slice(0, -1).join(" ");
+    if (FILE_COMMANDS.has(command) && argument.includes(".")) return `${command} -f ${argument}`;
+    if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
+  }
   const meant = COMMANDS.get(words.join(" "));
   return object.length > 0 && object.every(isPlain) ? meant?.replace(OBJECT, object.join(" ")) : meant;
 }
 
 /** Whether a shell takes it as it is. */
 function isPlain(word: string): boolean {
-  return /^[\w./-]+$/.test(word);
+  return /^[\w.:/-]+$/.test(word);
 }
 
 /** The kind, in plural, that is meant by a word that is none. */

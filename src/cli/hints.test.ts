@@ -30,6 +30,19 @@ test("the next command goes to the datastore that the options name", async () =>
   expect(await refused(missing, ["ipam", "check"])).toEndWith("\nnext: netplugctl init\n");
 });
 
+test("who names a cluster and gets etcd is warned", async () => {
+  const warning = (option: string, source: string): string =>
+    `warning: --${option} is not used, for the datastore is etcd, as ${source} says; for Kubernetes set DATASTORE_TYPE=kubernetes\n`;
+  const failure = new NetplugError("internal", "stop here");
+  expect(await refused(failure, ["get", "tiers", "--context", "blue"], { ETCD_ENDPOINTS: "h" })).toStartWith(
+    warning("context", "ETCD_ENDPOINTS"),
+  );
+  expect(await refused(failure, ["get", "tiers", "--kubeconfig", "/k"], { DATASTORE_TYPE: "etcdv3" })).toStartWith(
+    warning("kubeconfig", "DATASTORE_TYPE"),
+  );
+  expect(await refused(failure, ["get", "tiers"], { ETCD_ENDPOINTS: "h" })).not.toContain("warning");
+});
+
 test("toCommandLine() quotes what a shell would take apart", () => {
   const line = (context: string): string => toCommandLine({ program: "netplugctl", options: { context } }, "version");
   const words = (context: string): readonly string[] =>

@@ -22,8 +22,13 @@ export interface CliIo {
   readonly files: Files;
   /** A log to be read in parts; undefined when there is no such file. */
   openLog(path: string): Promise<LogText | undefined>;
-  /** The whole of stdin. */
-  readStdin(): Promise<string>;
+  /**
+   * The whole of a file, or of what a pipe gives until it ends; `-` is stdin. Of a pipe that gives more than `limitBytes` the beginning.
+   *
+   * @returns undefined when there is no such file
+   * @throws NetplugError ioFailure
+   */
+  readInput(source: string, limitBytes: number): Promise<string | undefined>;
   makeUuid(): string;
   /** @throws NetplugError invalidConfig */
   openDatastore(config: DatastoreConfig): Datastore;

@@ -30,7 +30,7 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
     stderr,
     env: process.env,
     openLog,
-    readStdin: () => Bun.stdin.text(),
+    readInput,
     makeUuid: () => crypto.randomUUID(),
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
     openKube: async (config) => {
@@ -63,6 +63,26 @@ const processesThatEndWithUs: Processes = {
     }
   },
 };
+
+/** As {@link CliIo.readInput}. */
+export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
+  if (source === "-") return await readStream(Bun.stdin.stream(), limitBytes);
+  const { statSync } = await import("node:fs");
+  // A shell's `<(command)` is a pipe, whose command may take its time.
+  const isPipe = statSync(source, { throwIfNoEntry: false })?.isFIFO() === true;
+  return isPipe ? await readStream(Bun.file(source).stream(), limitBytes) : linuxFiles.readText(source);
+}
+
+async function readStream(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    sizeBytes += chunk.length;
+    if (sizeBytes > limitBytes) break;
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
 
 /** A log to be read in parts. @returns undefined when there is no such file */
 export async function openLog(path: string): Promise<LogText | undefined> {

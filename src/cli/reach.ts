@@ -83,6 +83,11 @@ function adviceWithoutKubeconfig(
   return { text: `name a kubeconfig: --kubeconfig FILE, or KUBECONFIG${otherwise}` };
 }
 
+/** Who chose etcd, or where it is. */
+export function whoSaidEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli): string {
+  return whoSaid(endpoints.length > 0 ? "etcdEndpoints" : discoverySrv === undefined ? "datastoreType" : "etcdDiscoverySrv", cli);
+}
+
 /** The option, variable or file that a setting comes from. */
 function whoSaid(name: SettingName, { io, options }: Cli): string {
   if (name === "kubeconfig" && options.kubeconfig !== undefined) return "--kubeconfig";

@@ -67,14 +67,26 @@ describe("usage", () => {
     [["get", "-x", "ipp"], 'read option "-x": there is none', "get --help"],
     [["get", "-o", "xml", "ipp"], 'read option "--output": got "xml", want json, yaml, wide, name or custom-columns', "get --help"],
     [["create"], 'read option "--filename": got none, want it with a value', "create --help"],
-    [["init", "now"], 'read arguments: got "now" too many, want 0', "init --help"],
+    [["init", "now"], 'read arguments: got "now", want options only', "init --help"],
+    [["completion", "bash", "zsh"], 'read arguments: got "zsh", want no more than 1', "completion --help"],
+    [["-v"], 'read option "-v": there is none', "--help"],
+    [["create", "pools.yaml"], 'read arguments: got "pools.yaml", want options only', "create -f pools.yaml"],
+    [["ipam", "show", "10.65.0.7"], 'read arguments: got "10.65.0.7", want options only', "ipam show --ip=10.65.0.7"],
+    [["ipam", "release", "fd00::7"], 'read arguments: got "fd00::7", want options only', "ipam release --ip=fd00::7"],
+    [["ipam", "show", "--show-blocks", "--show-borrowed"], "read options: got several of --ip, --show-blocks", "ipam show --help"],
+    [["ledger", "--verb", "GET"], 'read option "--verb": got "GET", want ADD, DEL, CHECK, STATUS, GC', "ledger --help"],
+    [["patch", "ipp", "blue", "-p", ""], 'read option "--patch": got nothing, want JSON\n', "patch --help"],
+    [["patch", "ipp", "blue", "-p", "{"], 'read option "--patch": want JSON: line 1, column 2: ', "patch --help"],
+    [["get", "ipp/"], 'read argument "ipp/": want KIND/NAME\n', "get --help"],
+    [["get", "ipp/blue", "red"], 'read argument "red": want KIND/NAME, like the first one\n', "get --help"],
+    [["get", "ipp", "-o", "custom-columns=A:"], 'read custom-columns: got "A:", want a path such as .metadata.name', "get --help"],
     [["ipam", "split"], "read arguments: N is missing", "ipam split --help"],
     [["ipam", "release", "--ip=10.0.0.1", "--ip=10.0.0.2"], 'read option "--ip": got it twice, want it once', "ipam release --help"],
     [["ipam", "show", "--ip=10.0.0"], 'read option "--ip": parse address: got "10.0.0"', "ipam show --help"],
     [["patch", "ipp", "a", "-p", "{}", "--type", "xx"], 'read option "--type": got "xx", want strategic, merge, json', "patch --help"],
     [["get", "foo"], 'find kind "foo": there is none; kinds are ippools, ', "get --help"],
     [["get", "ippol"], 'find kind "ippol": there is none, did you mean ippool? kinds are ', "get --help"],
-    [["gte"], 'find command "gte": there is none, did you mean `get`?', "--help"],
+    [["gte"], 'find command "gte": there is none, did you mean "get"?', "--help"],
     [["-n", "shop", "version"], 'read option "-n": there is none', "version --help"],
     [["describe", "ipp", "blue"], 'find command "describe": there is none\n', "get ipp blue -o yaml"],
     [["edit"], 'find command "edit": there is none\n', `patch KIND NAME -p '{"spec":{"disabled":true}}'`],
@@ -127,7 +139,23 @@ describe("streams", () => {
 
   test("stdin gives documents, also when it is empty or closed", () => {
     expect(run(["validate", "-f", "-"], poolYaml("a", "10.9.0.0/16"))).toMatchObject({ status: 0, stdout: "ippool/a valid\n" });
-    expect(run(["validate", "-f", "-"])).toMatchObject({ status: 1, stderr: expect.stringContaining("got no object") });
+    expect(run(["validate", "-f", "-"])).toMatchObject({ status: 1, stderr: expect.stringContaining("read stdin: got no object") });
+  });
+
+  test("a pipe is waited for, and one that does not end is not", () => {
+    const bash = (line: string) => {
+      const { stdout, stderr } = Bun.spawnSync(["bash", "-c", line], { env: { ...process.env, ...env }, stderr: "pipe" });
+      return [stdout.toString(), stderr.toString()];
+    };
+    const slow = `(sleep 0.3; echo '${poolYaml("a", "10.9.0.0/16")}')`;
+    for (const line of [
+      `netplugctl validate -f <${slow}`,
+      `${slow} | netplugctl validate -f /dev/stdin`,
+      `${slow} | netplugctl validate -f -`,
+    ])
+      expect(bash(line)).toEqual(["ippool/a valid\n", ""]);
+    for (const line of ["yes | netplugctl validate -f -", "netplugctl validate -f <(yes)"])
+      expect(bash(line)).toEqual(["", expect.stringContaining("got more than 16777216 characters, want fewer")]);
   });
 });
 

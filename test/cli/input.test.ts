@@ -62,6 +62,14 @@ describe("several documents", () => {
   });
 });
 
+test.each([
+  ["none.yaml", 'read "none.yaml": there is no such file\n'],
+  ["https://example.com/pools.yaml", "there is no such file; of a URL give what it serves: curl -fsS URL | … -f -\n"],
+  ["/dev/null", "read /dev/null: got no object, want at least one in YAML or JSON\n"],
+])("what -f %s cannot give is told", async (source, message) => {
+  expect(await world.ctl(["create", "-f", source])).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(message) });
+});
+
 describe("hostile input gets one clear line:", () => {
   /** Each name stands for ten of the one before. */
   const bomb = (levels: number): string =>
@@ -74,7 +82,7 @@ describe("hostile input gets one clear line:", () => {
     ["deep lists", `a: ${"[".repeat(100_000)}`, "too many levels inside each other"],
     ["deep JSON", `{"a": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`, "more than 64 levels of nesting"],
     ["deep indentation", Array.from({ length: 5_000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"), "too many levels inside each other"],
-    ["20 MB", `a: ${"x".repeat(20_000_000)}`, "got 20000003 characters, want at most 16777216"],
+    ["20 MB", `a: ${"x".repeat(20_000_000)}`, "got more than 16777216 characters, want fewer"],
     ["bytes that are no text", String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)), "want YAML or JSON"],
     [
       "a selector that YAML takes for a tag",

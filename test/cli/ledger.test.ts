@@ -84,6 +84,8 @@ test("a log that is not there is told, with what to do", async () => {
       /^netplugctl: read log ".*none\.log": there is no such file; the plugin writes it on the node .* "log_file_path"\nnext: netplugctl ledger --file FILE\n$/,
     ),
   });
+  const folder = { status: 1, stderr: `netplugctl: read log "${world.folder}": it is a folder\nnext: netplugctl ledger --file FILE\n` };
+  expect(await world.ctl(["ledger", "--file", world.folder])).toMatchObject(folder);
   const empty = world.file("cni.log", other);
   expect(await world.ctl(["ledger", "--file", empty])).toMatchObject({ status: 0, stderr: `no entries in "${empty}"\n` });
 });

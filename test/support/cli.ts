@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DEFAULT_CONFIG_FILE } from "../../src/cli/config-file.ts";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
-import { openLog } from "../../src/cli/program.ts";
+import { openLog, readInput } from "../../src/cli/program.ts";
 import { openDatastore } from "../../src/datastore/open.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { KubeClient } from "../../src/kube/client.ts";
@@ -104,7 +104,7 @@ export async function runInTest(argv: readonly string[], options: CliOptions): P
     env,
     files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
     openLog,
-    readStdin: async () => stdin,
+    readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
     openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),

@@ -2,11 +2,11 @@
 
 import type { Address } from "../../lib/ip/address.ts";
 import { withDatastore } from "../access.ts";
-import { EXIT } from "../failure.ts";
+import { EXIT, UsageError } from "../failure.ts";
 import type { Cli } from "../io.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { showAddress } from "./ipam-show-address.ts";
-import { showBorrowed } from "./ipam-show-borrowed.ts";
+import { showBorrowed as showBorrowedAddresses } from "./ipam-show-borrowed.ts";
 import { showConfiguration } from "./ipam-show-configuration.ts";
 import { showUtilisation } from "./ipam-show-utilisation.ts";
 
@@ -18,13 +18,15 @@ export interface ShowFlags {
   readonly output?: ReportFormat;
 }
 
-/** When several are asked, the first of address, blocks, borrowed addresses and configuration is answered. */
+/** @throws {UsageError} several questions at once */
 export async function ipamShow(cli: Cli, flags: ShowFlags): Promise<number> {
-  const { ip, output } = flags;
+  const { ip, showBlocks, showBorrowed, showConfiguration: withConfiguration, output } = flags;
+  if ([ip, showBlocks, showBorrowed, withConfiguration].filter(Boolean).length > 1)
+    throw new UsageError("read options: got several of --ip, --show-blocks, --show-borrowed, --show-configuration, want one of them");
   await withDatastore(cli, async (datastore) => {
     if (ip !== undefined) await showAddress(cli, datastore, ip, output);
-    else if (flags.showBlocks !== true && flags.showBorrowed === true) await showBorrowed(cli, datastore, output);
-    else if (flags.showBlocks !== true && flags.showConfiguration === true) await showConfiguration(cli, datastore, output);
+    else if (showBorrowed === true) await showBorrowedAddresses(cli, datastore, output);
+    else if (withConfiguration === true) await showConfiguration(cli, datastore, output);
     else await showUtilisation(cli, datastore, flags);
   });
   return EXIT.done;

@@ -41,7 +41,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
   const isWanted = (entry: LedgerEntry): boolean =>
     entry.containerID.startsWith(container) &&
     (pod === undefined || entry.pod === pod || entry.pod.endsWith(`/${pod}`)) &&
-    (verb === undefined || entry.verb === verb.toUpperCase());
+    (verb === undefined || entry.verb === verb);
   const found: LedgerEntry[] = [];
   let isThere = false;
   for (const path of [file, ...rotatedFiles(file, io.files).toReversed()]) {
@@ -54,6 +54,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
     }
   }
   if (isThere) return found.toReversed();
+  if (io.files.list(file) !== undefined) throw new CommandFailed(`read log ${quote(file)}: it is a folder`, { next: "ledger --file FILE" });
   throw new CommandFailed(
     `read log ${quote(file)}: there is no such file; the plugin writes it on the node that runs the pods, when the network config sets "log_file_path"`,
     { next: "ledger --file FILE" },

@@ -34,11 +34,12 @@ export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Pr
 }
 
 function parsePatch(text: string, type: PatchType): unknown {
+  if (text.trim() === "") throw new UsageError(`read option "--patch": got nothing, want JSON`);
   let value: unknown;
   try {
     value = parseJson(text);
   } catch (error) {
-    if (error instanceof JsonError) throw new UsageError(`read option "--patch": ${error.message}, want JSON`);
+    if (error instanceof JsonError) throw new UsageError(`read option "--patch": want JSON: ${error.message}`);
     throw error;
   }
   if (type !== "json" && !isJsonObject(value)) {

@@ -16,6 +16,8 @@ export function parseCustomColumns(spec: string, known: readonly Column[]): read
     const colon = entry.indexOf(":");
     const heading = colon < 0 ? entry : entry.slice(0, colon);
     if (heading === "") throw new UsageError(`read custom-columns: got an entry without a heading, want HEADING:PATH`);
+    if (colon === entry.length - 1)
+      throw new UsageError(`read custom-columns: got ${quote(entry)}, want a path such as .metadata.name behind the colon`);
     if (colon >= 0) return toColumn(heading, parsePath(entry.slice(colon + 1)));
     const column = known.find((candidate) => candidate.heading === heading.toUpperCase());
     if (column !== undefined) return column;

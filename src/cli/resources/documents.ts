@@ -28,7 +28,8 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
       for (const document of parseDocuments(text, name)) documents.push(document);
     }
   }
-  if (documents.length === 0) throw new CommandFailed(`read ${sources.map(quote).join(", ")}: got no object, want at least one`);
+  if (documents.length === 0)
+    throw new CommandFailed(`read ${sources.map(toInputName).join(", ")}: got no object, want at least one in YAML or JSON`);
   return documents;
 }
 
@@ -38,7 +39,7 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
  * @throws {CommandFailed} text that is neither YAML nor JSON
  */
 export function parseDocuments(text: string, name: string): readonly InputDocument[] {
-  if (text.length > MAX_INPUT) throw new CommandFailed(`read ${name}: got ${text.length} characters, want at most ${MAX_INPUT}`);
+  if (text.length > MAX_INPUT) throw new CommandFailed(`read ${name}: got more than ${MAX_INPUT} characters, want fewer`);
   const values = parseAll(text, name);
   return values.flatMap((value, index) => {
     const origin = values.length === 1 ? name : `${name}, document ${index + 1}`;
@@ -49,17 +50,22 @@ export function parseDocuments(text: string, name: string): readonly InputDocume
 }
 
 async function readSource(io: CliIo, source: string): Promise<readonly { readonly name: string; readonly text: string }[]> {
-  if (source === "-") return [{ name: "stdin", text: await io.readStdin() }];
-  const names = io.files.list(source);
-  if (names === undefined) return [{ name: source, text: readFile(io, source) }];
+  const names = source === "-" ? undefined : io.files.list(source);
+  if (names === undefined) return [{ name: toInputName(source), text: await readInput(io, source) }];
   const wanted = names.filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
-  return wanted.map((name) => ({ name: `${source}/${name}`, text: readFile(io, `${source}/${name}`) }));
+  return await Promise.all(wanted.map(async (name) => ({ name: `${source}/${name}`, text: await readInput(io, `${source}/${name}`) })));
 }
 
-function readFile(io: CliIo, path: string): string {
-  const text = io.files.readText(path);
-  if (text === undefined) throw new CommandFailed(`read ${quote(path)}: there is no such file`);
-  return text;
+async function readInput(io: CliIo, source: string): Promise<string> {
+  const text = await io.readInput(source, MAX_INPUT);
+  if (text !== undefined) return text;
+  const hint = /^https?:\/\//.test(source) ? "; of a URL give what it serves: curl -fsS URL | … -f -" : "";
+  throw new CommandFailed(`read ${quote(source)}: there is no such file${hint}`);
+}
+
+/** As messages call it. */
+function toInputName(source: string): string {
+  return source === "-" ? "stdin" : source;
 }
 
 /** Tries JSON first: its errors are exact, and a YAML parser reads broken JSON as something else. */

@@ -31,7 +31,8 @@ export function parseNames(words: readonly string[]): readonly Named[] {
   for (const word of words) {
     const slash = word.indexOf("/");
     const name = word.slice(slash + 1);
-    if (slash < 1 || name === "") throw new UsageError(`read argument ${quote(word)}: want KIND/NAME as the first one`);
+    if (slash < 1 || name === "")
+      throw new UsageError(`read argument ${quote(word)}: want KIND/NAME${word === first ? "" : ", like the first one"}`);
     checkName(name);
     const info = parseKind(word.slice(0, slash));
     const named = byKind.get(info.kind) ?? { info, names: [] };
