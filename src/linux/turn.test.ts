@@ -30,7 +30,7 @@ function startTaker(path: string, name: string, log: string): Bun.Subprocess {
 }
 
 async function untilInLine(path: string, pid: number): Promise<void> {
-  for (const end = performance.now() + 10_000; !inLine(path).some((place) => place.split("-")[1] === String(pid)); await Bun.sleep(2)) {
+  for (const end = performance.now() + 40_000; !inLine(path).some((place) => place.split("-")[1] === String(pid)); await Bun.sleep(2)) {
     if (performance.now() > end) throw new Error(`${pid} does not stand in line`);
   }
 }
