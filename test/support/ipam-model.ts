@@ -2,70 +2,17 @@
 
 import { expect } from "bun:test";
 import fc from "fast-check";
-import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
-import { releaseStale } from "./ipam-operations.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
-import { NetplugError } from "../../src/lib/errors.ts";
-import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
-import { addressAt, parsePrefix, sizeOf, subnetAt, subnetCount, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { checkConsistency } from "../../src/ipam/admin/check.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { allocate } from "../../src/ipam/store.ts";
-import { checkConsistency } from "../../src/ipam/admin/check.ts";
-
-const POOLS = [
-  { name: "a", cidr: "10.65.0.0/29", blockSize: 31 },
-  { name: "b", cidr: "10.66.0.0/29", blockSize: 30 },
-] as const;
-const ADDRESSES = POOLS.flatMap(({ cidr }) => {
-  const prefix = parsePrefix(cidr);
-  return Array.from({ length: Number(sizeOf(prefix)) }, (_, i) => toAddressText(addressAt(prefix, i)));
-});
-/** Every place of a block. */
-const PLACES = POOLS.flatMap(({ cidr, blockSize }) => {
-  const prefix = parsePrefix(cidr);
-  return Array.from({ length: Number(subnetCount(prefix, blockSize)) }, (_, i) => toPrefixText(subnetAt(prefix, blockSize, i)));
-});
-const NODES = ["n1", "n2", "n3"];
-const CONTAINERS = Array.from({ length: 24 }, (_, i) => `c${i}`);
-
-type Action =
-  | { readonly do: "add" | "del"; readonly container: string; readonly node: string; readonly fault: Fault }
-  | { readonly do: "add explicit"; readonly container: string; readonly node: string; readonly address: string }
-  | { readonly do: "reserve"; readonly cidrs: readonly string[] }
-  | { readonly do: "configure"; readonly strictAffinity: boolean; readonly ipCooldownSeconds: number; readonly maxBlocksPerHost: number }
-  | { readonly do: "wait"; readonly seconds: number }
-  | { readonly do: "collect"; readonly node: string };
-
-/** What happens to the next commit: its reply is lost after or before it is applied, or the caller dies after it. */
-type Fault = "none" | "applied, reply lost" | "not applied, reply lost" | "caller dies";
-
-const node = fc.constantFrom(...NODES);
-const container = fc.constantFrom(...CONTAINERS);
-const fault: fc.Arbitrary<Fault> = fc.oneof(
-  { weight: 8, arbitrary: fc.constant<Fault>("none") },
-  { weight: 1, arbitrary: fc.constantFrom<Fault>("applied, reply lost", "not applied, reply lost", "caller dies") },
-);
-const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant("add"), container, node, fault }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("del"), container, node, fault }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("add explicit"), container, node, address: fc.constantFrom(...ADDRESSES) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ do: fc.constant("reserve"), cidrs: fc.subarray(["10.65.0.0/31", "10.65.0.3", "10.66.0.4/30", "10.66.0.1"]) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("configure"),
-      strictAffinity: fc.boolean(),
-      ipCooldownSeconds: fc.constantFrom(0, 0, 3, 30),
-      maxBlocksPerHost: fc.constantFrom(0, 1, 3),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("wait"), seconds: fc.constantFrom(1, 20, 400) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("collect"), node }) },
-);
+import { NetplugError } from "../../src/lib/errors.ts";
+import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
+import { addressAt, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { Death, type Fault, FaultyDatastore } from "./faulty-datastore.ts";
+import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
+import { type Action, action, addressesOf, CONTAINERS, PLACES, POOLS } from "./ipam-model-actions.ts";
+import { releaseStale } from "./ipam-operations.ts";
 
 /** Where histories happen. */
 export interface Scene {
@@ -295,40 +242,6 @@ class History {
     expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#held));
     expect((await checkConsistency(this.#world.datastore)).problems).toEqual([]);
   }
-}
-
-/** The caller was killed. */
-class Death extends Error {}
-
-/** A datastore whose next commit goes wrong in the way that is asked for. */
-class FaultyDatastore {
-  next: Fault = "none";
-  readonly datastore: Datastore;
-
-  constructor(inner: Datastore) {
-    const commit: Datastore["commit"] = async (writes, options) => {
-      const now = this.next;
-      this.next = "none";
-      if (now === "not applied, reply lost") throw new OutcomeUnknown("commit: the reply never came");
-      const result = await inner.commit(writes, options);
-      if (now === "applied, reply lost") throw new OutcomeUnknown("commit: the reply never came");
-      if (now === "caller dies") throw new Death("killed");
-      return result;
-    };
-    this.datastore = {
-      type: inner.type,
-      requests: inner.requests,
-      read: (queries, options) => inner.read(queries, options),
-      commit,
-      watch: (options) => inner.watch(options),
-      close: () => inner.close(),
-    };
-  }
-}
-
-function addressesOf(text: string): readonly string[] {
-  const prefix = parsePrefix(text);
-  return Array.from({ length: Number(sizeOf(prefix)) }, (_, i) => toAddressText(addressAt(prefix, i)));
 }
 
 function compareTexts(a: string, b: string): number {
