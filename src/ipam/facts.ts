@@ -85,7 +85,7 @@ function keyOf(query: Query): string {
     case "get":
       return JSON.stringify([query.type, query.ref.kind, query.ref.namespace, query.ref.name]);
     case "list":
-      return JSON.stringify([query.type, query.kind, query.namespace]);
+      return JSON.stringify([query.type, query.kind, query.namespace, query.labelSelector]);
     case "block":
       return JSON.stringify([query.type, toPrefixText(query.ref.cidr), query.ref.node]);
     case "blocks-of-node":
