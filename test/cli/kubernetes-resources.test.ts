@@ -190,6 +190,29 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     expect((await world.read<Stored>("node", "n1")).metadata.name).toBe("n1");
   });
 
+  test("what comes from them cannot be changed, and nobody is told that it was (needs cluster)", async () => {
+    await createNode(world.api, "n4", ["10.84.0.0/24"]);
+    await createPod(world.api, { name: "fixed", spec: { nodeName: "n4" } });
+    const endpoint = "n4-k8s-fixed-eth0";
+    for (const [argv, fault] of [
+      [["patch", "node", "n4", "-p", '{"spec":{"podCIDRs":["10.85.0.0/24"]}}'], 'node "n4": spec.podCIDRs: comes from Kubernetes\' node;'],
+      [["patch", "node", "n4", "-p", '{"spec":{"addresses":[{"type":"InternalIP","address":"1.2.3.4"}]}}'], "spec.addresses: comes from"],
+      [
+        ["label", "wep", endpoint, "a=b"],
+        'workloadendpoint "default/n4-k8s-fixed-eth0": metadata.labels: comes from the pod; change it there, with kubectl',
+      ],
+      [["patch", "wep", endpoint, "-p", '{"spec":{"node":"n5","mac":"ee:ee:ee:ee:ee:ee"}}'], "spec.node, spec.mac: comes from the pod"],
+    ] as const)
+      expect(await world.ctl(argv)).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(fault) });
+    expect(await world.done(["patch", "wep", endpoint, "-p", '{"spec":{"ipNetworks":["10.65.0.9/32"]}}'])).toEndWith(" patched\n");
+    expect(await world.done(["get", "wep", endpoint, "--no-headers"])).toContain("10.65.0.9/32");
+    expect(await world.done(["patch", "node", "n4", "-p", '{"spec":{"wireguard":{"interfaceIPv4Address":"10.65.0.2"}}}'])).toBe(
+      "node/n4 patched\n",
+    );
+    expect(await world.done(["get", "node", "n4", "-o", "yaml"])).toContain("interfaceIPv4Address: 10.65.0.2");
+    await world.api.kubectl(["delete", "pod", "fixed", "--grace-period=0", "--force"]);
+  });
+
   test("pods are endpoints, in the namespace of the context unless another is named (needs cluster)", async () => {
     await world.api.kubectl(["create", "namespace", "prod"]);
     await createPod(world.api, {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { parse } from "yaml";
 import { testSeed } from "../../../test/support/seed.ts";
 import { toJsonText, toYamlText } from "./data.ts";
 
@@ -29,6 +30,30 @@ test("what is read back is what was written, and nothing of it moves the cursor"
         expect(shown).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
     }),
     { seed, numRuns: 500 },
+  );
+});
+
+test("older readers of YAML take texts for texts, too", () => {
+  const numbers = fc.stringMatching(/^[-+]?[0-9_.:eob xa-f-]{1,20}$/);
+  const times = fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
+  const known = fc.constantFrom(
+    "2026-11-22T08:11:14Z",
+    "2026-1-2",
+    "12:34:56:10:20:30",
+    "1:30",
+    "190:20:30.15",
+    "1_000",
+    "0b11",
+    "yes",
+    "012",
+    "1.5_0",
+  );
+  fc.assert(
+    fc.property(fc.oneof(known, times, numbers), (text) => {
+      expect(parse(toYamlText({ text }), { version: "1.1" })).toEqual({ text });
+      expect(Bun.YAML.parse(toYamlText({ text }))).toEqual({ text });
+    }),
+    { seed, numRuns: 2_000 },
   );
 });
 

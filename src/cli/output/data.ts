@@ -10,6 +10,12 @@ const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
+ * Times, underscores in numbers, `0b1`, and numbers to the base of 60, as which a MAC address may read: numbers and dates to programs that
+ * read YAML 1.1, and texts to ours.
+ */
+const TEXT_SINCE_YAML_1_2 = /^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|[\d_.]*_[\d_.]*|[\d_.]*e[-+]?\d+)$/i;
+
+/**
  * Stands, with a number behind it, for what the YAML writer cannot write: integers beyond a double, and escapes. YAML does not quote it.
  */
 const MARK = "__kept_as_it_is_";
@@ -27,7 +33,7 @@ export function toYamlText(value: unknown): string {
   const keep = (original: string): string => `${MARK}${originals.push(original)}__`;
   const withMarks = (item: unknown): unknown => {
     if (typeof item === "bigint") return keep(item.toString());
-    if (typeof item === "string") return item.search(UNSEEN) >= 0 || item.includes(MARK) ? keep(escapeUnseen(JSON.stringify(item))) : item;
+    if (typeof item === "string") return needsQuotes(item) ? keep(escapeUnseen(JSON.stringify(item))) : item;
     if (Array.isArray(item)) return item.map(withMarks);
     if (!isJsonObject(item)) return item;
     const present = Object.entries(item).filter(([, part]) => part !== undefined);
@@ -35,6 +41,11 @@ export function toYamlText(value: unknown): string {
   };
   const text = Bun.YAML.stringify(withMarks(value), null, 2);
   return `${text.replace(MARKS, (mark, number: string) => originals[Number(number) - 1] ?? mark)}\n`;
+}
+
+/** Where the YAML writer itself gives none. */
+function needsQuotes(text: string): boolean {
+  return text.search(UNSEEN) >= 0 || text.includes(MARK) || TEXT_SINCE_YAML_1_2.test(text);
 }
 
 /** JSON or YAML, as a command's `-o` says. */

@@ -14,6 +14,7 @@ import { withRetries } from "./compare-and-swap.ts";
 import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { beginWithWhatStays, requireUnchanged } from "./unchangeable.ts";
+import { requireOwnFields } from "./views.ts";
 import { guardsFor } from "./write-guards.ts";
 
 /** Size limit of one object, in bytes: etcd's limit of a whole request is one and a half times that. */
@@ -79,6 +80,7 @@ export async function updateResource(
     const next = keepIdentity(stored.value, wanted);
     if (Bun.deepEquals(withoutVersion(stored.value), withoutVersion(next)))
       return { outcome: "unchanged", resource: stored.value } as const;
+    requireOwnFields(datastore.type, ref, stored.value, next);
     requireSmall(next);
     const result = await datastore.commit([{ op: "update", resource: next, revision: stored.revision }, ...guards]);
     return result.committed ? ({ outcome: "configured", resource: next } as const) : undefined;
