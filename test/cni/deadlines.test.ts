@@ -3,7 +3,7 @@
  * move.
  */
 
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +22,11 @@ const CONTAINER = `late${process.pid}`;
 let world: IpamWorld;
 let pod: TestNetns;
 let folder: string;
+/** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
+const LATE = ["delegate/mod", "gc", "give-back", "ipam-add", "link/inspect", "wait/readiness-gates"];
+beforeAll(async () => {
+  for (const name of LATE) await import(`../../src/cni/${name}.ts`);
+});
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "netplug-late-"));
   pod = new TestNetns();
