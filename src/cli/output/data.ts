@@ -10,10 +10,10 @@ const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
- * Times, underscores in numbers, `0b1`, and numbers to the base of 60, as which a MAC address may read: numbers and dates to programs that
- * read YAML 1.1, and texts to ours.
+ * Numbers and times to programs that read YAML 1.1, and texts to the YAML writer: with underscores, to the base of 2 or 16, or to the base
+ * of 60, as which a MAC address may read.
  */
-const TEXT_SINCE_YAML_1_2 = /^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|[\d_.]*_[\d_.]*|[\d_.]*e[-+]?\d+)$/i;
+const NO_TEXT_IN_YAML_1_1 = /^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|0x[\da-f_]+|[\d_]*\.?[\d_]*(e[-+]?\d+)?)$/i;
 
 /**
  * Stands, with a number behind it, for what the YAML writer cannot write: integers beyond a double, and escapes. YAML does not quote it.
@@ -45,7 +45,7 @@ export function toYamlText(value: unknown): string {
 
 /** Where the YAML writer itself gives none. */
 function needsQuotes(text: string): boolean {
-  return text.search(UNSEEN) >= 0 || text.includes(MARK) || TEXT_SINCE_YAML_1_2.test(text);
+  return text.search(UNSEEN) >= 0 || text.includes(MARK) || NO_TEXT_IN_YAML_1_1.test(text);
 }
 
 /** JSON or YAML, as a command's `-o` says. */
