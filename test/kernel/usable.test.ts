@@ -47,6 +47,16 @@ describe("whenUsable()", () => {
     expect(looks).toBe(3);
   });
 
+  test("does not wait where the kernel keeps local routes in the main table, as one without IPv6 policy routing does", async () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    await addUsableLink(node, pod, link);
+    node.ip(pod, "-6 route add local fd00:65::7 dev eth0 table main metric 1");
+    node.ip(pod, "-6 route del local fd00:65::7 dev eth0 table local");
+    expect(node.ipJson(pod, "-6 route get fd00:65::7 fibmatch oif eth0")).toMatchObject([{ type: "local", table: "main" }]);
+    expect(await unusable(node, pod, link)).toEqual([]);
+  });
+
   test("does not take another pod's next hop on the host for this one's", async () => {
     using node = new TestNode();
     const pod = node.addPlace("a");

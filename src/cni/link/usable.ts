@@ -7,7 +7,6 @@
 import { toAddressText } from "../../lib/ip/address.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-import { RT_TABLE_LOCAL } from "../../linux/netlink/constants.ts";
 import { getLink, type Link, toLink } from "../../linux/netlink/link.ts";
 import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
@@ -65,8 +64,9 @@ function unusableAt(socket: RouteSocket, name: string, index: Link["index"], add
   const routes = socket.transact(addresses.map((address) => getRoute(address, index)));
   for (const [i, address] of addresses.entries()) {
     const [reply] = routes[i]?.replies ?? [];
-    const isLocal = reply !== undefined && toRoute(reply)?.table === RT_TABLE_LOCAL;
-    if (!isLocal) unusable.push(`address ${quote(toAddressText(address))} of interface ${quote(name)}`);
+    // By its type: a kernel without IPv6 policy routing keeps it in the main table.
+    const isOwn = reply !== undefined && toRoute(reply)?.isLocal === true;
+    if (!isOwn) unusable.push(`address ${quote(toAddressText(address))} of interface ${quote(name)}`);
   }
   return unusable;
 }

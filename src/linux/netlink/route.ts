@@ -31,6 +31,7 @@ import {
   RTM_F_FIB_MATCH,
   RTM_GETROUTE,
   RTM_NEWROUTE,
+  RTN_LOCAL,
   RTN_UNICAST,
 } from "./constants.ts";
 import type { Ifindex } from "./link.ts";
@@ -46,6 +47,8 @@ export interface Route {
   readonly index: Ifindex | undefined;
   readonly gateway: Address | undefined;
   readonly table: number;
+  /** Whether what it is for is the namespace's own. */
+  readonly isLocal: boolean;
   /** `RTPROT_…` */
   readonly protocol: number;
 }
@@ -106,7 +109,14 @@ export function toRoute({ payload }: NetlinkMessage): Route | undefined {
     else if (type === RTA_GATEWAY) gateway = fromAddressBytes(readBytes(value));
     else if (type === RTA_TABLE) table = readNumber(value);
   });
-  return { destination: { family, base, length: readField(payload, 1, 1) }, index, gateway, table, protocol: readField(payload, 5, 1) };
+  return {
+    destination: { family, base, length: readField(payload, 1, 1) },
+    index,
+    gateway,
+    table,
+    isLocal: readField(payload, 7, 1) === RTN_LOCAL,
+    protocol: readField(payload, 5, 1),
+  };
 }
 
 /** `struct rtmsg`: family, lengths of destination and source, TOS, table, protocol, scope, type, all u8; flags u32. */
