@@ -339,6 +339,20 @@ describe("pools", () => {
   });
 });
 
+test("a pool that somebody wrote without a CIDR can be repaired and deleted", async () => {
+  await world.done(["init"]);
+  const broken = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "broken" }, spec: {} };
+  await world.etcd.ctl(["put", "/netplug/v3/ippools/broken", JSON.stringify(broken)]);
+  expect(await world.done(["get", "pools"])).toContain("broken");
+  expect(await world.ctl(["label", "pool", "broken", "a=b"])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("spec.cidr: is missing"),
+  });
+  expect(await world.done(["patch", "pool", "broken", "-p", '{"spec":{"cidr":"10.44.0.0/24"}}'])).toBe("ippool/broken patched\n");
+  await world.etcd.ctl(["put", "/netplug/v3/ippools/broken", JSON.stringify(broken)]);
+  expect(await world.done(["delete", "pool", "broken"])).toBe("ippool/broken deleted\n");
+});
+
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
   await createPool("a", "10.1.0.0/16");
   await createPool("b", "10.2.0.0/16");

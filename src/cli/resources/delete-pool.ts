@@ -46,7 +46,7 @@ async function disable(target: Target, name: string): Promise<Prefix | undefined
   return withRetries(`disable ippool "${name}"`, async () => {
     const { pool, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
-    const done = { cidr: tryParsePrefix(spec.cidr) };
+    const done = { cidr: typeof spec.cidr === "string" ? tryParsePrefix(spec.cidr) : undefined };
     if (spec.disabled === true) return done;
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
     const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);

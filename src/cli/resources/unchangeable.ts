@@ -37,7 +37,7 @@ export function beginWithWhatStays(error: ValidationError, current: Resource): V
 
 /** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
 function changesOfWhatStays(current: Resource, wanted: AnyResource): readonly Problem[] {
-  const before = SCHEMAS[wanted.kind].complete(current.spec as never) as Readonly<Record<string, unknown>>;
+  const before = completeSpecOf(wanted.kind, current);
   const after = wanted.spec as Readonly<Record<string, unknown>>;
   const problems = KINDS[wanted.kind].immutable
     .filter((field) => before[field] !== undefined && toCanonical(before[field]) !== toCanonical(after[field]))
@@ -46,6 +46,12 @@ function changesOfWhatStays(current: Resource, wanted: AnyResource): readonly Pr
       message: `got ${quoteValue(after[field] ?? null)}, want ${quoteValue(before[field])}: it cannot be changed${INSTEAD[wanted.kind] ?? ""}`,
     }));
   return wanted.kind === "IPPool" ? [...problems, ...changedUses(current.spec as IPPoolSpec, wanted.spec)] : problems;
+}
+
+/** What somebody wrote past every validation cannot be completed, but repaired. */
+function completeSpecOf(kind: Kind, { spec }: Resource): Readonly<Record<string, unknown>> {
+  if (kind === "IPPool" && typeof (spec as Partial<IPPoolSpec>).cidr !== "string") return {};
+  return SCHEMAS[kind].complete(spec as never) as Readonly<Record<string, unknown>>;
 }
 
 function isAboutWhatStays(kind: Kind, { path }: Problem): boolean {
