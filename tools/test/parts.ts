@@ -147,8 +147,8 @@ export const TEST_PARTS: readonly TestPart[] = [
     needsBuild: true,
     workers: 3,
     // Some hundred processes that are killed, one after the other.
-    testTimeoutMs: 5 * MINUTE,
-    timeoutMs: 20 * MINUTE,
+    testTimeoutMs: 15 * MINUTE,
+    timeoutMs: 30 * MINUTE,
   },
   {
     name: "cli",
