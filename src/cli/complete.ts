@@ -2,13 +2,12 @@
 
 import { proposeCompletions } from "@stricli/core";
 import type { Kind, Metadata } from "../api/resource.ts";
-import { kindOf } from "../api/registry.ts";
 import { withDatastore } from "./access.ts";
 import type { Cli } from "./io.ts";
 import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { parseCommandLine, VALUE_FLAGS } from "./command-line.ts";
-import { proposeKinds } from "./kind-words.ts";
+import { findKind, proposeKinds } from "./kind-words.ts";
 import { defaultNamespaceOf } from "./namespace.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
@@ -89,7 +88,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   const slash = typed.indexOf("/");
   const kindWord = slash > 0 && (first === undefined || first.includes("/")) ? typed.slice(0, slash) : first;
   if (kindWord === undefined) return proposeKinds();
-  const info = kindOf(kindWord);
+  const info = findKind(kindWord);
   if (info === undefined || !info.writable || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
@@ -99,7 +98,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
 /** Of a selector's requirements the last is being written: `zone=a,ra`. */
 async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: string): Promise<readonly string[]> {
   const { positional } = splitFlags(rest);
-  const info = kindOf(positional[0] ?? "");
+  const info = findKind(positional[0] ?? "");
   if (info === undefined || !info.writable) return [];
   const before = typed.slice(0, typed.lastIndexOf(",") + 1);
   const labels = (await list(cli, info.kind as Kind, undefined)).flatMap(({ labels = {} }) => Object.entries(labels));

@@ -1,14 +1,25 @@
 /** Kinds as people write them on a command line. */
 
 import { ALL_KINDS, type KindInfo, kindOf } from "../api/registry.ts";
+import { API_VERSION } from "../api/resource.ts";
 import { nearestName } from "../lib/nearest.ts";
 import { quote } from "../lib/quote.ts";
 import { UsageError } from "./failure.ts";
 import { kindMeantBy } from "./habits.ts";
 
+/** What kubectl calls a kind in full has the group behind it: `ippools.netplug.io`, `ippools.v3.netplug.io`. */
+const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
+const SUFFIXES = [`.${VERSION}.${GROUP}`, `.${GROUP}`];
+
+/** @returns undefined for a word that names no kind */
+export function findKind(word: string): KindInfo | undefined {
+  const suffix = SUFFIXES.find((one) => word.toLowerCase().endsWith(one)) ?? "";
+  return kindOf(word.slice(0, word.length - suffix.length));
+}
+
 /** The kind that a word names: by kind, singular, plural or short name. @throws {UsageError} */
 export function parseKind(word: string): KindInfo {
-  const info = kindOf(word);
+  const info = findKind(word);
   if (info !== undefined) return info;
   const words = ALL_KINDS.flatMap(({ kind, plural, shortNames }) => [kind.toLowerCase(), plural, ...shortNames]);
   const meant = kindMeantBy(word) ?? nearestName(word, words);

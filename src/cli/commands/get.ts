@@ -5,8 +5,9 @@ import type { Resource } from "../../api/resource.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { type Cli, note } from "../io.ts";
+import { type Cli, note, say } from "../io.ts";
 import type { LabelSelector } from "../label-selector.ts";
+import { toReportText } from "../output/data.ts";
 import type { Format } from "../output/format.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
@@ -26,13 +27,40 @@ export interface GetFlags {
   readonly noHeaders?: boolean;
 }
 
+/** Objects of one kind that were asked for, and where they are looked for. */
+interface Asked extends Named {
+  /** Of what is namespaced; undefined: all. */
+  readonly namespace: string | undefined;
+}
+
+interface Answer {
+  readonly asked: Asked;
+  readonly resources: readonly Resource<string>[];
+}
+
 /** Prints what exists and says what does not. */
 export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promise<number> {
   if (flags.allNamespaces === true && flags.namespace !== undefined)
     throw new UsageError("use --namespace together with --all-namespaces: want one of them");
-  if (flags.selector !== undefined && (flags.filename ?? []).length > 0)
-    throw new UsageError("use --selector together with -f: want one of them");
-  const named = await namedBy(cli, flags, words);
+  const asked = flags.filename?.length ? await askedByFiles(cli, flags, words) : await askedByWords(cli, flags, words);
+  return withDatastore(cli, async (datastore) => {
+    const answers: Answer[] = [];
+    const absent: string[] = [];
+    let listing: string | undefined;
+    for (const one of asked) {
+      const { resources, missing } = await findResources(datastore, one, { namespace: one.namespace, selector: flags.selector });
+      if (resources.length > 0 || missing.length === 0) answers.push({ asked: one, resources });
+      absent.push(...missing);
+      if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
+    }
+    print(cli, answers, flags);
+    if (absent.length === 0) return EXIT.done;
+    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
+  });
+}
+
+async function askedByWords(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
+  const named = parseNames(words);
   for (const { info, names } of named) {
     checkNamespace(info, flags.namespace);
     if (flags.selector !== undefined) checkSelectable(info, names);
@@ -40,18 +68,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
       throw new UsageError("use --all-namespaces with names: want one namespace");
   }
   const namespace = flags.allNamespaces === true ? undefined : (flags.namespace ?? (await defaultNamespaceOf(cli)));
-  return withDatastore(cli, async (datastore) => {
-    const absent: string[] = [];
-    let listing: string | undefined;
-    for (const one of named) {
-      const { resources, missing } = await findResources(datastore, one, { namespace, selector: flags.selector });
-      if (resources.length > 0 || missing.length === 0) write(cli, one, resources, flags);
-      absent.push(...missing);
-      if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
-    }
-    if (absent.length === 0) return EXIT.done;
-    throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
-  });
+  return named.map((one) => ({ ...one, namespace }));
 }
 
 function checkSelectable(info: KindInfo, names: readonly string[]): void {
@@ -59,15 +76,36 @@ function checkSelectable(info: KindInfo, names: readonly string[]): void {
   if (!isWritable(info)) throw new UsageError(`use --selector with ${info.plural}: they have no labels`);
 }
 
-async function namedBy(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Named[]> {
-  if (flags.filename === undefined || flags.filename.length === 0) return parseNames(words);
+/** What stands in files, by kind and namespace. */
+async function askedByFiles(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
   if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
-  const documents = requireValid(await readDocuments(cli.io, flags.filename), flags.namespace, await defaultNamespaceOf(cli));
-  return documents.map(({ resource }) => ({ info: KINDS[resource.kind], names: [resource.metadata.name] }));
+  if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");
+  if (flags.allNamespaces === true) throw new UsageError("use --all-namespaces together with -f: want one of them");
+  const documents = requireValid(await readDocuments(cli.io, flags.filename ?? []), flags.namespace, await defaultNamespaceOf(cli));
+  const groups = Map.groupBy(documents, ({ resource: { kind, metadata } }) => `${kind} ${metadata.namespace ?? ""}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { kind, metadata } = first.resource;
+    return [{ info: KINDS[kind], names: group.map(({ resource }) => resource.metadata.name), namespace: metadata.namespace }];
+  });
 }
 
-function write(cli: Cli, { info, names }: Named, resources: readonly Resource<string>[], flags: GetFlags): void {
+/** Programs get one value, people a table for each kind. */
+function print(cli: Cli, answers: readonly Answer[], flags: GetFlags): void {
   const format = flags.output ?? { type: "table", wide: false };
+  if (answers.length > 1 && (format.type === "json" || format.type === "yaml")) {
+    const items = answers.flatMap(({ resources }) => resources);
+    cli.io.stdout.write(toReportText(format.type, { apiVersion: "v1", kind: "List", items }));
+    return;
+  }
+  for (const [index, answer] of answers.entries()) {
+    if (index > 0 && format.type !== "name" && flags.noHeaders !== true) say(cli, "");
+    printKind(cli, answer, format, flags);
+  }
+}
+
+function printKind(cli: Cli, { asked: { info, names }, resources }: Answer, format: Format, flags: GetFlags): void {
   if (resources.length === 0 && format.type === "table") {
     note(cli, `no ${info.plural} found${flags.selector === undefined ? "" : ` with --selector ${quote(flags.selector.text)}`}`);
     return;

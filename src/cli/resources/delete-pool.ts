@@ -8,10 +8,10 @@ import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Stored } from "../../datastore/datastore.ts";
 import { hasBegun, isEmpty } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
-import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { NotFound } from "./object-name.ts";
-import { claimedBlocks } from "./pool-rules.ts";
+import { cidrOf, claimedBlocks } from "./pool-rules.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
 
@@ -46,7 +46,7 @@ async function disable(target: Target, name: string): Promise<Prefix | undefined
   return withRetries(`disable ippool "${name}"`, async () => {
     const { pool, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
-    const done = { cidr: typeof spec.cidr === "string" ? tryParsePrefix(spec.cidr) : undefined };
+    const done = { cidr: cidrOf(pool.value) };
     if (spec.disabled === true) return done;
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
     const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);

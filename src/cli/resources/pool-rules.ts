@@ -1,6 +1,6 @@
 /** Rules about pools that need more than the one object. */
 
-import { type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
+import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
@@ -27,7 +27,7 @@ export async function checkNewPool(
   const pool = withPoolDefaults(spec);
   const cidr = parsePrefix(pool.cidr);
   for (const { value } of others) {
-    const other = tryParsePrefix((value.spec as CompleteIPPoolSpec).cidr);
+    const other = cidrOf(value);
     if (other === undefined || !overlaps(other, cidr)) continue;
     throw new CommandFailed(
       `create ippool ${quote(name)}: ${pool.cidr} overlaps ippool ${quote(value.metadata.name)} (${toPrefixText(other)}); choose another CIDR or delete that pool`,
@@ -42,6 +42,12 @@ export async function checkNewPool(
       { next: `get ipamblock ${toPrefixText(block.cidr)}` },
     );
   }
+}
+
+/** @returns undefined where somebody wrote one past the validation that makes no sense, or none */
+export function cidrOf({ spec }: Resource): Prefix | undefined {
+  const { cidr } = (spec ?? {}) as Partial<IPPoolSpec>;
+  return typeof cidr === "string" ? tryParsePrefix(cidr) : undefined;
 }
 
 /** Every claimed block that overlaps a prefix, in address order, read page by page. */
