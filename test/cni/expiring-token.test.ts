@@ -13,6 +13,7 @@ import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import type { TestNode } from "../support/test-node.ts";
 
@@ -75,8 +76,7 @@ async function prepare(name: string, way: Way, netns: TestNetns): Promise<Attach
 
 /** Where an attachment shows: in its pod, on the node, in the pod's status. */
 async function tracesOf({ name, netns }: Attachment): Promise<readonly [pod: boolean, host: boolean, recorded: string]> {
-  const path = "jsonpath={.metadata.annotations.cni\\.netplug\\.io/podIPs}";
-  const recorded = await api.kubectl(["get", "pod", name, "-o", path]);
+  const recorded = (await annotationsOf(api, { namespace: "default", name }))["cni.netplug.io/podIPs"] ?? "";
   const hostSide = nodePlace.link(hostInterfaceName({ namespace: "default", pod: name }));
   return [netns.link("eth0") !== undefined, hostSide !== undefined, recorded];
 }

@@ -19,6 +19,7 @@ import { commit } from "../datastore/steps.ts";
 import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
+import { readPodRecords } from "../support/pod-records.ts";
 
 const PODS = podsIn("default");
 const PREFIX = "cni.netplug.io/";
@@ -77,15 +78,8 @@ describe("on the Kubernetes API", () => {
 
   /** Pods that show addresses, with their containers. */
   async function shown(): Promise<ReadonlyMap<string, string>> {
-    const { items } = await server.mustRequest<{
-      readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<globalThis.Record<string, string>> } }[];
-    }>("GET", PODS);
-    return new Map(
-      items.flatMap(({ metadata: { annotations = {} } }): [string, string][] => {
-        const addresses = annotations[`${PREFIX}podIPs`] ?? "";
-        return addresses === "" ? [] : [[annotations[`${PREFIX}containerID`] ?? "", addresses]];
-      }),
-    );
+    const records = await readPodRecords(server);
+    return new Map(records.map(({ containerID, addresses }) => [containerID, addresses.join(",")]));
   }
 
   /** As a user whose network config says nothing of limits. */

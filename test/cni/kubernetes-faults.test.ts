@@ -5,8 +5,9 @@ import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { type Fate, type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { createPod, deletePod, podsIn, type TestPod } from "../support/kubernetes.ts";
+import { createPod, deletePod, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { readPodRecords } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import type { TestNode } from "../support/test-node.ts";
 
@@ -33,18 +34,13 @@ const removePod = (): Promise<void> => deletePod(api, POD);
 /** What there is of attachments: by the API server, and by `ip`. */
 async function look(): Promise<{ readonly allocated: readonly string[]; readonly recorded: string; readonly link: string | undefined }> {
   const blocks = await api.mustRequest<{ readonly items: readonly { readonly spec: { readonly allocations: string } }[] }>("GET", BLOCKS);
-  const pod = await api.mustRequest<{ readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } }>(
-    "GET",
-    `${podsIn(POD.namespace)}/${POD.name}`,
-    undefined,
-    [404],
-  );
+  const [record] = await readPodRecords(api);
   return {
     allocated: blocks.items.flatMap(({ spec }) => {
       const { allocations } = JSON.parse(spec.allocations) as { readonly allocations: readonly (readonly unknown[])[] };
       return allocations.map((one) => String(one[2]));
     }),
-    recorded: pod.metadata?.annotations?.["cni.netplug.io/podIPs"] ?? "",
+    recorded: record?.addresses.join(",") ?? "",
     link: nodePlace.link(hostInterfaceName({ namespace: POD.namespace, pod: POD.name }))?.ifalias,
   };
 }

@@ -8,6 +8,7 @@ import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import { untilAllowed } from "../support/rights.ts";
 import type { TestNode } from "../support/test-node.ts";
@@ -25,14 +26,7 @@ afterAll(async () => await node?.[Symbol.asyncDispose]());
 let count = 0;
 const makePod = async (name = `web-${count++}`): Promise<TestPod> => await createPod(api, { name });
 
-/** The annotations that are ours, as kubectl shows them. */
-async function annotationsOf({ namespace, name }: Pick<TestPod, "namespace" | "name">): Promise<Json> {
-  const text = await api.kubectl(["get", "pod", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}"]);
-  const all = JSON.parse(text === "" ? "{}" : text) as Json;
-  return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith("cni.netplug.io/")));
-}
-
-const recorded = (containerID: string, addresses: readonly string[]): Json => ({
+const recorded = (containerID: string, addresses: readonly string[]): Readonly<Record<string, string>> => ({
   "cni.netplug.io/containerID": containerID,
   "cni.netplug.io/podIP": addresses[0] ?? "",
   "cni.netplug.io/podIPs": addresses.join(","),
@@ -47,13 +41,13 @@ test("the pod's status is its record: container and addresses, cleared by DEL, w
   using netns = new TestNetns();
   const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
   const { ips } = await node.add(netns, call);
-  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
+  expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
   await node.del(call);
-  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+  expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, []));
   await node.del(call);
   // a runtime may try again after the DEL, with the same container
   const again = await node.add(netns, call);
-  expect((await annotationsOf(pod))["cni.netplug.io/podIP"]).toBe(again.ips?.[0]?.address);
+  expect((await annotationsOf(api, pod))["cni.netplug.io/podIP"]).toBe(again.ips?.[0]?.address);
   await node.del(call);
 });
 
@@ -77,12 +71,12 @@ describe("a pod", () => {
     await deletePod(api, old);
     const anew = await makePod(old.name);
     expect((await node.call("ADD", oldCall)).json?.code).toBe(106);
-    expect(await annotationsOf(anew)).toEqual({});
+    expect(await annotationsOf(api, anew)).toEqual({});
 
     const newCall = { containerID: node.newContainerID(), netns: newNetns.path, args: anew.args };
     const { ips } = await node.add(newNetns, newCall);
     await node.del(oldCall);
-    expect(await annotationsOf(anew)).toEqual(recorded(newCall.containerID, ips?.map(({ address }) => address) ?? []));
+    expect(await annotationsOf(api, anew)).toEqual(recorded(newCall.containerID, ips?.map(({ address }) => address) ?? []));
     expect(nodePlace.link(hostInterfaceName({ namespace: old.namespace, pod: old.name }))?.ifalias).toContain(newCall.containerID);
     expect(await node.addressesInUse()).toBe(1);
     await node.del(newCall);
@@ -107,10 +101,10 @@ describe("a pod", () => {
     await node.add(goneNetns, { containerID: node.newContainerID(), args: gone.args });
     const { ips } = await node.add(leftNetns, { containerID: "left-over", args: left.args });
     await deletePod(api, gone);
-    expect(await annotationsOf(left)).toEqual(recorded("left-over", ips?.map(({ address }) => address) ?? []));
+    expect(await annotationsOf(api, left)).toEqual(recorded("left-over", ips?.map(({ address }) => address) ?? []));
     const reply = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) });
     expect([reply.status, reply.stdout]).toEqual([0, ""]);
-    expect(await annotationsOf(left)).toEqual(recorded("left-over", []));
+    expect(await annotationsOf(api, left)).toEqual(recorded("left-over", []));
     expect([goneNetns.link("eth0"), leftNetns.link("eth0")]).toEqual([undefined, undefined]);
   });
 
@@ -131,7 +125,7 @@ describe("a pod", () => {
     expect(await check()).toContain('the workload endpoint is of container "another"');
     // DEL does not touch the record of another container
     await node.del(call);
-    expect(await annotationsOf(pod)).toMatchObject({ "cni.netplug.io/podIPs": prevResult.ips?.[0]?.address });
+    expect(await annotationsOf(api, pod)).toMatchObject({ "cni.netplug.io/podIPs": prevResult.ips?.[0]?.address });
     await deletePod(api, pod);
   });
 });
@@ -167,7 +161,7 @@ test("a locked datastore takes no ADD, and lets go of what there is (needs clust
     const late = { containerID: node.newContainerID(), netns: other.path, args: (await makePod()).args };
     expect((await node.call("ADD", late)).json).toMatchObject({ code: 11, msg: expect.stringContaining("locked") });
     await node.del(call);
-    expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+    expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, []));
   } finally {
     await setReady(true);
   }
@@ -199,12 +193,12 @@ test("a frozen datastore is not written to: a DEL does what is here, and the one
     expect((await node.call("ADD", late)).json).toMatchObject(frozen);
     expect([netns.link("eth0"), other.link("eth0")]).toEqual([undefined, undefined]);
     expect(await stored()).toBe(before);
-    expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
+    expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
   } finally {
     await setFrozen(false);
   }
   await node.del(call);
-  expect(await annotationsOf(pod)).toEqual(recorded(call.containerID, []));
+  expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, []));
 });
 
 test("no more requests are made than the network config allows (needs cluster)", async () => {

@@ -10,6 +10,7 @@ import { pluginPath } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod, type TestPod } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
+import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import type { TestNode } from "../support/test-node.ts";
 
@@ -32,8 +33,7 @@ type Attachment = CniCall & { readonly containerID: string };
 
 /** What the pod's status says of its network. */
 async function recordOf(pod: string): Promise<Json> {
-  const { metadata } = JSON.parse(await api.kubectl(["get", "pod", pod, "-o", "json"])) as { metadata: { annotations?: Json } };
-  const { annotations = {} } = metadata;
+  const annotations = await annotationsOf(api, { namespace: "default", name: pod });
   return { containerID: annotations["cni.netplug.io/containerID"], podIPs: annotations["cni.netplug.io/podIPs"] };
 }
 

@@ -5,6 +5,7 @@ import type { Resource } from "../../src/api/resource.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { ResourceRef, Stored } from "../../src/datastore/datastore.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
+import { annotationsOf } from "../support/pod-records.ts";
 import { makeBlock } from "./blocks.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
@@ -44,11 +45,7 @@ async function createPod(name: string, { namespace = "default", node = "n1", met
 
 const deletePod = (name: string): Promise<string> => server.kubectl(["delete", "pod", name, "--grace-period=0", "--force", "--wait"]);
 
-async function annotationsOf(name: string, namespace = "default"): Promise<Readonly<Record<string, string>>> {
-  const text = await server.kubectl(["get", "pod", name, "-n", namespace, "-o", "json"]);
-  const { metadata } = JSON.parse(text) as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
-  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith("cni.netplug.io/")));
-}
+const ourAnnotations = (name: string): ReturnType<typeof annotationsOf> => annotationsOf(server, { namespace: "default", name });
 
 function refOf(pod: string, ifName = "eth0", namespace = "default"): ResourceRef {
   return { kind: "WorkloadEndpoint", namespace, name: `n1-k8s-${pod.replaceAll("-", "--")}-${ifName}` };
@@ -114,7 +111,7 @@ describe("an endpoint (needs cluster)", () => {
       resource: withAddresses(stored, "c1", "10.65.0.7/32", "fd00:65::7/128"),
       revision: stored.revision,
     });
-    expect(await annotationsOf("web")).toEqual({
+    expect(await ourAnnotations("web")).toEqual({
       "cni.netplug.io/containerID": "c1",
       "cni.netplug.io/podIP": "10.65.0.7/32",
       "cni.netplug.io/podIPs": "10.65.0.7/32,fd00:65::7/128",
@@ -143,7 +140,7 @@ describe("an endpoint (needs cluster)", () => {
     const recorded = await read(refOf("web"));
     await server.kubectl(["annotate", "pod", "web", "example.com/x=y"]);
     await commit(datastore, { op: "delete", ref: refOf("web"), revision: recorded.revision });
-    expect(await annotationsOf("web")).toMatchObject({ "cni.netplug.io/podIPs": "" });
+    expect(await ourAnnotations("web")).toMatchObject({ "cni.netplug.io/podIPs": "" });
   });
 
   test("of a pod that was deleted, or deleted and made anew, is code 106 and stamps nobody", async () => {
@@ -155,7 +152,7 @@ describe("an endpoint (needs cluster)", () => {
     expect(await failureOf(datastore.commit([update]))).toMatchObject({ code: 106, message });
     await createPod("web");
     expect(await failureOf(datastore.commit([update]))).toMatchObject({ code: 106, message });
-    expect(await annotationsOf("web")).toEqual({});
+    expect(await ourAnnotations("web")).toEqual({});
     const create = { op: "create", resource: { ...update.resource, metadata: { name: refOf("web").name, namespace: "default" } } } as const;
     expect(await failureOf(datastore.commit([create]))).toMatchObject({ code: 106 });
   });
@@ -169,7 +166,7 @@ describe("an endpoint (needs cluster)", () => {
     const ofOld = { ...resource, metadata: { ...resource.metadata, uid: old } };
     const failure = await failureOf((async () => datastore.commit([{ op: "update", resource: ofOld, revision: stored.revision }]))());
     expect(failure).toMatchObject({ code: 106 });
-    expect(await annotationsOf("web")).toEqual({});
+    expect(await ourAnnotations("web")).toEqual({});
   });
 
   test("ends without addresses, keeps its container, and ends again without a request", async () => {
@@ -178,7 +175,7 @@ describe("an endpoint (needs cluster)", () => {
     await commit(datastore, { op: "update", resource: withAddresses(first, "c1", "10.65.0.7/32"), revision: first.revision });
     const recorded = await read(refOf("web"));
     await commit(datastore, { op: "delete", ref: refOf("web"), revision: recorded.revision });
-    expect(await annotationsOf("web")).toEqual({
+    expect(await ourAnnotations("web")).toEqual({
       "cni.netplug.io/containerID": "c1",
       "cni.netplug.io/podIP": "",
       "cni.netplug.io/podIPs": "",
@@ -204,7 +201,7 @@ describe("an endpoint (needs cluster)", () => {
     expect(await datastore.commit(end)).toMatchObject({ committed: true });
     await createPod("web", { metadata: { annotations: { "cni.netplug.io/containerID": "c1", "cni.netplug.io/podIPs": "10.65.0.9/32" } } });
     expect(await datastore.commit(end)).toMatchObject({ committed: false });
-    expect(await annotationsOf("web")).toMatchObject({ "cni.netplug.io/podIPs": "10.65.0.9/32" });
+    expect(await ourAnnotations("web")).toMatchObject({ "cni.netplug.io/podIPs": "10.65.0.9/32" });
   });
 
   test("of a second interface has annotations of its own", async () => {
@@ -216,7 +213,7 @@ describe("an endpoint (needs cluster)", () => {
       const stored = await read(refOf("web", ifName));
       await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", address), revision: stored.revision });
     }
-    expect(await annotationsOf("web")).toEqual({
+    expect(await ourAnnotations("web")).toEqual({
       "cni.netplug.io/containerID": "c1",
       "cni.netplug.io/podIP": "10.65.0.7/32",
       "cni.netplug.io/podIPs": "10.65.0.7/32",
@@ -280,10 +277,10 @@ describe("an endpoint (needs cluster)", () => {
     const stored = await read(refOf("web"));
     expect(stored.value.spec.ipNetworks).toEqual(["10.65.0.7/32"]);
     await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.8/32"), revision: stored.revision });
-    expect((await annotationsOf("web"))["cni.netplug.io/podIPs"]).toBe("10.65.0.8/32");
+    expect((await ourAnnotations("web"))["cni.netplug.io/podIPs"]).toBe("10.65.0.8/32");
     await server.kubectl(["annotate", "--overwrite", "pod", "web", `cni.netplug.io/podIPs=${wrong}`]);
     await commit(datastore, { op: "delete", ref: refOf("web"), revision: (await read(refOf("web"))).revision });
-    expect((await annotationsOf("web"))["cni.netplug.io/podIPs"]).toBe("");
+    expect((await ourAnnotations("web"))["cni.netplug.io/podIPs"]).toBe("");
   });
 
   test("is listed with those of one namespace or of all", async () => {

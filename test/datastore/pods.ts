@@ -1,7 +1,8 @@
 /** For tests: pods that no kubelet knows, made and unmade without a program. */
 
 import type { ApiServer } from "../cluster/api-server.ts";
-import { createPod, deletePod, podsIn } from "../support/kubernetes.ts";
+import { createPod, deletePod } from "../support/kubernetes.ts";
+import { annotationsOf } from "../support/pod-records.ts";
 import type { Container } from "./attachments.ts";
 
 export interface Pods {
@@ -15,10 +16,6 @@ export interface Pods {
 
 const NAMESPACE = "default";
 
-interface PodAnswer {
-  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
-}
-
 export function podsOf(server: ApiServer): Pods {
   return {
     async create(name, node = "n1") {
@@ -27,7 +24,7 @@ export function podsOf(server: ApiServer): Pods {
     },
     delete: (name) => deletePod(server, { namespace: NAMESPACE, name }),
     async addressesOf(name) {
-      return (await server.mustRequest<PodAnswer>("GET", `${podsIn(NAMESPACE)}/${name}`)).metadata?.annotations?.["cni.netplug.io/podIPs"];
+      return (await annotationsOf(server, { namespace: NAMESPACE, name }))["cni.netplug.io/podIPs"];
     },
   };
 }

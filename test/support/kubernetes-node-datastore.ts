@@ -5,17 +5,11 @@ import { type ApiServer, type ApiServerOptions, startApiServer } from "../cluste
 import type { CniCall, CniVerb, Json } from "./cni-call.ts";
 import { createNode, podsIn } from "./kubernetes.ts";
 import type { NodeDatastore } from "./node-datastore.ts";
+import { readPodRecords } from "./pod-records.ts";
 import { untilAllowed } from "./rights.ts";
 
 const ROLES = join(import.meta.dir, "../../manifests/rbac.yaml");
-const PREFIX = "cni.netplug.io/";
 const NAMESPACE = "default";
-
-interface PodList {
-  readonly items: readonly {
-    readonly metadata: { readonly namespace: string; readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
-  }[];
-}
 
 export class KubernetesNodeDatastore implements NodeDatastore {
   readonly api: ApiServer;
@@ -70,19 +64,11 @@ export class KubernetesNodeDatastore implements NodeDatastore {
 
   /** Pods with addresses of ours, once for each interface. */
   async endpoints(): Promise<readonly Json[]> {
-    const { items } = JSON.parse(await this.api.kubectl(["get", "pods", "-A", "-o", "json"])) as PodList;
-    return items.flatMap(({ metadata: { namespace, name, annotations = {} } }) =>
-      Object.entries(annotations).flatMap(([key, value]) => {
-        if (!key.startsWith(`${PREFIX}podIPs`) || value === "") return [];
-        const ifName = key.slice(`${PREFIX}podIPs`.length);
-        return [
-          {
-            metadata: { namespace, name },
-            spec: { containerID: annotations[`${PREFIX}containerID${ifName}`], ipNetworks: value.split(",") },
-          },
-        ];
-      }),
-    );
+    const records = await readPodRecords(this.api);
+    return records.map(({ namespace, pod, containerID, addresses }) => ({
+      metadata: { namespace, name: pod },
+      spec: { containerID, ipNetworks: addresses },
+    }));
   }
 
   async stop(): Promise<void> {

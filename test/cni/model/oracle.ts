@@ -4,6 +4,7 @@ import type { ApiServer } from "../../cluster/api-server.ts";
 import type { BlockRecord } from "../../support/block-record.ts";
 import { readEtcd } from "../../support/etcd-content.ts";
 import { snapshotNetwork } from "../../support/network-snapshot.ts";
+import { readPodRecords } from "../../support/pod-records.ts";
 import { addressesIn, canonical } from "./arithmetic.ts";
 
 /** Who holds an address, as far as the model compares. */
@@ -42,6 +43,10 @@ interface PoolRecord {
   readonly spec: { readonly disabled?: boolean };
 }
 
+interface BlockObject {
+  readonly spec: { readonly allocations: string };
+}
+
 function toPools(records: readonly PoolRecord[]): Stored["pools"] {
   return new Map(records.map(({ metadata, spec }) => [metadata.name, spec.disabled === true]));
 }
@@ -62,21 +67,16 @@ export async function readStoredInEtcd(endpoint: string): Promise<Stored> {
 
 /** Blocks as objects of the API server, and what pods are annotated with. */
 export async function readStoredInKubernetes(api: ApiServer): Promise<Stored> {
-  const kinds = ["/apis/netplug.io/v3/ippools", "/apis/netplug.io/v3/ipamblocks", "/api/v1/pods"];
-  const [pools, blocks, pods] = (await Promise.all(kinds.map((path) => api.mustRequest("GET", path)))) as [
-    { readonly items: readonly PoolRecord[] },
-    { readonly items: readonly { readonly spec: { readonly allocations: string } }[] },
-    { readonly items: readonly { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }[] },
-  ];
-  const records = pods.items.flatMap(({ metadata: { annotations = {} } }) =>
-    Object.entries(annotations).flatMap(([key, value]): RecordView[] => {
-      const [, suffix] = /^cni\.netplug\.io\/podIPs(?:\.(.+))?$/.exec(key) ?? [undefined, "none"];
-      if (value === "" || suffix === "none") return [];
-      const containerID = annotations[`cni.netplug.io/containerID${suffix === undefined ? "" : `.${suffix}`}`] ?? "";
-      return [{ containerID, ifName: suffix ?? "eth0", addresses: value.split(",").map(withoutLength) }];
-    }),
-  );
-  return { pools: toPools(pools.items), blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)), records };
+  const [pools, blocks, records] = await Promise.all([
+    api.mustRequest<{ readonly items: readonly PoolRecord[] }>("GET", "/apis/netplug.io/v3/ippools"),
+    api.mustRequest<{ readonly items: readonly BlockObject[] }>("GET", "/apis/netplug.io/v3/ipamblocks"),
+    readPodRecords(api),
+  ]);
+  return {
+    pools: toPools(pools.items),
+    blocks: blocks.items.map(({ spec }) => toBlockView(spec.allocations)),
+    records: records.map(({ containerID, ifName, addresses }) => ({ containerID, ifName, addresses: addresses.map(withoutLength) })),
+  };
 }
 
 function withoutLength(cidr: string): string {
