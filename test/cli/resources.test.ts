@@ -339,52 +339,6 @@ describe("pools", () => {
   });
 });
 
-describe("get of several kinds", () => {
-  beforeEach(async () => {
-    await createPool("blue", "10.65.0.0/16");
-    await createPool("red", "10.66.0.0/16");
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(WEP) });
-  });
-
-  test("is one value for programs, which can be applied again", async () => {
-    for (const [format, parse] of [
-      ["json", JSON.parse],
-      ["yaml", Bun.YAML.parse],
-    ] as const) {
-      const text = await world.done(["get", "ippool/blue", "tier/default", "ippool/red", "-o", format]);
-      const kinds = ["IPPool", "IPPool", "Tier"].map((kind) => expect.objectContaining({ kind }));
-      expect(parse(text)).toEqual({ apiVersion: "v1", kind: "List", items: kinds });
-      expect(await world.done(["apply", "-f", "-"], { stdin: text })).toBe(
-        "ippool/blue unchanged\nippool/red unchanged\ntier/default unchanged\n",
-      );
-    }
-  });
-
-  test("is a table for each", async () => {
-    expect(await world.done(["get", "ippool/blue", "tier/default"])).toBe(
-      "NAME   CIDR           SELECTOR\nblue   10.65.0.0/16   all()\n\nNAME      ORDER     DEFAULTACTION\ndefault   1000000   Deny\n",
-    );
-  });
-
-  test("by files are looked for in the namespaces that these say, and one kind is one table", async () => {
-    const stdin = [poolYaml("blue", "10.65.0.0/16"), JSON.stringify(WEP), poolYaml("red", "10.66.0.0/16")].join("\n");
-    expect(await world.done(["get", "-f", "-", "-o", "name"], { stdin })).toBe(
-      "ippool/blue\nippool/red\nworkloadendpoint/n1-cni-c1-eth0\n",
-    );
-    expect(await world.done(["get", "-f", "-"], { stdin })).toMatch(/^NAME .*\nblue .*\nred .*\n\nWORKLOAD .*\nc1 .*\n$/);
-    expect((await world.ctl(["get", "-f", "-", "-A"], { stdin })).status).toBe(2);
-  });
-});
-
-test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(
-  "a kind may be called as kubectl calls it: %s",
-  async (word) => {
-    await createPool("blue", "10.65.0.0/16");
-    expect(await world.done(["get", `${word}/blue`, "-o", "name"])).toBe("ippool/blue\n");
-    expect(await world.done(["__complete", "get", word, "b"])).toStartWith("blue\t");
-  },
-);
-
 test("a pool that somebody wrote without a CIDR can be repaired and deleted", async () => {
   await world.done(["init"]);
   const broken = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "broken" }, spec: {} };

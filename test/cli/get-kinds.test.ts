@@ -1,0 +1,64 @@
+/** `get` of objects of several kinds, and what kinds may be called. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(() => world.reset());
+
+const WEP = {
+  apiVersion: "netplug.io/v3",
+  kind: "WorkloadEndpoint",
+  metadata: { name: "n1-cni-c1-eth0", namespace: "prod" },
+  spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0" },
+};
+
+describe("get of several kinds", () => {
+  beforeEach(async () => {
+    await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    await world.done(["create", "-f", "-"], { stdin: poolYaml("red", "10.66.0.0/16") });
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(WEP) });
+  });
+
+  test("is one value for programs, which can be applied again", async () => {
+    for (const [format, parse] of [
+      ["json", JSON.parse],
+      ["yaml", Bun.YAML.parse],
+    ] as const) {
+      const text = await world.done(["get", "ippool/blue", "tier/default", "ippool/red", "-o", format]);
+      const kinds = ["IPPool", "IPPool", "Tier"].map((kind) => expect.objectContaining({ kind }));
+      expect(parse(text)).toEqual({ apiVersion: "v1", kind: "List", items: kinds });
+      expect(await world.done(["apply", "-f", "-"], { stdin: text })).toBe(
+        "ippool/blue unchanged\nippool/red unchanged\ntier/default unchanged\n",
+      );
+    }
+  });
+
+  test("is a table for each", async () => {
+    expect(await world.done(["get", "ippool/blue", "tier/default"])).toBe(
+      "NAME   CIDR           SELECTOR\nblue   10.65.0.0/16   all()\n\nNAME      ORDER     DEFAULTACTION\ndefault   1000000   Deny\n",
+    );
+  });
+
+  test("by files are looked for in the namespaces that these say, and one kind is one table", async () => {
+    const stdin = [poolYaml("blue", "10.65.0.0/16"), JSON.stringify(WEP), poolYaml("red", "10.66.0.0/16")].join("\n");
+    expect(await world.done(["get", "-f", "-", "-o", "name"], { stdin })).toBe(
+      "ippool/blue\nippool/red\nworkloadendpoint/n1-cni-c1-eth0\n",
+    );
+    expect(await world.done(["get", "-f", "-"], { stdin })).toMatch(/^NAME .*\nblue .*\nred .*\n\nWORKLOAD .*\nc1 .*\n$/);
+    expect((await world.ctl(["get", "-f", "-", "-A"], { stdin })).status).toBe(2);
+  });
+});
+
+test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(
+  "a kind may be called as kubectl calls it: %s",
+  async (word) => {
+    await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    expect(await world.done(["get", `${word}/blue`, "-o", "name"])).toBe("ippool/blue\n");
+    expect(await world.done(["__complete", "get", word, "b"])).toStartWith("blue\t");
+  },
+);
