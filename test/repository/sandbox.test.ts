@@ -9,7 +9,9 @@ test("a process, an interface and a file that a test left are named once, and re
   using sandbox = new TestSandbox();
   expect(sandbox.collectLeaks()).toEqual([]);
 
-  const leaky = sandbox.wrap(["sh", "-c", "ip link add left0 type bridge; sleep 300 </dev/null >/dev/null 2>&1 & exit 0"]);
+  // what it leaves is a shell for a moment, before it is `sleep`
+  const left = 'sleep 300 </dev/null >/dev/null 2>&1 & until read -r name < /proc/$!/comm && [ "$name" = sleep ]; do :; done';
+  const leaky = sandbox.wrap(["sh", "-c", `ip link add left0 type bridge; ${left}`]);
   // a clean environment: what servers in tests get
   expect(Bun.spawnSync(leaky, { env: { PATH: process.env["PATH"] ?? "" } }).success).toBe(true);
   writeFileSync(join(sandbox.folder, "left.txt"), "x");

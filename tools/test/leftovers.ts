@@ -126,7 +126,7 @@ function deadCgroups(): readonly string[] {
 }
 
 async function removeWhole(cgroup: string): Promise<boolean> {
-  for (let tries = 0; tries < 50; tries++) {
+  for (let tries = 0; tries < 500; tries++) {
     try {
       if (removeCgroup(cgroup)) return true;
     } catch {

@@ -8,6 +8,8 @@ import { RUN_MARK, testNamespaces } from "./leftovers.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
+/** How long may take what ends by itself. */
+const END_LIMIT_MS = 3_000;
 
 /**
  * A network namespace and a temp folder of one run of the suite. Whatever tests do in the namespace that they start in, the
@@ -51,12 +53,18 @@ export class TestSandbox {
   }
 
   #leakedProcesses(): string[] {
-    const pids = allPids().filter((pid) => pid !== process.pid && this.#isOurs(pid));
-    return pids.map((pid) => {
+    const find = (): readonly number[] => allPids().filter((pid) => pid !== process.pid && this.#isOurs(pid));
+    const pids = waitWhile((found) => found.length > 0, find);
+    const leaks = pids.map((pid) => {
       const leak = `process ${pid} still runs: ${commandOf(pid)}`;
       endProcess(pid);
       return leak;
     });
+    waitWhile(
+      (left) => left.length > 0,
+      () => pids.filter(isRunning),
+    );
+    return leaks;
   }
 
   /** Started by a test: it has our mark in its environment, or, where that was not handed on, is in our namespace. */
@@ -77,13 +85,12 @@ export class TestSandbox {
   #leakedInterfaces(): string[] {
     const netns = this.netns;
     if (netns === undefined) return [];
-    const links = JSON.parse(ip("-n", netns, "-j", "link", "show")) as readonly { readonly ifname: string }[];
-    return links
-      .filter(({ ifname }) => ifname !== "lo")
-      .map(({ ifname }) => {
-        Bun.spawnSync(["ip", "-n", netns, "link", "del", ifname], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
-        return `interface "${ifname}" is left in the namespace that the tests run in`;
-      });
+    const find = (): readonly { readonly ifname: string }[] =>
+      (JSON.parse(ip("-n", netns, "-j", "link", "show")) as readonly { readonly ifname: string }[]).filter(({ ifname }) => ifname !== "lo");
+    return waitWhile((found) => found.length > 0, find).map(({ ifname }) => {
+      Bun.spawnSync(["ip", "-n", netns, "link", "del", ifname], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+      return `interface "${ifname}" is left in the namespace that the tests run in`;
+    });
   }
 
   #leakedFiles(): string[] {
@@ -92,6 +99,13 @@ export class TestSandbox {
       return `temp file or folder "${name}" is left`;
     });
   }
+}
+
+/** Processes that were told to end may need a moment for it, and so does the kernel for a namespace. @returns what is found at last */
+function waitWhile<T>(isSo: (found: T) => boolean, find: () => T): T {
+  let found = find();
+  for (const end = performance.now() + END_LIMIT_MS; isSo(found) && performance.now() < end; found = find()) Bun.sleepSync(20);
+  return found;
 }
 
 function ip(...args: readonly string[]): string {
