@@ -9,7 +9,7 @@ import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess,
 
 const NETNS_FOLDER = "/run/netns";
 /** How long may take what ends by itself. */
-const END_LIMIT_MS = 3_000;
+const END_LIMIT_MS = 6_000;
 
 /**
  * A network namespace and a temp folder of one run of the suite. Whatever tests do in the namespace that they start in, the
