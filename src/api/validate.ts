@@ -5,7 +5,7 @@ import { isJsonObject } from "../lib/json.ts";
 import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { ALL_KINDS, type AnyResource, type KindInfo, KINDS } from "./registry.ts";
-import { API_VERSION, type Kind } from "./resource.ts";
+import { API_VERSION, type Kind, type Resource } from "./resource.ts";
 import { envelopeSchema, SCHEMAS } from "./schema/kinds.ts";
 import { DROPPED_METADATA } from "./schema/metadata.ts";
 import { type PathStep, type Problem, toPathText, ValidationError } from "./schema/problem.ts";
@@ -36,12 +36,18 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
   const problems = walk(schema, object, [], options.checkSelector);
   const checked = v.safeParse(schema, { spec: {}, ...object });
   problems.push(...(checked.issues ?? []).map(toProblem));
-  if (!checked.success) throw new ValidationError(title, distinct(problems));
+  if (!checked.success) throw new ValidationError(title, distinct(problems), asWritten(info.kind, object));
 
   const resource = toResource(info.kind, checked.output, options.namespace ?? "default");
   problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
   if (problems.length > 0) throw new ValidationError(title, distinct(problems), resource);
   return resource;
+}
+
+/** @returns undefined for what has no name or no spec */
+function asWritten(kind: Kind, { metadata, spec }: Readonly<Record<string, unknown>>): Resource<Kind> | undefined {
+  if (!isJsonObject(metadata) || typeof metadata["name"] !== "string" || !isJsonObject(spec)) return undefined;
+  return { apiVersion: API_VERSION, kind, metadata: { name: metadata["name"] }, spec };
 }
 
 type Envelope = v.InferOutput<ReturnType<typeof envelopeSchema>>;

@@ -277,6 +277,13 @@ describe("patch and label", () => {
     }
     const both = ["patch", "ipp", "blue", "-p", '{"spec":{"blockSize":14,"ipipMode":"Always","vxlanMode":"Always"}}'];
     expect((await world.ctl(both)).stderr).toMatch(/: 2 problems\n {2}spec\.blockSize: .*cannot be changed.*\n {2}spec\.vxlanMode: /);
+    // Also where the new value would not do for any pool.
+    for (const cidr of ['"10.66.0.1/16"', '"nonsense"', "7"])
+      expect((await world.ctl(["patch", "ipp", "blue", "-p", `{"spec":{"cidr":${cidr}}}`])).stderr).toStartWith(
+        `netplugctl: validate IPPool "blue": spec.cidr: got ${cidr}, want "10.65.0.0/16": it cannot be changed`,
+      );
+    const guid = await world.ctl(["patch", "clusterinfo", "default", "-p", '{"spec":{"guid":"x"}}']);
+    expect(guid.stderr).toMatch(/spec\.guid: got "x", want "[0-9a-f]{32}": it cannot be changed\n$/);
     const away = await world.ctl(["apply", "-f", "-"], { stdin, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
     expect(away).toMatchObject({
       status: 1,

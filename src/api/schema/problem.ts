@@ -1,6 +1,6 @@
 /** What is wrong with an object, and where. */
 
-import type { AnyResource } from "../registry.ts";
+import type { Kind, Resource } from "../resource.ts";
 
 export interface Problem {
   /** E.g. `spec.ingress[0].source.nets[1]`; empty: the object as a whole. */
@@ -29,10 +29,10 @@ export class ValidationError extends Error {
   readonly object: string;
   /** All of them, in the order of the schema. */
   readonly problems: readonly Problem[];
-  /** The object in canonical form, where each of its fields is right by itself. */
-  readonly resource: AnyResource | undefined;
+  /** The object, where it has a kind, a name and a spec: in canonical form when each of its fields is right by itself, else as it was written. */
+  readonly resource: Resource<Kind> | undefined;
 
-  constructor(object: string, problems: readonly Problem[], resource?: AnyResource) {
+  constructor(object: string, problems: readonly Problem[], resource?: Resource<Kind>) {
     super(`validate ${object}: ${problems.map(toProblemText).join("; ")}`);
     this.object = object;
     this.problems = problems;

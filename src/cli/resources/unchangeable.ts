@@ -36,21 +36,22 @@ export function beginWithWhatStays(error: ValidationError, current: Resource): V
 }
 
 /** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
-function changesOfWhatStays(current: Resource, wanted: AnyResource): readonly Problem[] {
+function changesOfWhatStays(current: Resource, wanted: Resource<Kind>): readonly Problem[] {
+  if (KINDS[wanted.kind].immutable.length === 0) return [];
   const before = completeSpecOf(wanted.kind, current);
-  const after = wanted.spec as Readonly<Record<string, unknown>>;
+  const after = completeSpecOf(wanted.kind, wanted);
   const problems = KINDS[wanted.kind].immutable
     .filter((field) => before[field] !== undefined && toCanonical(before[field]) !== toCanonical(after[field]))
     .map((field) => ({
       path: toPath(field),
       message: `got ${quoteValue(after[field] ?? null)}, want ${quoteValue(before[field])}: it cannot be changed${INSTEAD[wanted.kind] ?? ""}`,
     }));
-  return wanted.kind === "IPPool" ? [...problems, ...changedUses(current.spec as IPPoolSpec, wanted.spec)] : problems;
+  return wanted.kind === "IPPool" ? [...problems, ...changedUses(before, after)] : problems;
 }
 
-/** What somebody wrote past every validation cannot be completed, but repaired. */
+/** What was written without validation, or has yet to pass it, may lack what its defaults depend on. */
 function completeSpecOf(kind: Kind, { spec }: Resource): Readonly<Record<string, unknown>> {
-  if (kind === "IPPool" && typeof (spec as Partial<IPPoolSpec>).cidr !== "string") return {};
+  if (kind === "IPPool" && typeof (spec as Partial<IPPoolSpec>).cidr !== "string") return spec as Partial<IPPoolSpec>;
   return SCHEMAS[kind].complete(spec as never) as Readonly<Record<string, unknown>>;
 }
 
@@ -63,12 +64,12 @@ function toPath(field: string): string {
 }
 
 /** Addresses of a pool for load balancers are announced in another way than those of pods. */
-function changedUses(before: IPPoolSpec, after: IPPoolSpec): readonly Problem[] {
-  if (before.allowedUses?.includes("LoadBalancer") !== true || after.allowedUses?.includes("LoadBalancer") === true) return [];
+function changedUses(before: Partial<IPPoolSpec>, { allowedUses: after = [] }: Partial<IPPoolSpec>): readonly Problem[] {
+  if (before.allowedUses?.includes("LoadBalancer") !== true || !Array.isArray(after) || after.includes("LoadBalancer")) return [];
   return [
     {
       path: "spec.allowedUses",
-      message: `got ${(after.allowedUses ?? []).join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
+      message: `got ${after.join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
     },
   ];
 }
