@@ -34,17 +34,18 @@ export function describeLimits(datastore: Datastore): void {
   });
 
   test("any number of queries is answered from one read, in order", async () => {
-    const names = Array.from({ length: 300 }, (_, index) => `p${index}`);
-    await commit(datastore, { op: "create", resource: makePool("p299") });
+    const names = Array.from({ length: 150 }, (_, index) => `p${index}`);
+    await commit(datastore, { op: "create", resource: makePool("p149") });
     const answers = await datastore.read(names.map((name) => ({ type: "get", ref: poolRef(name) }) as const));
-    expect(answers.map((stored) => stored?.value.metadata.name)).toEqual([...names.slice(0, -1).map(() => undefined), "p299"]);
+    expect(answers.map((stored) => stored?.value.metadata.name)).toEqual([...names.slice(0, -1).map(() => undefined), "p149"]);
     expect(await datastore.read([])).toEqual([]);
   });
 
   test("a list of any length is complete", async () => {
     const names = Array.from({ length: 2_345 }, (_, index) => `p${String(index).padStart(4, "0")}`);
-    for (let start = 0; start < names.length; start += 120) {
-      await commit(datastore, ...names.slice(start, start + 120).map((name) => ({ op: "create", resource: makePool(name) }) as const));
+    // not too many at once: where each is a request of its own, all of them have to be done in five seconds
+    for (let start = 0; start < names.length; start += 35) {
+      await commit(datastore, ...names.slice(start, start + 35).map((name) => ({ op: "create", resource: makePool(name) }) as const));
     }
     const [pools, conflict] = await Promise.all([
       ask(datastore, { type: "list", kind: "IPPool" }),
