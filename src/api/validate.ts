@@ -45,7 +45,7 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
 }
 
 /** @returns undefined for what has no name or no spec */
-function asWritten(kind: Kind, { metadata, spec }: Readonly<Record<string, unknown>>): Resource<Kind> | undefined {
+function asWritten(kind: Kind, { metadata, spec }: Readonly<Record<string, unknown>>): Resource | undefined {
   if (!isJsonObject(metadata) || typeof metadata["name"] !== "string" || !isJsonObject(spec)) return undefined;
   return { apiVersion: API_VERSION, kind, metadata: { name: metadata["name"] }, spec };
 }

@@ -1,6 +1,6 @@
 /** What is wrong with an object, and where. */
 
-import type { Kind, Resource } from "../resource.ts";
+import type { Resource } from "../resource.ts";
 
 export interface Problem {
   /** E.g. `spec.ingress[0].source.nets[1]`; empty: the object as a whole. */
@@ -30,9 +30,9 @@ export class ValidationError extends Error {
   /** All of them, in the order of the schema. */
   readonly problems: readonly Problem[];
   /** The object, where it has a kind, a name and a spec: in canonical form when each of its fields is right by itself, else as it was written. */
-  readonly resource: Resource<Kind> | undefined;
+  readonly resource: Resource | undefined;
 
-  constructor(object: string, problems: readonly Problem[], resource?: Resource<Kind>) {
+  constructor(object: string, problems: readonly Problem[], resource?: Resource) {
     super(`validate ${object}: ${problems.map(toProblemText).join("; ")}`);
     this.object = object;
     this.problems = problems;

@@ -36,7 +36,7 @@ export function beginWithWhatStays(error: ValidationError, current: Resource): V
 }
 
 /** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
-function changesOfWhatStays(current: Resource, wanted: Resource<Kind>): readonly Problem[] {
+function changesOfWhatStays(current: Resource, wanted: Resource): readonly Problem[] {
   if (KINDS[wanted.kind].immutable.length === 0) return [];
   const before = completeSpecOf(wanted.kind, current);
   const after = completeSpecOf(wanted.kind, wanted);
