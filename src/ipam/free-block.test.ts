@@ -167,3 +167,16 @@ test("nodes begin in different places, also where much is reserved", async () =>
   }
   expect(found.size).toBeGreaterThan(30);
 });
+
+test("a pool is asked for with its places, even where one of the two is known: an older answer would say nothing of claims since then", async () => {
+  const datastore = new MemoryDatastore();
+  const pool = poolOf("10.65.0.0/20", 26);
+  const wantedWith = (facts: Facts) => {
+    const decision = collectWanted(() => findFreeBlock(pool, { facts, reserved: prefixSetOf([]), taken: new Set(), spread: 0n }));
+    return "wanted" in decision ? decision.wanted : [];
+  };
+  const both = wantedWith(toFacts([], []));
+  expect(both.map(({ type }) => type)).toEqual(["claimed-blocks", "get"]);
+  for (const query of both) expect(wantedWith(toFacts([query], await datastore.read([query])))).toEqual(both);
+  expect(wantedWith(toFacts(both, await datastore.read(both)))).toEqual([]);
+});

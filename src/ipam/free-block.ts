@@ -10,7 +10,7 @@
 import type { BlockRef } from "../api/ipam-block.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { baseOf, blockOf, type Prefix, subnetAt, subnetCount } from "../lib/ip/prefix.ts";
-import { type Facts, know } from "./facts.ts";
+import { type Facts, FactsWanted, know } from "./facts.ts";
 import { firstGap, type Obstacles, placeOf, type Start, startOf } from "./places.ts";
 import { type Pool, poolQueryOf } from "./pools.ts";
 
@@ -37,13 +37,23 @@ const STEP_BITS = 4;
  */
 export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[] = () => []): Prefix | undefined {
   const nearQuery = nearQueryOf(pool, search);
-  const near = know(search.facts, nearQuery, () => [
-    poolQueryOf(pool),
-    ...later().flatMap((other): readonly Query[] => [nearQueryOf(other, search), poolQueryOf(other)]),
-  ]);
+  const near = knowNear(pool, search, later);
   const found = gapNear(pool, search, nearQuery, near);
   const isAll = nearQuery.within.length === pool.cidr.length && near.length < nearQuery.limit;
   return found !== undefined || isAll ? found : findFarBlock(pool, search, later);
+}
+
+/**
+ * What {@link nearQueryOf} is answered. The pool is always asked for with it, in the same round: an older answer would say nothing of
+ * another block size, which claims may have that come after the places were read.
+ */
+function knowNear(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[]): readonly BlockRef[] {
+  const { facts } = search;
+  const known = (one: Pool) => (facts.find(poolQueryOf(one)) === undefined ? undefined : facts.find(nearQueryOf(one, search)));
+  const near = known(pool);
+  if (near !== undefined) return near.answer;
+  const unknown = [pool, ...later().filter((other) => known(other) === undefined)];
+  throw new FactsWanted(unknown.flatMap((one) => [nearQueryOf(one, search), poolQueryOf(one)]));
 }
 
 /** Anywhere in the pool. */
