@@ -15,7 +15,7 @@ import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { linkNamesOf, netnsOptionsOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, type Delegate, delegateOf, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, type Delegate, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
 import { withdrawAttachment } from "./del.ts";
 import { askKubernetes } from "./kubernetes.ts";
 import { isPodAsked } from "./kubernetes-facts.ts";
@@ -103,9 +103,13 @@ export async function add(call: Call): Promise<CniResult> {
   });
 }
 
-/** What the node's last ADD left for this one; not where gates are waited for, and answers would be old by then. */
-function aheadOf({ config, nextAdd }: Call): (() => readonly Query[]) | undefined {
-  return config.readinessGates.length === 0 ? nextAdd.read : undefined;
+/**
+ * What the node's last ADD left for this one. Not where gates are waited for, and answers would be old by then; nor where others give the
+ * addresses, and nothing of it is needed, or even permitted.
+ */
+function aheadOf(call: Call): (() => readonly Query[]) | undefined {
+  const { config, nextAdd } = call;
+  return hasOwnIpam(call) && config.readinessGates.length === 0 ? nextAdd.read : undefined;
 }
 
 /** @throws NetplugError tryAgainLater when another call works in the namespace all the time */

@@ -45,9 +45,12 @@ export interface Call extends LocalCall {
 }
 
 /** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
-export function transactPortsOf({ datastore, host, deadline, config, nextAdd }: Call): TransactPorts {
+export function transactPortsOf(call: Call): TransactPorts {
+  const { datastore, host, deadline, config, nextAdd } = call;
   const takeTurn = (waitMs: number): Promise<Disposable | undefined> => host.takeTurn(config.ipamLockFile, waitMs);
-  return { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true, leaveAhead: nextAdd.leave };
+  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
+  // Where others give the addresses, the note is another network's.
+  return hasOwnIpam(call) ? { ...ports, leaveAhead: nextAdd.leave } : ports;
 }
 
 /** Whose attachment the call is about. */

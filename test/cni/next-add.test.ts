@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
 import { TestNode } from "../support/test-node.ts";
@@ -26,11 +27,17 @@ class Attachments implements AsyncDisposable {
   readonly #pods = new DisposableStack();
 
   /** @returns the ADD's rounds of requests, as the ledger has counted them */
-  async add(): Promise<unknown> {
+  async add(config: Json = node.config()): Promise<unknown> {
     const containerID = node.newContainerID();
-    await node.add(this.#pods.use(new TestNetns()), { containerID });
+    await node.add(this.#pods.use(new TestNetns()), { containerID, config });
     this.containerIDs.push(containerID);
     return node.logLines().findLast((line) => line["msg"] === "ledger" && line["containerID"] === containerID)?.["roundTrips"];
+  }
+
+  /** Adds until the node's blocks are used up. */
+  async fill(): Promise<void> {
+    for (let i = 0; i < 16 * BLOCK_ADDRESSES && !existsSync(note()); i++) await this.add();
+    expect(existsSync(note())).toBe(true);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -53,10 +60,20 @@ test("only a node's first ADD looks for a block in a round of its own", async ()
   expect(await node.addressesInUse()).toBe(3 * BLOCK_ADDRESSES + 1);
 });
 
+test("an attachment to which another IPAM plugin gives addresses leaves the note to others", async () => {
+  await using attachments = new Attachments();
+  await attachments.fill();
+  const foreign = { type: "host-local", dataDir: join(node.folder, "host-local"), ranges: [[{ subnet: "10.88.0.0/24" }]] };
+  const config = { ...node.config(), name: "foreign", ipam: foreign };
+  await attachments.add(config);
+  await node.del({ containerID: attachments.containerIDs.pop() ?? "", config });
+  expect(existsSync(note())).toBe(true);
+  expect(await attachments.add()).toBe(ROUNDS);
+});
+
 test("a DEL takes the note away, and one that cannot be read costs a round", async () => {
   await using attachments = new Attachments();
-  for (let i = 0; i < 4 * BLOCK_ADDRESSES && !existsSync(note()); i++) await attachments.add();
-  expect(existsSync(note())).toBe(true);
+  await attachments.fill();
   const containerID = attachments.containerIDs.pop() ?? "";
   await node.del({ containerID });
   expect(existsSync(note())).toBe(false);
