@@ -45,6 +45,13 @@ test("only what is asked for before a block is claimed is left", () => {
   expect(openNextAdd(files, FILE).read()).toEqual([POOL]);
 });
 
+test("of very many pools the first ones are left", () => {
+  const files = memoryFiles({});
+  const pools = Array.from({ length: 40 }, (_, i): Query => ({ type: "get", ref: { kind: "IPPool", name: `pool-${i}` } }));
+  openNextAdd(files, FILE).leave(pools.flatMap((pool) => [PLACES, pool]));
+  expect(openNextAdd(files, FILE).read()).toEqual([PLACES, ...pools.slice(0, 32)]);
+});
+
 describe("a note that is not ours is as if it were not there:", () => {
   const long = JSON.stringify(Array.from({ length: 65 }, () => ({ pool: "blue" })));
   test.each([
@@ -54,6 +61,11 @@ describe("a note that is not ours is as if it were not there:", () => {
     "null",
     "[1,null,[]]",
     '[{"pool":""}]',
+    '[{"pool":".."}]',
+    '[{"pool":"a/b"}]',
+    '[{"pool":"\\ud800"}]',
+    JSON.stringify([{ pool: "x".repeat(254) }]),
+    JSON.stringify([{ pool: "blue", more: "x".repeat(40_000) }]),
     '[{"within":"10.65.0.0/33","limit":1}]',
     '[{"within":"10.65.0.0/16","limit":1e9}]',
     '[{"within":"10.65.0.0/16","limit":0.5}]',

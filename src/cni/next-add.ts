@@ -5,15 +5,20 @@
 
 import type { Query } from "../datastore/datastore.ts";
 import { withoutRepeats } from "../ipam/facts.ts";
+import { isName } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { isJsonObject } from "../lib/json.ts";
 import type { Files } from "../lib/ports.ts";
 
 const FILE_MODE = 0o600;
-/** A file that names more is not ours. */
+/** A file that has more, or names more, is not ours. */
+const MOST_CHARACTERS = 32_768;
 const MOST_QUERIES = 64;
 const MOST_CLAIMS = 4_096;
+/** What else a pool's name can have, and how long it can be (RFC 1123): a datastore may refuse to be asked for another. */
+const NAME_CHARACTERS = "-.";
+const NAME_LENGTH = 253;
 
 /** One process's view of the note. */
 export interface NextAdd {
@@ -52,20 +57,20 @@ function orNothing<T>(work: () => T): T | undefined {
   }
 }
 
-/** Only what is asked for before a block is claimed. What follows where a pool is full takes further rounds anyway. */
+/** Only what is asked for before a block is claimed, of the first pools. What follows where a pool is full takes further rounds anyway. */
 function toNoteText(queries: readonly Query[]): string {
   const notes = queries.flatMap((query): object[] => {
     if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];
     return query.type === "get" && query.ref.kind === "IPPool" ? [{ pool: query.ref.name }] : [];
   });
-  return notes.length === 0 ? "" : JSON.stringify(notes);
+  return notes.length === 0 ? "" : JSON.stringify(notes.slice(0, MOST_QUERIES));
 }
 
 /** @returns none for anything that we do not write */
 function parseNote(text: string): readonly Query[] {
   let notes: unknown;
   try {
-    notes = text === "" ? [] : JSON.parse(text);
+    notes = text === "" || text.length > MOST_CHARACTERS ? [] : JSON.parse(text);
   } catch {
     return [];
   }
@@ -77,7 +82,9 @@ function parseNote(text: string): readonly Query[] {
 }
 
 function toQuery({ pool, within, limit }: Readonly<Record<string, unknown>>): Query | undefined {
-  if (typeof pool === "string" && pool !== "") return { type: "get", ref: { kind: "IPPool", name: pool } };
+  if (typeof pool === "string" && pool.length <= NAME_LENGTH && isName(pool, NAME_CHARACTERS)) {
+    return { type: "get", ref: { kind: "IPPool", name: pool } };
+  }
   const prefix = typeof within === "string" ? tryParsePrefix(within) : undefined;
   if (prefix === undefined || typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MOST_CLAIMS) return undefined;
   return { type: "claimed-blocks", within: prefix, limit };
