@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
-import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
+import { applyPool, mustNetplugctl, setReady } from "../support/netplugctl.ts";
 import { testSeed } from "../support/seed.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
@@ -101,9 +101,9 @@ async function strike({ what, node: index, forMs }: Fault): Promise<void> {
     case "note":
       return forMs % 2 === 0 ? rmSync(noteOf(node), { force: true }) : breakNote(node);
     case "lock":
-      await setReady(false);
+      await setReady(kubernetesAccess(cluster), false);
       await Bun.sleep(forMs);
-      return await setReady(true);
+      return await setReady(kubernetesAccess(cluster), true);
   }
 }
 
@@ -144,10 +144,6 @@ function breakNote(node: ClusterNode): void {
 
 function noteOf(node: ClusterNode): string {
   return node.path("/run/netplug/blocks.json");
-}
-
-async function setReady(isReady: boolean): Promise<void> {
-  await ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
 }
 
 /**
@@ -192,7 +188,7 @@ test("pods go and come under the same names while programs, calls, notes and the
   ]);
   expect([...faults]).toEqual([]);
 
-  await eventually(() => setReady(true));
+  await eventually(() => setReady(kubernetesAccess(cluster), true));
   await eventually(async () => {
     await createPods(PODS);
     await wakeKubelet(cluster);

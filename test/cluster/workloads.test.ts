@@ -1,7 +1,7 @@
 /** netplug under real workloads, on each datastore: what Kubernetes makes gets addresses, talks, goes, and every address returns. */
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { mustNetplugctl } from "../support/netplugctl.ts";
+import { mustNetplugctl, setReady } from "../support/netplugctl.ts";
 import { untilAddressesAgree } from "./addresses.ts";
 import { canStartCluster, startCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
@@ -99,13 +99,11 @@ describe.each([
   });
 
   test("a locked datastore turns the node NotReady with the plugin's reason; unlocked, it is Ready again", async () => {
-    const setReady = async (isReady: boolean): Promise<string> =>
-      await ctl("patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } }));
-    await setReady(false);
+    await setReady(access(cluster), false);
     await cluster.kubectl(["wait", "--for=condition=Ready=false", "node", "--all", "--timeout=180s"]);
     const message = await cluster.kubectl(["get", "node", "node-1", "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].message}"]);
     expect(message).toContain('use datastore: it is locked; set "datastoreReady" in ClusterInformation "default"');
-    await setReady(true);
+    await setReady(access(cluster), true);
     await cluster.kubectl(["wait", "--for=condition=Ready", "node", "--all", "--timeout=180s"]);
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { startEtcd } from "../support/etcd.ts";
+import { setReady } from "../support/netplugctl.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
 import { TestNode } from "../support/test-node.ts";
@@ -146,9 +147,9 @@ describe("STATUS", () => {
   });
 
   test("is code 50 while the datastore is locked, and content afterwards", async () => {
-    await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await setReady(node.datastore.env, false);
     const { status, json } = await node.call("STATUS");
-    await node.ctl(["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":true}}']);
+    await setReady(node.datastore.env, true);
     expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining("locked")]);
     expect((await node.call("STATUS")).status).toBe(0);
   });

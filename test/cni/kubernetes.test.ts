@@ -8,6 +8,7 @@ import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { setReady } from "../support/netplugctl.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import { untilAllowed } from "../support/rights.ts";
@@ -154,16 +155,14 @@ test("a locked datastore takes no ADD, and lets go of what there is (needs clust
   using other = new TestNetns();
   const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
   await node.add(netns, call);
-  const setReady = async (isReady: boolean): Promise<unknown> =>
-    await node.ctl(["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
-  await setReady(false);
+  await setReady(node.datastore.env, false);
   try {
     const late = { containerID: node.newContainerID(), netns: other.path, args: (await makePod()).args };
     expect((await node.call("ADD", late)).json).toMatchObject({ code: 11, msg: expect.stringContaining("locked") });
     await node.del(call);
     expect(await annotationsOf(api, pod)).toEqual(recorded(call.containerID, []));
   } finally {
-    await setReady(true);
+    await setReady(node.datastore.env, true);
   }
 });
 

@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from "bun:test";
 import { type EtcdServer, startEtcdCluster } from "../support/etcd.ts";
+import { initialise, patchClusterInformation, setReady } from "../support/netplugctl.ts";
 import { type Flow, FLOWS, NETPLUG } from "./support/flows.ts";
 import { hasLink, heldIn } from "./support/judge.ts";
-import { ctl, FaultNode, startInitialisedEtcd } from "./support/node.ts";
+import { accessTo, FaultNode, startInitialisedEtcd } from "./support/node.ts";
 
 interface Trouble {
   begin(): Promise<void>;
@@ -78,8 +79,7 @@ describe.each(FLOWS)("$name", (flow) => {
   test.concurrent("a frozen datastore is code 11", async () => {
     await using etcd = await startInitialisedEtcd();
     const freeze = (isFrozen: boolean) => async (): Promise<void> => {
-      const patch = JSON.stringify({ spec: { datastoreFrozen: isFrozen } });
-      await ctl(etcd, ["patch", "clusterinformation", "default", "-p", patch]);
+      await patchClusterInformation(accessTo(etcd), { datastoreFrozen: isFrozen });
     };
     await play(flow, etcd, { begin: freeze(true), end: freeze(false) }, 11, "frozen");
   });
@@ -89,13 +89,11 @@ describe.each(FLOWS)("$name", (flow) => {
     await using node = await FaultNode.start(etcd, flow);
     await node.programPolicy();
     expect((await node.call("ADD")).status).toBe(0);
-    const lock = (isReady: boolean): Promise<string> =>
-      ctl(etcd, ["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec: { datastoreReady: isReady } })]);
-    await lock(false);
+    await setReady(accessTo(etcd), false);
     const refused = await node.call("ADD", { containerID: `other${node.containerID}`, ifname: "eth1" });
     expect(refused.json).toMatchObject({ code: 11, msg: expect.stringContaining("locked") });
     expect((await node.call("DEL")).stdout).toBe("");
-    await lock(true);
+    await setReady(accessTo(etcd), true);
     expect(await node.verify()).toEqual([]);
   });
 });
@@ -106,7 +104,7 @@ test.concurrent("a cluster without a leader is code 11, and its next one takes u
   for (const member of members) owned.use(member);
   const [first, ...others] = members;
   if (first === undefined) throw new Error("no member");
-  await ctl(first, ["init"]);
+  await initialise(accessTo(first), []);
   const all = (act: (member: EtcdServer) => Promise<void>) => async (): Promise<void> => void (await Promise.all(others.map(act)));
   await play(NETPLUG, first, { begin: all((member) => member.stop()), end: all((member) => member.start()) }, 11, "etcd");
 });

@@ -26,6 +26,15 @@ export async function applyPool(env: Readonly<Record<string, string>>, name: str
   await mustNetplugctl(env, ["apply", "-f", "-"], JSON.stringify(pool));
 }
 
+/** Locks the datastore, or unlocks it: then ADDs are served. */
+export async function setReady(env: Readonly<Record<string, string>>, isReady: boolean): Promise<void> {
+  await patchClusterInformation(env, { datastoreReady: isReady });
+}
+
+export async function patchClusterInformation(env: Readonly<Record<string, string>>, spec: object): Promise<void> {
+  await mustNetplugctl(env, ["patch", "clusterinformation", "default", "-p", JSON.stringify({ spec })]);
+}
+
 /** Path of the executable. */
 export const netplugctl: string = join(distFolder, "netplugctl");
 

@@ -17,7 +17,7 @@ import { cniPluginsFolder, distFolder, hostInterfaceName, spawnPlugin } from "..
 import type { BlockRecord } from "../../support/block-record.ts";
 import { type EtcdServer, type EtcdServerOptions, startEtcd } from "../../support/etcd.ts";
 import { type EtcdContent, readEtcd, readEtcdctl } from "../../support/etcd-content.ts";
-import { applyPool, initialise, mustNetplugctl, runNetplugctl } from "../../support/netplugctl.ts";
+import { applyPool, initialise, runNetplugctl } from "../../support/netplugctl.ts";
 import { TestNetns } from "../../support/netns.ts";
 import { type Flow, KUBERNETES_POD, WITHOUT_WAIT } from "./flows.ts";
 import { kernelIn } from "./node-kernel.ts";
@@ -262,11 +262,6 @@ function nextAddress({ cidr, free }: BlockRecord): string {
   return `${octets.slice(0, 3).join(".")}.${(octets[3] ?? 0) + ordinal}/32`;
 }
 
-/** Runs `netplugctl`. @returns what it printed @throws Error when it fails */
-export async function ctl(etcd: EtcdServer, args: readonly string[], document: Json = {}): Promise<string> {
-  return await mustNetplugctl(accessTo(etcd), args, JSON.stringify(document));
-}
-
 /** A pool that gives addresses only to those who name it. */
 export async function createPool(
   etcd: EtcdServer,
@@ -283,6 +278,7 @@ export async function startInitialisedEtcd(options: EtcdServerOptions = {}): Pro
   return etcd;
 }
 
-function accessTo({ endpoint }: EtcdServer): Readonly<Record<string, string>> {
+/** For `netplugctl`. */
+export function accessTo({ endpoint }: EtcdServer): Readonly<Record<string, string>> {
   return { ETCD_ENDPOINTS: endpoint };
 }
