@@ -4,8 +4,8 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readLedger } from "../../src/lib/ledger.ts";
 import type { LedgerEntry } from "../../src/lib/ledger.ts";
 import { TestNetns } from "../support/netns.ts";
-import { KubernetesWorld } from "./kubernetes-world.ts";
-import type { Reply } from "./kubernetes-world.ts";
+import { InstalledNode } from "./installed-node.ts";
+import type { Reply } from "./installed-node.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 
@@ -15,9 +15,9 @@ const BLOCKS = 10_000;
 
 /** Two API servers: one with the node's own block, one with ten thousand of others besides. */
 export async function benchKubernetes(rounds: number): Promise<readonly BenchRow[]> {
-  await using few = await KubernetesWorld.start();
+  await using few = await InstalledNode.start();
   const rows = [...(await benchOneByOne(few, rounds)), await benchAtOnce(few)];
-  await using many = await KubernetesWorld.start();
+  await using many = await InstalledNode.start();
   await many.createBlocks(BLOCKS);
   return [...rows, ...(await benchAmongBlocks(few, many, rounds))];
 }
@@ -33,7 +33,7 @@ interface Times {
   readonly del: number;
 }
 
-type Caller = KubernetesWorld["call"];
+type Caller = InstalledNode["call"];
 
 /** What is left of an ADD that only asks. */
 const NOTHING: Reply = { ms: 0, status: 0, stdout: "", stderr: "" };
@@ -47,7 +47,7 @@ async function addAndDelete(call: Caller, name: string): Promise<Times> {
 
 /** Each candidate has pods of its own, so that none is recreated. */
 async function inTurns<Name extends string>(
-  candidates: Readonly<Record<Name, { readonly world: KubernetesWorld; readonly call: Caller; readonly before?: () => void }>>,
+  candidates: Readonly<Record<Name, { readonly node: InstalledNode; readonly call: Caller; readonly before?: () => void }>>,
   rounds: number,
 ): Promise<Readonly<Record<Name, { readonly add: readonly number[]; readonly del: readonly number[] }>>> {
   const names = Object.keys(candidates) as Name[];
@@ -56,7 +56,7 @@ async function inTurns<Name extends string>(
   const podOf = (name: Name, turn: number): string => `${name}-${run}-${turn}`;
   for (const name of names) {
     const turns = Array.from({ length: rounds + WARM_UPS }, (_, turn) => podOf(name, turn));
-    await candidates[name].world.createPods(turns);
+    await candidates[name].node.createPods(turns);
   }
   const measure = async (name: Name, turn: number): Promise<number> => {
     const { call, before } = candidates[name];
@@ -76,16 +76,16 @@ async function inTurns<Name extends string>(
   >;
 }
 
-async function benchOneByOne(world: KubernetesWorld, rounds: number): Promise<readonly BenchRow[]> {
+async function benchOneByOne(node: InstalledNode, rounds: number): Promise<readonly BenchRow[]> {
   const times = await inTurns(
     {
-      netplug: { world, call: (verb, attachment) => world.call(verb, attachment) },
-      ptp: { world, call: (verb, attachment) => world.callPtp(verb, attachment) },
-      requests: { world, call: async (verb, { pod }) => (verb === "ADD" ? await world.callRequestsAlone(pod) : NOTHING) },
+      netplug: { node, call: (verb, attachment) => node.call(verb, attachment) },
+      ptp: { node, call: (verb, attachment) => node.callPtp(verb, attachment) },
+      requests: { node, call: async (verb, { pod }) => (verb === "ADD" ? await node.callRequestsAlone(pod) : NOTHING) },
     },
     rounds,
   );
-  const entries = ledgerOf(world).filter(({ code }) => code === 0);
+  const entries = ledgerOf(node).filter(({ code }) => code === 0);
   return [
     ratioRow(
       "ADD, netplug-ipam on the Kubernetes API, against ptp + host-local",
@@ -100,7 +100,7 @@ async function benchOneByOne(world: KubernetesWorld, rounds: number): Promise<re
   ];
 }
 
-function ledgerOf({ logFile }: KubernetesWorld): readonly LedgerEntry[] {
+function ledgerOf({ logFile }: InstalledNode): readonly LedgerEntry[] {
   return readLedger(readFileSync(logFile, "utf8").split("\n"));
 }
 
@@ -149,11 +149,11 @@ function roundsRow(entries: readonly LedgerEntry[], verb: string, rounds: number
 }
 
 /** As a kubelet does it that has just been told of 30 pods. */
-async function benchAtOnce(world: KubernetesWorld): Promise<BenchRow> {
+async function benchAtOnce(node: InstalledNode): Promise<BenchRow> {
   const names = Array.from({ length: AT_ONCE }, (_, index) => `at-once-${index}`);
-  await world.createPods(names);
-  const ours = await allAtOnce((verb, attachment) => world.call(verb, attachment), names);
-  const theirs = await allAtOnce((verb, attachment) => world.callPtp(verb, attachment), names);
+  await node.createPods(names);
+  const ours = await allAtOnce((verb, attachment) => node.call(verb, attachment), names);
+  const theirs = await allAtOnce((verb, attachment) => node.callPtp(verb, attachment), names);
   const errors = ours.failed.length;
   return {
     what: `${AT_ONCE} pods at once on one node, Kubernetes API`,
@@ -189,7 +189,7 @@ async function allAtOnce(call: Caller, names: readonly string[]): Promise<AtOnce
   }
 }
 
-async function benchAmongBlocks(few: KubernetesWorld, many: KubernetesWorld, rounds: number): Promise<readonly BenchRow[]> {
+async function benchAmongBlocks(few: InstalledNode, many: InstalledNode, rounds: number): Promise<readonly BenchRow[]> {
   // a pod of its own for each call, and a block that is claimed already
   const first = `claim-${crypto.randomUUID().slice(0, 8)}`;
   await many.createPods([first]);
@@ -197,14 +197,14 @@ async function benchAmongBlocks(few: KubernetesWorld, many: KubernetesWorld, rou
   if (!existsSync(many.hintFile)) throw new Error(`the plugin left no note of its blocks at ${many.hintFile}`);
 
   const call =
-    (world: KubernetesWorld): Caller =>
+    (node: InstalledNode): Caller =>
     (verb, attachment) =>
-      world.call(verb, attachment);
+      node.call(verb, attachment);
   const times = await inTurns(
     {
-      one: { world: few, call: call(few) },
-      many: { world: many, call: call(many) },
-      "many-without-note": { world: many, call: call(many), before: () => rmSync(many.hintFile, { force: true }) },
+      one: { node: few, call: call(few) },
+      many: { node: many, call: call(many) },
+      "many-without-note": { node: many, call: call(many), before: () => rmSync(many.hintFile, { force: true }) },
     },
     rounds,
   );

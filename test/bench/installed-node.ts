@@ -34,11 +34,11 @@ export interface Reply {
 export interface Attachment {
   readonly containerID: string;
   readonly netns: string;
-  /** One of {@link KubernetesWorld.createPods}. */
+  /** One of {@link InstalledNode.createPods}. */
   readonly pod: string;
 }
 
-export class KubernetesWorld implements AsyncDisposable {
+export class InstalledNode implements AsyncDisposable {
   readonly api: ApiServer;
   readonly folder: string;
   #config = "";
@@ -50,13 +50,13 @@ export class KubernetesWorld implements AsyncDisposable {
   }
 
   /** With the roles that we ship, one pool, and the plugin's own token. */
-  static async start(): Promise<KubernetesWorld> {
-    const world = new KubernetesWorld(await startApiServer());
+  static async start(): Promise<InstalledNode> {
+    const node = new InstalledNode(await startApiServer());
     try {
-      await world.#install();
-      return world;
+      await node.#install();
+      return node;
     } catch (thrown) {
-      await world[Symbol.asyncDispose]();
+      await node[Symbol.asyncDispose]();
       throw thrown;
     }
   }
