@@ -85,6 +85,12 @@ describe("hostile input gets one clear line:", () => {
     ["20 MB", `a: ${"x".repeat(20_000_000)}`, "got more than 16777216 characters, want fewer"],
     ["bytes that are no text", String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)), "want YAML or JSON"],
     [
+      "a key that stands twice",
+      `${pool("x")}spec: {cidr: 10.66.0.0/16}\n`,
+      'read stdin: line 5: the key "spec" stands twice in one object',
+    ],
+    ["a key that stands twice in JSON", '{\n"kind": "IPPool",\n"kind": "Tier"\n}', 'read stdin: line 3: the key "kind" stands twice'],
+    [
       "a selector that YAML takes for a tag",
       pool("x", "cidr: 10.1.0.0/16").replace("{cidr", "\n  nodeSelector: !has(gpu)\n  cidr").replace("16}", "16"),
       'line 5: a selector that begins with "!" needs quotes in YAML',

@@ -4,6 +4,7 @@ import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
+import { describeDuplicateKey } from "./duplicate-keys.ts";
 import { describeYamlFault } from "./yaml-fault.ts";
 
 /** One object as it was written. */
@@ -77,11 +78,18 @@ function parseAll(text: string, name: string): readonly unknown[] {
   refuseTagAsSelector(text, name);
   try {
     const parsed: unknown = Bun.YAML.parse(text);
+    refuseDuplicateKey(text, name, (one) => Bun.YAML.parse(one));
     // Several documents come as a list; a single document that is a list is no object either way.
     return Array.isArray(parsed) ? parsed : [parsed];
   } catch (error) {
+    if (error instanceof CommandFailed) throw error;
     throw new CommandFailed(`read ${name}: ${describeYamlFault(text, error)}; want YAML or JSON`);
   }
+}
+
+function refuseDuplicateKey(text: string, name: string, parse: (text: string) => unknown): void {
+  const fault = describeDuplicateKey(text, parse);
+  if (fault !== undefined) throw new CommandFailed(`read ${name}: ${fault}`);
 }
 
 /** `nodeSelector: !has(gpu)` is a tag without a value in YAML, so nothing at all: the pool would serve every node. */
@@ -94,7 +102,9 @@ function refuseTagAsSelector(text: string, name: string): void {
 
 function parseJsonDocument(text: string, name: string): unknown {
   try {
-    return parseJson(text, { maxLength: MAX_INPUT });
+    const value = parseJson(text, { maxLength: MAX_INPUT });
+    refuseDuplicateKey(text, name, JSON.parse);
+    return value;
   } catch (error) {
     if (error instanceof JsonError) throw new CommandFailed(`read ${name}: ${error.message}`);
     throw error;
