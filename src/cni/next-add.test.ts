@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { memoryFiles } from "../../test/kube/support/memory-files.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import { openNextAdd } from "./next-add.ts";
 
@@ -41,7 +42,11 @@ test("what an ADD has read once it names again, for its answers are as old as it
 
 test("only what is asked for before a block is claimed is left", () => {
   const files = memoryFiles({});
-  openNextAdd(files, FILE).leave([{ type: "spare-blocks", within: parsePrefix("10.65.0.0/16"), limit: 64 }, POOL]);
+  openNextAdd(files, FILE).leave([
+    { type: "spare-blocks", within: parsePrefix("10.65.0.0/16"), limit: 64 },
+    { type: "claimed-blocks", within: parsePrefix("10.65.0.0/16"), from: parseAddress("10.65.3.0"), limit: 64 },
+    POOL,
+  ]);
   expect(openNextAdd(files, FILE).read()).toEqual([POOL]);
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
-import type { Query } from "../datastore/datastore.ts";
+import type { CommitOptions, Query } from "../datastore/datastore.ts";
+import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import type { AddressRequest } from "./request.ts";
 import { allocate } from "./store.ts";
@@ -12,15 +13,19 @@ async function worldOfNotes(request: Partial<AddressRequest> = {}) {
   let next = 1;
   return {
     world,
-    left: (): readonly string[] => left.map((query) => ("within" in query ? `${query.type} ${toPrefixText(query.within)}` : query.type)),
+    left: (): readonly string[] => textsOfQueries(left),
     /** @returns the address, and how many rounds it took */
-    async add() {
+    async add(further: Partial<AddressRequest> = {}) {
       const before = world.datastore.requests.roundTrips;
       const ports = { ...world.ports, leaveAhead: (queries: readonly Query[]) => void (left = queries) };
-      const given = await allocate(ports, requestFor(`c${next++}`, "n1", request), { ahead: () => left });
+      const given = await allocate(ports, requestFor(`c${next++}`, "n1", { ...request, ...further }), { ahead: () => left });
       return { addresses: textsOf(given), rounds: world.datastore.requests.roundTrips - before };
     },
   };
+}
+
+function textsOfQueries(queries: readonly Query[]): readonly string[] {
+  return queries.map((query) => ("within" in query ? `${query.type} ${toPrefixText(query.within)}` : query.type));
 }
 
 describe("what a request leaves for the next one", () => {
@@ -50,7 +55,47 @@ describe("what a request leaves for the next one", () => {
     expect(rounds.slice(1)).toEqual(Array.from({ length: 8 }, () => 2));
   });
 
-  test("is nothing for a requested address, and where the node may have no further block", async () => {
+  test("is nothing for a requested address", async () => {
+    const { world, add, left } = await worldOfNotes();
+    await world.putPool("a", "10.65.0.0/24", { blockSize: 32 });
+    expect((await add({ addresses: [parseAddress("10.65.0.7")] })).addresses).toEqual(["10.65.0.7"]);
+    expect(left()).toEqual([]);
+  });
+
+  test("is there once all that a block has left is reserved", async () => {
+    const { world, add, left } = await worldOfNotes();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 30 });
+    await world.put("IPReservation", "last", { reservedCIDRs: ["10.65.0.2/31"] });
+    await world.putPool("b", "10.66.0.0/24", { blockSize: 30 });
+    await add();
+    expect(left()).toEqual([]);
+    await add();
+    expect(left()).not.toEqual([]);
+  });
+
+  test("is what a first try asks for, also after a lost race", async () => {
+    const { world, left, add } = await worldOfNotes();
+    await world.putPool("a", "10.64.0.0/12", { blockSize: 32 });
+    await add();
+    const noted = left();
+    const { datastore } = world;
+    let lost = 0;
+    const losing = new Proxy(datastore, {
+      get(target, name) {
+        if (name !== "commit" || lost++ > 0) return Reflect.get(target, name).bind?.(target) ?? Reflect.get(target, name);
+        return async (_writes: unknown, { readOnConflict = [] }: CommitOptions<readonly Query[]>) => {
+          return { committed: false, current: await target.read(readOnConflict) };
+        };
+      },
+    });
+    const again: Query[] = [];
+    const ports = { ...world.ports, datastore: losing, leaveAhead: (queries: readonly Query[]) => void again.push(...queries) };
+    await allocate(ports, requestFor("late", "n1"));
+    expect(lost).toBeGreaterThan(1);
+    expect(textsOfQueries(again)).toEqual(noted);
+  });
+
+  test("is nothing where the node may have no further block", async () => {
     const { world, add, left } = await worldOfNotes();
     await world.configure({ maxBlocksPerHost: 1, strictAffinity: true });
     await world.putPool("a", "10.65.0.0/24", { blockSize: 31 });

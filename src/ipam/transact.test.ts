@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
-import type { CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
+import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -67,6 +67,49 @@ test("who waits for a turn in vain has time left to commit without one", async (
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION, revision: undefined };
   expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
+});
+
+describe("what a request leaves for the next one", () => {
+  const POOL: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
+  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION, revision: undefined }];
+
+  test("is there before the next one has its turn, on Kubernetes too, where the turn ends before the commit", async () => {
+    const clock = fakeClock();
+    const events: string[] = [];
+    const commit = async (_: unknown, { onBlocksWritten }: CommitOptions<[]>): Promise<CommitResult<[]>> => {
+      onBlocksWritten?.();
+      events.push("recorded");
+      return { committed: true, revision: "8" as Revision };
+    };
+    const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+    const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
+    const leaveAhead = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveAhead };
+    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, ahead: [POOL] }));
+    expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
+  });
+
+  test("is known after a lost commit, as new as the rest", async () => {
+    const clock = fakeClock();
+    let lost = 0;
+    const commit = async (_: unknown, { readOnConflict = [] }: CommitOptions<readonly Query[]>) =>
+      lost++ === 0
+        ? { committed: false, current: readOnConflict.map(({ type }) => `new ${type}`) }
+        : { committed: true, revision: "8" as Revision };
+    const read = async (queries: readonly Query[]) => queries.map(({ type }) => `old ${type}`);
+    const datastore = { type: "kubernetes", read, commit } as unknown as Datastore; // nothing else of it is used
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
+    const found: unknown[] = [];
+    const decide = (facts: Facts): Step<undefined> => {
+      found.push([facts.find(IP_POOLS)?.answer, facts.find(POOL)?.answer]);
+      return { writes: WRITES, result: undefined };
+    };
+    await transact(ports, [IP_POOLS], decide, { ahead: () => [POOL] });
+    expect(found).toEqual([
+      ["old list", "old get"],
+      ["new list", "new get"],
+    ]);
+  });
 });
 
 describe("after its turn came late", () => {

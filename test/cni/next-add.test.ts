@@ -71,6 +71,13 @@ test("an attachment to which another IPAM plugin gives addresses leaves the note
   expect(await attachments.add()).toBe(ROUNDS);
 });
 
+test("an ADD that waits for readiness gates asks after them, in a round of its own", async () => {
+  using gate = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("ready") });
+  await using attachments = new Attachments();
+  await attachments.fill();
+  expect(await attachments.add(node.config({ readiness_gates: [`http://127.0.0.1:${gate.port}/`] }))).toBe(ROUNDS + 1);
+});
+
 test("a DEL takes the note away, and one that cannot be read costs a round", async () => {
   await using attachments = new Attachments();
   await attachments.fill();
