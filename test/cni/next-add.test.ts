@@ -27,9 +27,9 @@ class Attachments implements AsyncDisposable {
   readonly #pods = new DisposableStack();
 
   /** @returns the ADD's rounds of requests, as the ledger has counted them */
-  async add(config: Json = node.config()): Promise<unknown> {
+  async add(config: Json = node.config(), plugin = "netplug"): Promise<unknown> {
     const containerID = node.newContainerID();
-    await node.add(this.#pods.use(new TestNetns()), { containerID, config });
+    await node.add(this.#pods.use(new TestNetns()), { containerID, config, plugin });
     this.containerIDs.push(containerID);
     return node.logLines().findLast((line) => line["msg"] === "ledger" && line["containerID"] === containerID)?.["roundTrips"];
   }
@@ -69,6 +69,13 @@ test("an attachment to which another IPAM plugin gives addresses leaves the note
   await node.del({ containerID: attachments.containerIDs.pop() ?? "", config });
   expect(existsSync(note())).toBe(true);
   expect(await attachments.add()).toBe(ROUNDS);
+});
+
+test("`netplug-ipam` uses it, too", async () => {
+  await using attachments = new Attachments();
+  await attachments.fill();
+  // Where no record is written, there is no round for it: reads, block.
+  expect(await attachments.add(node.config(), "netplug-ipam")).toBe(2);
 });
 
 test("an ADD that waits for readiness gates asks after them, in a round of its own", async () => {
