@@ -8,7 +8,7 @@ import { deleteEmptyBlocks, findStaleOwners } from "../ipam/gc.ts";
 import { transact } from "../ipam/transact.ts";
 import { type Call, delegateOf, hasOwnIpam, transactPortsOf } from "./call.ts";
 import { delegateDel, delegateGc } from "./delegate/mod.ts";
-import { attempt, fileOf, folderOf, fromFileName } from "./hold.ts";
+import { attempt, fileOf, folderOf, fromFileName } from "./node-files.ts";
 import { type Settled, settle, settleTogether, throwFirstFailure } from "./failures.ts";
 import { listLinksOf, removeLink, removeNamelessLinks } from "./link/remove.ts";
 import { withdrawPods } from "./withdraw-pods.ts";

@@ -8,9 +8,10 @@ import type { Files } from "../lib/ports.ts";
 import { randomInteger } from "../lib/random.ts";
 import type { Netns } from "../linux/netns.ts";
 import type { Call, LocalCall } from "./call.ts";
-import { attempt, END_OF_PART, fileOf, folderOf, fromFileName, type Hold, isNameable, type NamedAttachment, readHold } from "./hold.ts";
+import { type Hold, readHold } from "./hold.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { findLink } from "./link/find.ts";
+import { attempt, END_OF_PART, fileOf, folderOf, fromFileName, isNameable, type NamedAttachment } from "./node-files.ts";
 import { beingReleased, LONGEST_ADD_MS, lockOf, type Note, NOTES_WAIT_MS, writeNote } from "./unreleased.ts";
 
 /** What one DEL takes upon itself besides its own. */

@@ -13,7 +13,8 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { Netns } from "../linux/netns.ts";
 import type { LocalCall } from "./call.ts";
-import { attempt, END_OF_PART, fileOf, folderOf, type Hold, isNameable, writeNodeFile } from "./hold.ts";
+import type { Hold } from "./hold.ts";
+import { attempt, END_OF_PART, fileOf, folderOf, isNameable, writeNodeFile } from "./node-files.ts";
 
 /** Milliseconds, longer than a DEL takes for them. */
 export const NOTES_WAIT_MS = 5_000;
