@@ -79,25 +79,20 @@ export async function add(call: Call): Promise<CniResult> {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     const isRepeated = existing?.isOurs === true;
     let created: CreatedLink | undefined;
+    const create = ({ link }: Planned): CreatedLink =>
+      (created ??= ledger.time("kernel", () => createLink(session, link, undo, hold.expect)));
     // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
-    const create = ({ link }: Planned): void => {
-      if (existing === undefined) created ??= ledger.time("kernel", () => createLink(session, link, undo, hold.expect));
-    };
+    const createEarly = (early: Planned): void => void (existing === undefined && create(early));
     const delegated =
       delegate === undefined
         ? undefined
         : await askDelegate(call, withConfig(delegate, kubernetes?.delegateConfig), facts, isRepeated, { undo, hold });
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-    const plan = await record(call, wanted, facts, { undo, hold, create });
-    const setUp = (): CreatedLink => {
-      const pair = created ?? createLink(session, plan.link, undo, hold.expect);
-      programLink(session, plan.link, pair);
-      return pair;
-    };
-    const pair = isRepeated && (await isComplete(call, session, plan)) ? undefined : ledger.time("kernel", setUp);
+    const plan = await record(call, wanted, facts, { undo, hold, create: createEarly });
+    const awaitUsable = isRepeated && (await isComplete(call, session, plan)) ? undefined : program(call, session, plan, create(plan));
     await holdBack(call, plan);
     hold.expect();
-    if (pair !== undefined) await awaitUsable(call, session, plan, pair);
+    await awaitUsable?.();
     hold.expect();
     return toAddResult(call, plan, delegated?.dns);
   });
@@ -246,19 +241,17 @@ async function isComplete({ ledger }: Call, session: LinkSession, { link }: Plan
   return ledger.time("kernel", () => inspectLink(session, link).length === 0);
 }
 
-/**
- * After all that takes time anyway. A link that is late is no failure: its first packets are sent again, and a pod that is made anew is
- * later still.
- */
-async function awaitUsable(
-  { host, deadline, log, ledger }: Call,
-  session: LinkSession,
-  { link }: Planned,
-  pair: CreatedLink,
-): Promise<void> {
-  const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
-  const unusable = await ledger.time("kernel", () => whenUsable(session, link, pair, options));
-  if (unusable.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: unusable.join(", ") });
+/** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway */
+function program({ host, deadline, log, ledger }: Call, session: LinkSession, { link }: Planned, pair: CreatedLink): () => Promise<void> {
+  const early = ledger.time("kernel", () => programLink(session, link, pair));
+  return async () => {
+    if (early.length === 0) return;
+    const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
+    const unusable = await ledger.time("kernel", () => whenUsable(early, session, link, pair, options));
+    // No failure: what is lost is sent again, and a pod that is made anew is later still.
+    if (unusable.length > 0)
+      log.warning("the kernel has not made all usable, first packets may be lost", { unusable: unusable.join(", ") });
+  };
 }
 
 async function holdBack(call: Call, { link, addresses }: Planned): Promise<void> {

@@ -9,6 +9,7 @@ import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
+import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
@@ -17,6 +18,7 @@ import { findLink } from "./find.ts";
 import { gatewayRoute, gatewayRoutesOf, hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
 import { removePair } from "./remove.ts";
 import { findExisting, type LinkSession } from "./session.ts";
+import { hostEnd, looksAt, podEnd, unusableOf } from "./usable.ts";
 
 /** The host side of a pair that was created, with the index of the pod side. */
 export type CreatedLink = Link & { readonly peer: Ifindex };
@@ -43,11 +45,16 @@ export function createLink(session: LinkSession, link: PodLink, undo: UndoStack,
   return created;
 }
 
-/** Gives both sides their addresses and routes, and takes them up. Synchronous. @throws {KernelError} */
-export function programLink({ host, pod }: LinkSession, link: PodLink, created: CreatedLink): void {
+/**
+ * Gives both sides their addresses and routes, and takes them up. Synchronous.
+ *
+ * @returns what is not usable yet, for `whenUsable()`
+ * @throws {KernelError}
+ */
+export function programLink({ host, pod }: LinkSession, link: PodLink, created: CreatedLink): readonly string[] {
   programHost(host, link, created);
-  programPod(pod, link, created.peer);
-  verifyHost(host, link, created);
+  const unusable = programPod(pod, link, created.peer);
+  return [...unusable, ...verifyHost(host, link, created)];
 }
 
 /** Tries first and looks afterwards: the names are nearly always free. */
@@ -86,31 +93,43 @@ function programHost(host: RouteSocket, link: PodLink, created: Link): void {
   }
 }
 
-function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): void {
+/** @returns what is not usable yet */
+function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly string[] {
+  const end = podEnd(link, index);
   const requests = [...podRequests(link, index)];
   const routesFrom = requests.length;
   const routes = gatewayRoutesOf(link);
   for (const route of routes) requests.push(gatewayRoute(route, index));
+  const outcomes = pod.transact([...requests, ...looksAt(end)]);
   const further: NetlinkRequest[] = [];
-  for (const [at, { error }] of pod.transact(requests).entries()) {
+  for (const [at, { error }] of outcomes.slice(0, requests.length).entries()) {
     const route = routes[at - routesFrom];
     if (error === undefined) continue;
     if (route === undefined || error.errno !== EEXIST) throw error;
     further.push(gatewayRoute(route, index, true));
   }
   if (further.length > 0) execute(pod, further);
+  return unusableOf(end, outcomes.slice(requests.length));
 }
 
-/** systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one. */
-function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): void {
-  if (readMac(host, index) === HOST_MAC) return;
+/**
+ * systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one.
+ *
+ * @returns what is not usable yet
+ */
+function verifyHost(host: RouteSocket, link: PodLink, { index }: Link): readonly string[] {
+  const end = hostEnd(link, index);
+  const outcomes = host.transact(looksAt(end));
+  const unusable = unusableOf(end, outcomes);
+  if (macOf(outcomes[0]?.replies) === HOST_MAC) return unusable;
   execute(host, [setLinkMac(index, link.hostName, HOST_MAC)]);
-  const mac = readMac(host, index);
-  if (mac !== HOST_MAC) throw new NetplugError("kernelRefused", `set MAC address of ${quote(link.hostName)}: got ${mac}, want ${HOST_MAC}`);
+  const [replies] = execute(host, [getLink({ index })]);
+  const mac = macOf(replies);
+  if (mac === HOST_MAC) return unusable;
+  throw new NetplugError("kernelRefused", `set MAC address of ${quote(link.hostName)}: got ${mac}, want ${HOST_MAC}`);
 }
 
-function readMac(host: RouteSocket, index: Ifindex): string | undefined {
-  const [[reply] = []] = execute(host, [getLink({ index })]);
+function macOf([reply]: readonly NetlinkMessage[] = []): string | undefined {
   return reply === undefined ? undefined : toLink(reply).mac;
 }
 

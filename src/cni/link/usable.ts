@@ -4,20 +4,22 @@
  * arrives before is lost, and asked for again after a second.
  */
 
-import { toAddressText } from "../../lib/ip/address.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-import { getLink, type Link, toLink } from "../../linux/netlink/link.ts";
+import { getLink, type Ifindex, toLink } from "../../linux/netlink/link.ts";
+import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { getRoute, toRoute } from "../../linux/netlink/route.ts";
-import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
+import type { Outcome, RouteSocket } from "../../linux/netlink/socket.ts";
 import type { PodLink } from "../../endpoint/pod-link.ts";
 import { familiesOf, nextHopOf } from "./program.ts";
 import type { LinkSession } from "./session.ts";
-import type { CreatedLink } from "./setup.ts";
 
 /** Milliseconds between looks: at first, and at most. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 16;
+
+const NOTHING: Outcome = { replies: [], error: undefined };
 
 /** How long an ADD waits. */
 export interface UsableOptions {
@@ -26,43 +28,66 @@ export interface UsableOptions {
   readonly waitMs: number;
 }
 
+/** One end of a link, and its addresses that count only when the kernel's workers have had their turn: those of IPv6. */
+export interface LinkEnd {
+  readonly name: string;
+  readonly index: Ifindex;
+  readonly slowAddresses: readonly Address[];
+}
+
+/** The end in the pod. */
+export function podEnd({ podName, addresses }: PodLink, index: Ifindex): LinkEnd {
+  return { name: podName, index, slowAddresses: addresses.filter(({ family }) => family === 6) };
+}
+
+/** The end on the host, which answers for the pod's next hop. */
+export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
+  return { name: link.hostName, index, slowAddresses: familiesOf(link).includes(6) ? [nextHopOf(6)] : [] };
+}
+
 /**
  * Waits until both ends send, and receive what is for their addresses.
  *
+ * @param unusable what {@link unusableOf} said at the first look
  * @returns what is not usable after all this time, one text for each; empty when the link is ready
  * @throws {KernelError} an end is gone
  */
 export async function whenUsable(
-  session: LinkSession,
+  unusable: readonly string[],
+  { host, pod }: Pick<LinkSession, "host" | "pod">,
   link: PodLink,
-  created: Pick<CreatedLink, "index" | "peer">,
+  { index, peer }: { readonly index: Ifindex; readonly peer: Ifindex },
   { clock, waitMs }: UsableOptions,
 ): Promise<readonly string[]> {
   const end = clock.monotonic() + waitMs;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    const unusable = findUnusable(session, link, created);
-    if (unusable.length === 0 || clock.monotonic() >= end) return unusable;
+  let left = unusable;
+  for (let pauseMs = FIRST_PAUSE_MS; left.length > 0 && clock.monotonic() < end; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     await clock.sleep(pauseMs);
+    left = [...look(pod, podEnd(link, peer)), ...look(host, hostEnd(link, index))];
   }
+  return left;
 }
 
-function findUnusable({ host, pod }: LinkSession, link: PodLink, { index, peer }: Pick<CreatedLink, "index" | "peer">): readonly string[] {
-  const ownNextHops = familiesOf(link).filter(isSlow).map(nextHopOf);
-  const slowAddresses = link.addresses.filter(({ family }) => isSlow(family));
-  return [...unusableAt(pod, link.podName, peer, slowAddresses), ...unusableAt(host, link.hostName, index, ownNextHops)];
+/** {@link unusableOf} as it is now. @throws {KernelError} the end is gone */
+export function look(socket: RouteSocket, end: LinkEnd): readonly string[] {
+  return unusableOf(end, socket.transact(looksAt(end)));
 }
 
-/** IPv4 addresses count at once. */
-function isSlow(family: 4 | 6): boolean {
-  return family === 6;
+/** What shows whether an end is usable. Newer kernels let their worker finish with an interface before they show it. */
+export function looksAt({ index, slowAddresses }: LinkEnd): readonly NetlinkRequest[] {
+  return [getLink({ index }), ...slowAddresses.map((address) => getRoute(address, index))];
 }
 
-/** Newer kernels let their worker finish with an interface before they show it. */
-function unusableAt(socket: RouteSocket, name: string, index: Link["index"], addresses: PodLink["addresses"]): readonly string[] {
-  const [[shown] = []] = execute(socket, [getLink({ index })]);
+/**
+ * What {@link looksAt} has shown not to be usable, one text for each.
+ *
+ * @throws {KernelError} the end is gone
+ */
+export function unusableOf({ name, slowAddresses }: LinkEnd, [link = NOTHING, ...routes]: readonly Outcome[]): readonly string[] {
+  if (link.error !== undefined) throw link.error;
+  const [shown] = link.replies;
   const unusable = shown !== undefined && toLink(shown).isOperational ? [] : [`interface ${quote(name)}`];
-  const routes = socket.transact(addresses.map((address) => getRoute(address, index)));
-  for (const [i, address] of addresses.entries()) {
+  for (const [i, address] of slowAddresses.entries()) {
     const [reply] = routes[i]?.replies ?? [];
     // By its type: a kernel without IPv6 policy routing keeps it in the main table.
     const isOwn = reply !== undefined && toRoute(reply)?.isLocal === true;

@@ -6,7 +6,7 @@ import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
 import { type ExistingLink, findExisting, openLinkSession } from "../../../src/cni/link/session.ts";
 import { createLink, programLink } from "../../../src/cni/link/setup.ts";
-import { type UsableOptions, whenUsable } from "../../../src/cni/link/usable.ts";
+import { hostEnd, look, podEnd, type UsableOptions, whenUsable } from "../../../src/cni/link/usable.ts";
 import type { PodLink } from "../../../src/endpoint/pod-link.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { UndoStep } from "../../../src/lib/undo-stack.ts";
@@ -30,7 +30,9 @@ export async function unusable(
   using _ = session.netns;
   const pair = findExisting(session);
   if (pair?.host === undefined || pair.pod === undefined) throw new Error(`look for ${link.hostName}: it is not there`);
-  return await whenUsable(session, link, { index: pair.host.index, peer: pair.pod.index }, { clock, waitMs });
+  const { index } = pair.host;
+  const early = [...look(session.pod, podEnd(link, pair.pod.index)), ...look(session.host, hostEnd(link, index))];
+  return await whenUsable(early, session, link, { index, peer: pair.pod.index }, { clock, waitMs });
 }
 
 /** Checks, then sets up; on failure runs what was pushed for undo, last first. */
