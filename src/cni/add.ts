@@ -91,8 +91,10 @@ export async function add(call: Call): Promise<CniResult> {
     const plan = await record(call, wanted, facts, { undo, hold, create: createEarly });
     const awaitUsable = isRepeated && (await isComplete(call, session, plan)) ? undefined : program(call, session, plan, create(plan));
     await holdBack(call, plan);
-    hold.expect();
-    await awaitUsable?.();
+    if (awaitUsable !== undefined) {
+      hold.expect();
+      await awaitUsable();
+    }
     hold.expect();
     return toAddResult(call, plan, delegated?.dns);
   });
@@ -241,11 +243,12 @@ async function isComplete({ ledger }: Call, session: LinkSession, { link }: Plan
   return ledger.time("kernel", () => inspectLink(session, link).length === 0);
 }
 
-/** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway */
-function program({ host, deadline, log, ledger }: Call, session: LinkSession, { link }: Planned, pair: CreatedLink): () => Promise<void> {
+/** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway; undefined when it has */
+function program(call: Call, session: LinkSession, { link }: Planned, pair: CreatedLink): (() => Promise<void>) | undefined {
+  const { host, deadline, log, ledger } = call;
   const early = ledger.time("kernel", () => programLink(session, link, pair));
+  if (early.length === 0) return undefined;
   return async () => {
-    if (early.length === 0) return;
     const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
     const unusable = await ledger.time("kernel", () => whenUsable(early, session, link, pair, options));
     // No failure: what is lost is sent again, and a pod that is made anew is later still.
