@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isSecretName, REDACTED, redactText } from "./redact.ts";
-import { quickest } from "../../test/support/quickest.ts";
 import { testSeed } from "../../test/support/seed.ts";
 
 const SECRET = "s3cr3t-Value_42";
@@ -77,7 +76,7 @@ test("a long text is cut, also in the middle of a secret", () => {
   expect(text).not.toContain("s3cr");
 });
 
-test("no text takes long, however it is built", async () => {
+test("no text takes long, however it is built", () => {
   for (const text of [
     "{".repeat(1e6),
     "password".repeat(1e5),
@@ -86,7 +85,9 @@ test("no text takes long, however it is built", async () => {
     "eyJ.".repeat(1e5),
     "-----BEGIN A-----".repeat(1e5),
   ]) {
-    expect(await quickest(100, () => redactText(text))).toBeLessThan(100);
+    const start = performance.now();
+    redactText(text);
+    expect(performance.now() - start).toBeLessThan(100);
   }
 });
 

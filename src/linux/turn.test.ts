@@ -15,7 +15,7 @@ const take = (path: string, waitMs: number, signal?: AbortSignal) =>
 const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
 
 /** Longer than a test may take: who gets a turn was woken. */
-const LONG_MS = 300_000;
+const LONG_MS = 60_000;
 
 /** Another process that notes its name in `log` while it has its turn. */
 function startTaker(path: string, name: string, log: string): Bun.Subprocess {
@@ -30,7 +30,7 @@ function startTaker(path: string, name: string, log: string): Bun.Subprocess {
 }
 
 async function untilInLine(path: string, pid: number): Promise<void> {
-  for (const end = performance.now() + 40_000; !inLine(path).some((place) => place.split("-")[1] === String(pid)); await Bun.sleep(2)) {
+  for (const end = performance.now() + 10_000; !inLine(path).some((place) => place.split("-")[1] === String(pid)); await Bun.sleep(2)) {
     if (performance.now() > end) throw new Error(`${pid} does not stand in line`);
   }
 }
@@ -104,15 +104,7 @@ test("one that is stopped in line holds the others up for a second only", async 
 });
 
 test("and for that second only once: those behind it tell each other", async () => {
-  let tookMs = Infinity;
-  // a second each would be two at least, each time
-  for (let tries = 0; tries < 3 && tookMs >= 1_500; tries++) tookMs = await timeOfThoseBehind(`behind-${tries}`);
-  expect(tookMs).toBeLessThan(1_500);
-});
-
-/** Milliseconds in which those have their turns who stand behind one that is stopped, from the first of them to the last. */
-async function timeOfThoseBehind(file: string): Promise<number> {
-  const [path, log] = [join(folder, file), join(folder, `${file}.log`)];
+  const [path, log] = [join(folder, "behind"), join(folder, "behind.log")];
   const held = await take(path, 0);
   const takers: Bun.Subprocess[] = [];
   for (const name of ["stopped", "second", "third", "fourth", "fifth"]) {
@@ -129,11 +121,10 @@ async function timeOfThoseBehind(file: string): Promise<number> {
   const tookMs = performance.now() - since;
   stopped?.kill("SIGCONT");
   await stopped?.exited;
-  // who of them first looks past the one that is stopped is the quickest: where all were, the first
-  const order = readFileSync(log, "utf8").trim().split("\n");
-  expect([order.slice(0, -1).toSorted(), order.at(-1)]).toEqual([["fifth", "fourth", "second", "third"], "stopped"]);
-  return tookMs;
-}
+  // a second each would be two at least
+  expect(tookMs).toBeLessThan(1_500);
+  expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
+});
 
 test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {
   const path = join(folder, "late");

@@ -107,7 +107,9 @@ test("netplug in a network of the same name gives it back as well, and takes it 
   const given: (string | undefined)[] = [];
   for (const containerID of [one, two]) {
     using first = new TestNetns();
-    given.push((await ptp("ADD", containerID, first.path)).json?.ips?.[0]?.address.split("/")[0]);
+    const { status, json } = await ptp("ADD", containerID, first.path);
+    expect(status).toBe(0);
+    given.push(json?.ips?.[0]?.address.split("/")[0]);
     expect((await ptp("DEL", containerID, first.path, { etcd_endpoints: "http://127.0.0.1:1" })).json).toMatchObject({ code: 11 });
   }
   expect(notes()).toHaveLength(2);

@@ -26,7 +26,6 @@ describe.concurrent("a cluster of three", () => {
     const datastore = openInOrder([leader, ...followers], HURRIED);
     const confirmed: string[] = [];
     const unsure: string[] = [];
-    const refused: string[] = [];
     const write = async (writer: number): Promise<void> => {
       for (let i = 0; i < 8; i++) {
         const name = `p-${writer}-${i}`;
@@ -35,9 +34,8 @@ describe.concurrent("a cluster of three", () => {
           expect(committed).toBe(true);
           confirmed.push(name);
         } catch (thrown) {
-          expect(thrown).toMatchObject({ kind: "tryAgainLater" });
-          // without doubt: the time was over before a new leader was there
-          (thrown instanceof OutcomeUnknown ? unsure : refused).push(name);
+          expect(thrown).toBeInstanceOf(OutcomeUnknown);
+          unsure.push(name);
         }
         if (writer === 0 && i === 2) await leader.stop();
       }
@@ -46,7 +44,6 @@ describe.concurrent("a cluster of three", () => {
     const names = await namesIn(datastore);
     expect(confirmed.filter((name) => !names.includes(name))).toEqual([]);
     expect(names.filter((name) => !confirmed.includes(name) && !unsure.includes(name))).toEqual([]);
-    expect(names.filter((name) => refused.includes(name))).toEqual([]);
     expect(confirmed.length).toBeGreaterThan(12);
   });
 

@@ -5,7 +5,7 @@ import type { SrvRecord } from "../../src/datastore/etcd/srv.ts";
 import { createResolver } from "../../src/datastore/etcd/srv.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
-import { quickest } from "../support/quickest.ts";
+import { durationOf } from "../support/duration.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
@@ -52,7 +52,7 @@ describe.concurrent("discovery", () => {
         kind: "tryAgainLater",
         message: expect.stringContaining(`discover etcd by "example.test": ${TLS_NAME}: `),
       });
-    expect(await quickest(4_000, giveUp)).toBeLessThan(4_000);
+    expect(await durationOf(giveUp)).toBeLessThan(4_000);
     expect(dns.questions).not.toContain(PLAIN_NAME);
     const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
     expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });

@@ -8,7 +8,7 @@ import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
-import { quickest } from "../support/quickest.ts";
+import { durationOf } from "../support/duration.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
 import { makePool } from "./resources.ts";
@@ -32,7 +32,7 @@ describe.concurrent.each([
         expect(error).not.toBeInstanceOf(OutcomeUnknown);
         expect(error.message).toMatch(/^(read from|commit to) etcd: http:\/\/127\.0\.0\.1:\d+: connection refused$/);
       };
-      expect(await quickest(4_000, beRefused)).toBeLessThan(4_000);
+      expect(await durationOf(beRefused)).toBeLessThan(4_000);
     }
     expect(datastore.requests.retries).toBeGreaterThan(0);
   });
@@ -70,7 +70,7 @@ describe.concurrent.each([
       expect(commit).toBeInstanceOf(OutcomeUnknown);
       expect(commit.message).toMatch(/^commit to etcd: http:\/\/127\.0\.0\.1:\d+: no answer within \d+ ms; it may have been applied$/);
     };
-    expect(await quickest(4_000, beLost)).toBeWithin(750, 4_000);
+    expect(await durationOf(beLost)).toBeWithin(750, 4_000);
     server.resume();
     expect(["a", undefined]).toContain((await namesIn(patient))[0]);
   });

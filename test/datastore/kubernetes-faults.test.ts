@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test as always } fro
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { quickest } from "../support/quickest.ts";
+import { durationOf } from "../support/duration.ts";
 import { untilAllowed } from "../support/rights.ts";
 import { add, del } from "./attachments.ts";
 import type { Fate, PassingRequest } from "../support/fault-proxy.ts";
@@ -285,7 +285,7 @@ describe("an API server (needs cluster)", () => {
     await server.server.stop();
     const beRefused = async (): Promise<void> =>
       expect(await failureOf(datastore.read([{ type: "blocks-of-node", node: "n1" }]))).toMatchObject({ code: 11, retriable: true });
-    expect(await quickest(2_000, beRefused)).toBeLessThan(2_000);
+    expect(await durationOf(beRefused)).toBeLessThan(2_000);
     await server.server.start();
     expect(await del(datastore, web)).toHaveLength(1);
     datastore.close();
@@ -311,7 +311,7 @@ describe("an API server (needs cluster)", () => {
     await server.etcd.stop();
     const block = { type: "block", ref: { cidr: { family: 4, base: 0n, length: 26 }, node: "n1" } } as const;
     const fail = async (): Promise<void> => expect(await failureOf(datastore.read([block]))).toMatchObject({ code: 11 });
-    expect(await quickest(6_500, fail)).toBeLessThan(6_500);
+    expect(await durationOf(fail)).toBeLessThan(6_500);
     await server.etcd.start();
     for (let isBack = false; !isBack;)
       isBack = await del(datastore, web).then(

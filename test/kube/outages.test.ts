@@ -6,7 +6,7 @@ import type { KubeClient } from "../../src/kube/client.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
 import type { ApiServer } from "../cluster/api-server.ts";
 import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import { quickest } from "../support/quickest.ts";
+import { durationOf } from "../support/duration.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 
@@ -34,7 +34,7 @@ describe("an API server", () => {
       expect(error).toMatchObject({ code: 11, retriable: true, isOutcomeUnknown: false });
       expect(error.message).toBe(`get configmaps "default/thing": ${api.url}: connection refused`);
     };
-    expect(await quickest(1_000, beRefused)).toBeLessThan(1_000);
+    expect(await durationOf(beRefused)).toBeLessThan(1_000);
     await api.server.start();
     expect((await client.get(CONFIG_MAPS, REF))?.metadata.name).toBe("thing");
   });
@@ -56,7 +56,7 @@ describe("an API server", () => {
         expect(write).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: true });
         expect(read.message).toEndWith("no answer within 5 s");
       };
-      expect(await quickest(6_000, beLost)).toBeWithin(4_900, 6_000);
+      expect(await durationOf(beLost)).toBeWithin(4_900, 6_000);
     } finally {
       api.server.resume();
     }
@@ -69,7 +69,7 @@ describe("an API server", () => {
       const error = await failureOf<KubeError>(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "1" } } }));
       expect(error).toMatchObject({ code: 11, isOutcomeUnknown: true });
     };
-    expect(await quickest(6_000, fail)).toBeLessThan(6_000);
+    expect(await durationOf(fail)).toBeLessThan(6_000);
     await api.etcd.start();
     await until("a write", async () => await client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "2" } } }));
   });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { configOf, failureOf, faultOf, parseKeys } from "../../../test/support/network-config.ts";
-import { quickest } from "../../../test/support/quickest.ts";
 import { testSeed } from "../../../test/support/seed.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { SUPPORTED_VERSIONS } from "../protocol/versions.ts";
@@ -174,13 +173,15 @@ describe("misspelt keys", () => {
 });
 
 describe("hostile input", () => {
-  test("ten megabytes, deep nesting and a hundred thousand keys end soon and clearly", async () => {
+  test("ten megabytes, deep nesting and a hundred thousand keys end soon and clearly", () => {
     expect(failureOf(`{"name":"${"x".repeat(10_000_000)}"}`).message).toBe(
       "read network config: got 10000011 characters, want at most 1048576",
     );
     expect(failureOf(`{"name":${"[".repeat(100_000)}`).message).toBe("read network config: got more than 64 levels of nesting");
+    const start = performance.now();
     const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`mt${i}`, i]));
-    expect(await quickest(1_000, () => expect(parseKeys(many).warnings.length).toBeLessThan(51))).toBeLessThan(1_000);
+    expect(parseKeys(many).warnings.length).toBeLessThan(51);
+    expect(performance.now() - start).toBeLessThan(1_000);
   });
 
   test("a broken document does not show what is in it", () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { quickest } from "../../../test/support/quickest.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { parseCniArgs } from "./cni-args.ts";
@@ -70,12 +69,11 @@ describe("code 104", () => {
     expect((thrown as NetplugError).message).not.toMatch(/\p{Cc}/u);
   });
 
-  test("hostile names are refused in no time", async () => {
-    const refuse = (): void => {
-      for (const hostile of [`${"a-".repeat(50_000)}!`, "a.".repeat(50_000), `${"a".repeat(250)}!`]) {
-        expect(() => parseCniArgs(`K8S_POD_NAME=${hostile};K8S_POD_NAMESPACE=a`)).toThrow("K8S_POD_NAME");
-      }
-    };
-    expect(await quickest(200, refuse)).toBeLessThan(200);
+  test("hostile names are refused in no time", () => {
+    const start = performance.now();
+    for (const hostile of [`${"a-".repeat(50_000)}!`, "a.".repeat(50_000), `${"a".repeat(250)}!`]) {
+      expect(() => parseCniArgs(`K8S_POD_NAME=${hostile};K8S_POD_NAMESPACE=a`)).toThrow("K8S_POD_NAME");
+    }
+    expect(performance.now() - start).toBeLessThan(200);
   });
 });
