@@ -12,5 +12,5 @@ test("an aborted sleep ends at once with the signal's reason", async () => {
   const outcome = systemClock.sleep(60_000, controller.signal).catch((thrown: unknown) => thrown);
   controller.abort(new Error("enough"));
   expect(await outcome).toEqual(new Error("enough"));
-  expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow("enough");
+  await expect(systemClock.sleep(60_000, controller.signal)).rejects.toThrow("enough");
 });
