@@ -1,6 +1,6 @@
 /** `npm run build`: one executable under four names, made again only when something that goes into it has changed. */
 
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "./repository.ts";
 import { say, since, TaskFailure } from "./terminal.ts";
@@ -61,14 +61,16 @@ export function build(): string {
   const staging = join(dist, `.staging-${process.pid}`);
   mkdirSync(staging);
   try {
-    const fresh = join(staging, "netplug");
-    const command = [process.execPath, "build", "src/main.ts", ...BUILD_OPTIONS, "--outfile", fresh];
+    const [bundled, fresh] = [join(staging, "bundled"), join(staging, "netplug")];
+    const command = [process.execPath, "build", "src/main.ts", ...BUILD_OPTIONS, "--outfile", bundled];
     const result = Bun.spawnSync(command, { cwd: repositoryRoot, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-    if (!result.success || !existsSync(fresh)) {
+    if (!result.success || !existsSync(bundled)) {
       throw new TaskFailure(
         `build dist/netplug: ${process.execPath} ended with status ${result.exitCode}:\n${result.stderr.toString()}${result.stdout.toString()}`,
       );
     }
+    // The bundler's many small writes leave it in small pieces in the page cache, which cost each start 0.4 ms; one large write does not.
+    copyFileSync(bundled, fresh);
     for (const name of OTHER_NAMES) linkSync(fresh, join(staging, name));
     for (const name of ["netplug", ...OTHER_NAMES]) renameSync(join(staging, name), join(dist, name));
   } finally {

@@ -25,7 +25,7 @@ export function parseRanges(text: string, size: number): readonly number[] | und
     const dash = range.indexOf("-");
     const first = toOrdinal(dash < 0 ? range : range.slice(0, dash));
     const last = dash < 0 ? first : toOrdinal(range.slice(dash + 1));
-    if (!(first < size && last < size)) return undefined;
+    if (!(first <= last && last < size)) return undefined;
     for (let ordinal = first; ordinal <= last; ordinal++) {
       if (seen[ordinal] === 1) return undefined;
       seen[ordinal] = 1;
@@ -38,5 +38,5 @@ export function parseRanges(text: string, size: number): readonly number[] | und
 /** Decimal digits only; NaN for any other text. */
 function toOrdinal(text: string): number {
   const ordinal = Number(text);
-  return String(ordinal) === text ? ordinal : Number.NaN;
+  return Number.isInteger(ordinal) && ordinal >= 0 && String(ordinal) === text ? ordinal : Number.NaN;
 }

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../test/support/seed.ts";
-import { type KubernetesContainerPort, type KubernetesPod, toPodFields } from "./kubernetes-pod.ts";
+import type { ContainerPort, Pod } from "../kube/core-types.ts";
+import { toPodFields } from "./kubernetes-pod.ts";
 
 const seed = testSeed();
 
-function pod(metadata: Partial<KubernetesPod["metadata"]> = {}, spec: Partial<KubernetesPod["spec"]> = {}): KubernetesPod {
+function pod(metadata: Pod["metadata"] = {}, spec: Pod["spec"] = {}): Pod {
   return {
     metadata: { name: "web-0", namespace: "prod", uid: "u-1", ...metadata },
     spec: { serviceAccountName: "builder", containers: [], ...spec },
@@ -70,7 +71,7 @@ test("the name that a pod is generated from, and its service account, are kept",
 });
 
 describe("ports", () => {
-  const portsOf = (...ports: KubernetesContainerPort[]) => toPodFields(pod({}, { containers: [{ ports }] })).ports;
+  const portsOf = (...ports: ContainerPort[]) => toPodFields(pod({}, { containers: [{ ports }] })).ports;
 
   test("are those that have a name or are the host's", () => {
     expect(

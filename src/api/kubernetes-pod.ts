@@ -1,36 +1,7 @@
 /** A pod of Kubernetes as policy sees it: labels, profiles and ports of its endpoint. */
 
+import type { ContainerPort, Pod } from "../kube/core-types.ts";
 import { ENDPOINT_LABELS, type EndpointPort } from "./workload-endpoint.ts";
-
-/** What is read of a `Pod`; all that Kubernetes keeps besides is left alone. */
-export interface KubernetesPod {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly uid: string;
-    readonly generateName?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec: {
-    readonly serviceAccountName?: string;
-    readonly containers: readonly KubernetesContainer[];
-    readonly initContainers?: readonly KubernetesContainer[];
-  };
-}
-
-export interface KubernetesContainer {
-  readonly ports?: readonly KubernetesContainerPort[];
-}
-
-export interface KubernetesContainerPort {
-  readonly name?: string;
-  readonly containerPort: number;
-  readonly hostPort?: number;
-  readonly hostIP?: string;
-  /** @default "TCP" */
-  readonly protocol?: string;
-}
 
 /** What the endpoint of a pod has from the pod. */
 export interface PodFields {
@@ -60,8 +31,8 @@ export function toServiceAccountProfile(namespace: string, serviceAccount: strin
   return `ksa.${namespace}.${serviceAccount}`;
 }
 
-export function toPodFields({ metadata, spec }: KubernetesPod): PodFields {
-  const { namespace } = metadata;
+export function toPodFields({ metadata, spec = {} }: Pod): PodFields {
+  const { namespace = "" } = metadata;
   const serviceAccount = spec.serviceAccountName === "" ? undefined : spec.serviceAccountName;
   return {
     labels: toLabels(metadata.labels ?? {}, namespace, serviceAccount),
@@ -71,7 +42,7 @@ export function toPodFields({ metadata, spec }: KubernetesPod): PodFields {
       toNamespaceProfile(namespace),
       ...(serviceAccount === undefined ? [] : [toServiceAccountProfile(namespace, serviceAccount)]),
     ],
-    ports: [...spec.containers, ...(spec.initContainers ?? [])].flatMap(({ ports }) => (ports ?? []).flatMap(toEndpointPort)),
+    ports: [...(spec.containers ?? []), ...(spec.initContainers ?? [])].flatMap(({ ports }) => (ports ?? []).flatMap(toEndpointPort)),
   };
 }
 
@@ -89,7 +60,7 @@ function toLabels(own: Readonly<Record<string, string>>, namespace: string, serv
 }
 
 /** Ports that somebody can refer to: by name in a policy, or by the host's port. */
-function toEndpointPort({ name = "", containerPort, hostPort = 0, hostIP = "", protocol = "" }: KubernetesContainerPort): EndpointPort[] {
+function toEndpointPort({ name = "", containerPort, hostPort = 0, hostIP = "", protocol = "" }: ContainerPort): EndpointPort[] {
   const known = protocol === "" ? "TCP" : protocol;
   if (known !== "TCP" && known !== "UDP" && known !== "SCTP") return [];
   if (containerPort === 0 || (name === "" && hostPort === 0)) return [];

@@ -6,9 +6,10 @@ import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { ALL_KINDS, type AnyResource, type KindInfo, KINDS } from "./registry.ts";
 import { API_VERSION, type Kind, type Resource } from "./resource.ts";
+import { findExcess } from "./schema/excess.ts";
 import { envelopeSchema, SCHEMAS } from "./schema/kinds.ts";
 import { DROPPED_METADATA } from "./schema/metadata.ts";
-import { type PathStep, type Problem, toPathText, ValidationError } from "./schema/problem.ts";
+import { type PathStep, type Problem, toPathText, UnknownKind, ValidationError } from "./schema/problem.ts";
 import { type CheckSelector, walk } from "./schema/walk.ts";
 
 export interface ValidateOptions {
@@ -25,6 +26,8 @@ export interface ValidateOptions {
  * @throws {ValidationError} with every problem that it has
  */
 export function validateResource(input: unknown, options: ValidateOptions): AnyResource {
+  const excess = findExcess(input);
+  if (excess !== undefined) throw new ValidationError("input", [{ path: "", message: excess }]);
   const object = withoutNulls(input);
   if (!isJsonObject(object))
     throw new ValidationError("input", [{ path: "", message: `got ${quoteValue(input)}, want an object with kind` }]);
@@ -68,7 +71,9 @@ function writableKindOf(kind: unknown): KindInfo<Kind> {
   if (info !== undefined) return info as KindInfo<Kind>;
   const meant = typeof kind === "string" ? nearestName(kind, Object.keys(KINDS)) : undefined;
   const hint = meant === undefined ? "" : `; did you mean "${meant}"?`;
-  throw new ValidationError("input", [
+  // Of an object that names no kind at all nothing is known.
+  const Fault = typeof kind === "string" ? UnknownKind : ValidationError;
+  throw new Fault("input", [
     {
       path: "kind",
       message: `got ${kind === undefined ? "nothing" : quoteValue(kind)}, want one of ${Object.keys(KINDS).join(", ")}${hint}`,
@@ -107,20 +112,10 @@ function distinct(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()];
 }
 
-const MAX_DEPTH = 64;
-const MAX_VALUES = 1_000_000;
-
-/** As Kubernetes does: a key without a value counts as absent. Aliases of YAML can make input endless, so depth and size are limited. */
-function withoutNulls(input: unknown): unknown {
-  let values = 0;
-  const visit = (value: unknown, depth: number): unknown => {
-    if (depth > MAX_DEPTH) throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_DEPTH} levels, want fewer` }]);
-    if (++values > MAX_VALUES)
-      throw new ValidationError("input", [{ path: "", message: `got more than ${MAX_VALUES} values, want fewer` }]);
-    if (Array.isArray(value)) return value.map((item) => visit(item, depth + 1));
-    if (!isJsonObject(value)) return value;
-    const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);
-    return Object.fromEntries(kept.map(([key, child]) => [key, visit(child, depth + 1)]));
-  };
-  return visit(input, 0);
+/** As Kubernetes does: a key without a value counts as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);
+  return Object.fromEntries(kept.map(([key, child]) => [key, withoutNulls(child)]));
 }

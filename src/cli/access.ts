@@ -14,6 +14,7 @@ import { settingsOfFile } from "./config-file.ts";
 import { AdvisedFailure } from "./failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note } from "./io.ts";
 import { adviceFor, whoSaidEtcd } from "./reach.ts";
+import { inTheirWords, settingsOf, whoSaid } from "./setting-origin.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
@@ -30,7 +31,7 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
  * @throws {CommandFailed} a configuration file that is missing or makes no sense
  */
 export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
-  const config = datastoreConfigOf(cli);
+  const config = await datastoreConfigOf(cli);
   noteUnused(cli, config);
   const datastore = cli.io.openDatastore(config);
   try {
@@ -57,8 +58,9 @@ export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () 
   } catch (thrown) {
     // One piece of work may stand in another.
     if (!(thrown instanceof NetplugError) || thrown instanceof AdvisedFailure) throw thrown;
+    const told = config.type === "etcdv3" ? inTheirWords(thrown, settingsOf(config.etcd), cli) : thrown;
     const advice = adviceFor(thrown, config, cli);
-    throw advice === undefined ? thrown : new AdvisedFailure(thrown, advice);
+    throw advice === undefined ? told : new AdvisedFailure(told, advice);
   }
 }
 
@@ -73,14 +75,20 @@ export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (c
 }
 
 /** Merges what all sources say. @throws {CommandFailed} NetplugError invalidConfig */
-export function datastoreConfigOf({ io, options, program }: Cli): DatastoreConfig {
+export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
+  const { io, options, program } = cli;
   const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
-  const merged = merge(merge(explicit, datastoreSettingsOfEnvironment(io.env)), settingsOfFile(io, options.config));
+  const merged = merge(merge(explicit, datastoreSettingsOfEnvironment(io.env)), await settingsOfFile(io, options.config));
   // Whoever says how to reach Kubernetes, and nothing about etcd, means Kubernetes.
   const isEtcdNamed = merged.etcdEndpoints !== undefined || merged.etcdDiscoverySrv !== undefined;
   const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;
-  const config = toDatastoreConfig(isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged);
-  return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
+  const settings: DatastoreSettings = isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged;
+  try {
+    const config = toDatastoreConfig(settings, (name) => whoSaid(name, cli));
+    return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
+  } catch (thrown) {
+    throw thrown instanceof NetplugError ? inTheirWords(thrown, settings, cli) : thrown;
+  }
 }
 
 /**

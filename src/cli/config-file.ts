@@ -7,6 +7,7 @@ import { isJsonObject } from "../lib/json.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { CommandFailed } from "./failure.ts";
 import type { CliIo } from "./io.ts";
+import { parseYaml, YamlError } from "./yaml.ts";
 
 /** Read when it exists and no other file is named. */
 export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";
@@ -14,25 +15,24 @@ export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";
 const CONFIG_KIND = "NetplugAPIConfig";
 
 /** @throws {CommandFailed} a file that is missing although somebody named it, or that makes no sense */
-export function settingsOfFile(io: CliIo, named: string | undefined): DatastoreSettings {
+export async function settingsOfFile(io: CliIo, named: string | undefined): Promise<DatastoreSettings> {
   const path = named ?? DEFAULT_CONFIG_FILE;
   const text = io.files.readText(path);
-  if (text !== undefined) return parseConfigFile(path, text);
+  if (text !== undefined) return await parseConfigFile(path, text);
   if (named !== undefined) throw new CommandFailed(`read config file ${quote(path)}: there is no such file`);
   return {};
 }
 
 /** Messages name keys and never values: a password may be among them. */
-function parseConfigFile(path: string, text: string): DatastoreSettings {
+async function parseConfigFile(path: string, text: string): Promise<DatastoreSettings> {
   const fail = (fault: string): never => {
     throw new CommandFailed(`read config file ${quote(path)}: ${fault}`);
   };
-  let document: unknown;
-  try {
-    document = Bun.YAML.parse(text);
-  } catch {
-    fail("it is no YAML");
-  }
+  const [document, ...others] = await parseYaml(text).catch((thrown: unknown) => {
+    if (!(thrown instanceof YamlError)) throw thrown;
+    return fail(thrown.what === "syntax" ? `${thrown.place}: it is no YAML` : thrown.message);
+  });
+  if (others.length > 0) fail(`got ${others.length + 1} documents, want one`);
   if (!isJsonObject(document)) return fail(`got ${quoteKind(document)}, want an object of kind ${CONFIG_KIND}`);
   if (document["kind"] !== CONFIG_KIND) fail(`kind: got ${quoteValue(document["kind"] ?? null)}, want "${CONFIG_KIND}"`);
   if ((document["apiVersion"] ?? API_VERSION) !== API_VERSION)

@@ -21,16 +21,20 @@ export class UsageError extends Error {
 export interface CommandFailedOptions {
   /** The command that helps, without the program's name. */
   readonly next?: string;
+  /** @default EXIT.failed */
+  readonly status?: number;
 }
 
 /** What was asked for was refused or cannot be done. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
   readonly next: string | undefined;
+  readonly status: number;
 
-  constructor(message: string, { next }: CommandFailedOptions = {}) {
+  constructor(message: string, { next, status = EXIT.failed }: CommandFailedOptions = {}) {
     super(message);
     this.next = next;
+    this.status = status;
   }
 }
 
@@ -49,6 +53,7 @@ export class AdvisedFailure extends NetplugError {
 
 /** The exit status for whatever a command threw. */
 export function statusOf(thrown: unknown): number {
+  if (thrown instanceof CommandFailed) return thrown.status;
   return thrown instanceof UsageError ? EXIT.usage : EXIT.failed;
 }
 

@@ -23,10 +23,10 @@ export interface CliIo {
   /** A log to be read in parts; undefined when there is no such file. */
   openLog(path: string): Promise<LogText | undefined>;
   /**
-   * The whole of a file, or of what a pipe gives until it ends; `-` is stdin. Of a pipe that gives more than `limitBytes` the beginning.
+   * The whole of a file, or of what a pipe gives until it ends; `-` is stdin.
    *
    * @returns undefined when there is no such file
-   * @throws NetplugError ioFailure
+   * @throws NetplugError ioFailure, also for more than `limitBytes`: a part would be taken for the whole
    */
   readInput(source: string, limitBytes: number): Promise<string | undefined>;
   makeUuid(): string;

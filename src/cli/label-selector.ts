@@ -15,13 +15,23 @@ export interface LabelSelector {
 /** What one label must be. */
 export interface Requirement {
   readonly key: string;
-  /** Absent: any value will do. */
+  /** One of these. Absent: any value will do. */
   readonly values?: readonly string[];
+  /** A number beyond this one; what is no number never fits. */
+  readonly bound?: Bound;
   /** Whether it is the opposite that must hold; an absent label fits then. */
   readonly isNegated: boolean;
 }
 
-const FORMS = "KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY";
+export interface Bound {
+  readonly operator: "<" | ">";
+  /** Of 64 bits, as Kubernetes has it. */
+  readonly limit: bigint;
+}
+
+const FORMS = "KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY, !KEY, KEY>N or KEY<N";
+
+const LARGEST_NUMBER = 2n ** 63n - 1n;
 
 /** Commas inside parentheses stand between values. */
 const BETWEEN_REQUIREMENTS = /,(?![^(]*\))/;
@@ -38,15 +48,27 @@ export function parseLabelSelector(text: string): LabelSelector {
 }
 
 export function matchesLabels({ requirements }: LabelSelector, labels: Readonly<Record<string, string>> = {}): boolean {
-  return requirements.every(({ key, values, isNegated }) => {
+  return requirements.every(({ key, values, bound, isNegated }) => {
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    const fits = value !== undefined && (values === undefined || values.includes(value));
+    const fits = value !== undefined && (values === undefined || values.includes(value)) && (bound === undefined || isBeyond(value, bound));
     return fits !== isNegated;
   });
 }
 
+function isBeyond(value: string, { operator, limit }: Bound): boolean {
+  const number = toNumber(value);
+  return number !== undefined && (operator === "<" ? number < limit : number > limit);
+}
+
+/** A label holds no sign; leading zeroes are none of another base. */
+function toNumber(value: string): bigint | undefined {
+  if (!/^\d+$/.test(value)) return undefined;
+  const number = BigInt(value);
+  return number > LARGEST_NUMBER ? undefined : number;
+}
+
 function parseRequirement(text: string): Requirement {
-  const requirement = readExistence(text) ?? readEquality(text) ?? readSet(text);
+  const requirement = readExistence(text) ?? readEquality(text) ?? readSet(text) ?? readBound(text);
   if (requirement === undefined) {
     const got = text === "" ? "nothing beside a comma" : quote(text);
     throw new UsageError(`got ${got}, want ${FORMS}; several with commas: "rack=r2,tier!=db,!gpu"`);
@@ -72,4 +94,15 @@ function readSet(text: string): Requirement | undefined {
   const [, key, operator, list = ""] = /^([^\s!=<>()]+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(text) ?? [];
   if (key === undefined) return undefined;
   return { key, values: list.split(",").map((value) => value.trim()), isNegated: operator === "notin" };
+}
+
+function readBound(text: string): Requirement | undefined {
+  const [, key, operator, value = ""] = /^([^\s!=<>()]+)\s*([<>])\s*([^\s!=<>()]*)$/.exec(text) ?? [];
+  if (key === undefined) return undefined;
+  const limit = toNumber(value);
+  if (limit === undefined)
+    throw new UsageError(
+      `got ${quote(text)}, want a whole number from 0 to ${LARGEST_NUMBER} behind "${operator}"; such as "rack=r2" or "rack>2"`,
+    );
+  return { key, bound: { operator: operator === "<" ? "<" : ">", limit }, isNegated: false };
 }

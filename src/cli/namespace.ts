@@ -6,7 +6,7 @@ import { DEFAULT_NAMESPACE } from "./resources/object-name.ts";
 
 /** On Kubernetes that of the kubeconfig's context, as kubectl has it; everywhere else `default`. */
 export async function defaultNamespaceOf(cli: Cli): Promise<string> {
-  const config = datastoreConfigOf(cli);
+  const config = await datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return DEFAULT_NAMESPACE;
   const { resolveAccess } = await import("../kube/access/resolve-access.ts");
   const access = await withAdvice(cli, config, () => resolveAccess(config.kubernetes, cli.io));

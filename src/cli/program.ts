@@ -2,7 +2,8 @@
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, NetplugError } from "../lib/errors.ts";
+import { quote } from "../lib/quote.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import type { Processes } from "../lib/ports.ts";
@@ -66,14 +67,26 @@ const processesThatEndWithUs: Processes = {
 
 /** As {@link CliIo.readInput}. */
 export async function readInput(source: string, limitBytes: number): Promise<string | undefined> {
-  if (source === "-") return await readStream(Bun.stdin.stream(), limitBytes);
+  if (source === "-") return toInputText(await readBytes(Bun.stdin.stream(), limitBytes), "stdin", limitBytes);
   const { statSync } = await import("node:fs");
+  const stats = statSync(source, { throwIfNoEntry: false });
   // A shell's `<(command)` is a pipe, whose command may take its time.
-  const isPipe = statSync(source, { throwIfNoEntry: false })?.isFIFO() === true;
-  return isPipe ? await readStream(Bun.file(source).stream(), limitBytes) : linuxFiles.readText(source);
+  if (stats?.isFIFO() === true) return toInputText(await readBytes(Bun.file(source).stream(), limitBytes), quote(source), limitBytes);
+  if (stats?.isFile() === true) requireAtMost(stats.size, quote(source), limitBytes);
+  return linuxFiles.readText(source);
 }
 
-async function readStream(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<string> {
+function toInputText(bytes: Uint8Array, name: string, limitBytes: number): string {
+  requireAtMost(bytes.length, name, limitBytes);
+  return new TextDecoder().decode(bytes);
+}
+
+function requireAtMost(sizeBytes: number, name: string, limitBytes: number): void {
+  if (sizeBytes > limitBytes) throw new NetplugError("ioFailure", `read ${name}: got more than ${limitBytes} bytes, want fewer`);
+}
+
+/** To the end, or a little more than so much: then there is more to come. */
+async function readBytes(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of stream) {
@@ -81,14 +94,35 @@ async function readStream(stream: ReadableStream<Uint8Array>, limitBytes: number
     sizeBytes += chunk.length;
     if (sizeBytes > limitBytes) break;
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return Buffer.concat(chunks);
 }
 
-/** A log to be read in parts. @returns undefined when there is no such file */
+/** Of a log that comes through a pipe, whose end is wanted and not its beginning. */
+const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
+
+/**
+ * A log to be read in parts; what a pipe gives (`zcat old.log.gz | …`), at once.
+ *
+ * @returns undefined when there is no such file
+ * @throws NetplugError ioFailure
+ */
 export async function openLog(path: string): Promise<LogText | undefined> {
+  const { accessSync, constants, statSync } = await import("node:fs");
   const file = Bun.file(path);
-  if (!(await file.exists())) return undefined;
-  return { sizeBytes: file.size, read: (start, end) => file.slice(start, end).bytes() };
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isDirectory()) return undefined;
+    accessSync(path, constants.R_OK);
+    if (stats.isFile()) return { sizeBytes: stats.size, read: (start, end) => file.slice(start, end).bytes() };
+    const bytes = stats.isFIFO()
+      ? await readBytes(file.stream(), MAX_PIPED_LOG_BYTES)
+      : new TextEncoder().encode(linuxFiles.readText(path)); // a device, which cannot be waited for
+    if (bytes.length <= MAX_PIPED_LOG_BYTES) return { sizeBytes: bytes.length, read: async (start, end) => bytes.subarray(start, end) };
+  } catch (cause) {
+    if (cause instanceof NetplugError) throw cause;
+    throw new NetplugError("ioFailure", `read log ${quote(path)}: ${messageOf(cause)}`, { cause });
+  }
+  throw new NetplugError("ioFailure", `read log ${quote(path)}: it is larger than ${MAX_PIPED_LOG_BYTES} bytes, want a file`);
 }
 
 interface BufferedOutput extends Output {
@@ -99,6 +133,8 @@ interface BufferedOutput extends Output {
 /** Nothing is lost when the other end is a pipe that is read slowly. */
 function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolean): BufferedOutput {
   let fault: string | undefined;
+  /** Writes that do not fit into the sink's buffer. */
+  let underWay: Promise<unknown> = Promise.resolve();
   const note = (thrown: unknown): void => {
     if ((thrown as { readonly code?: unknown }).code !== "EPIPE") fault ??= messageOf(thrown);
   };
@@ -106,14 +142,15 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
     isTerminal,
     write(text) {
       try {
-        void sink.write(text);
-        // Only a flush reports a full disk: what the sink writes by itself may be lost silently.
-        void Promise.resolve(sink.flush()).catch(note);
+        // A long text is written at once, and its own promise tells what became of it; of a short one a flush does.
+        const results = [sink.write(text), sink.flush()].map((result) => Promise.resolve(result).catch(note));
+        underWay = Promise.all([underWay, ...results]);
       } catch (thrown) {
         note(thrown);
       }
     },
     async flush() {
+      await underWay;
       try {
         await sink.flush();
       } catch (thrown) {

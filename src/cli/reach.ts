@@ -1,15 +1,14 @@
 /** What helps a person whose datastore does not answer: where it was looked for, who said so, and what to try besides. */
 
 import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../datastore/datastore-config.ts";
-import { DATASTORE_VARIABLES, type SettingName } from "../datastore/datastore-settings.ts";
 import { EtcdFailure } from "../datastore/etcd/failure.ts";
 import { normaliseApiRoot } from "../kube/access/server-url.ts";
 import { KubeError, type KubeReason } from "../kube/kube-error.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { DEFAULT_CONFIG_FILE } from "./config-file.ts";
 import { toWord } from "./hints.ts";
 import type { Cli } from "./io.ts";
+import { whoSaid } from "./setting-origin.ts";
 
 /** What is said besides the failure. */
 export interface Advice {
@@ -27,7 +26,8 @@ const LIMIT = 5;
 /** @returns undefined for a failure that does not come of where we looked */
 export function adviceFor(failure: NetplugError, config: DatastoreConfig, cli: Cli): Advice | undefined {
   if (config.type === "etcdv3") return isEtcdAway(failure, config.etcd) ? adviceForEtcd(config.etcd, cli) : undefined;
-  if (failure.kind === "invalidConfig") return adviceWithoutKubeconfig(config.kubernetes, cli);
+  if (failure.kind === "invalidConfig")
+    return adviceForKubeconfig(failure, config.kubernetes, cli) ?? adviceWithoutKubeconfig(config.kubernetes, cli);
   return failure instanceof KubeError && KUBE_REASONS.has(failure.reason) ? adviceForKubernetes(config.kubernetes, cli) : undefined;
 }
 
@@ -72,6 +72,17 @@ function adviceForKubernetes({ kubeconfig, defaultKubeconfig, apiRoot, caFile, c
   return { text: "the API server of this pod, as KUBERNETES_SERVICE_HOST says" };
 }
 
+/** Something in a kubeconfig, or its absence. */
+function adviceForKubeconfig(
+  { message }: NetplugError,
+  { kubeconfig, defaultKubeconfig, apiRoot }: KubernetesConfig,
+  cli: Cli,
+): Advice | undefined {
+  if (!/\bkubeconfig "/.test(message)) return undefined;
+  if (kubeconfig !== undefined) return { text: `the kubeconfig is the one that ${whoSaid("kubeconfig", cli)} names` };
+  return apiRoot === undefined && defaultKubeconfig !== undefined ? { text: "the kubeconfig is the default one" } : undefined;
+}
+
 /** A kubeconfig that nobody named and that is not there; undefined where the fault is another. */
 function adviceWithoutKubeconfig(
   { kubeconfig, apiRoot, defaultKubeconfig }: KubernetesConfig,
@@ -86,14 +97,6 @@ function adviceWithoutKubeconfig(
 /** Who chose etcd, or where it is. */
 export function whoSaidEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli): string {
   return whoSaid(endpoints.length > 0 ? "etcdEndpoints" : discoverySrv === undefined ? "datastoreType" : "etcdDiscoverySrv", cli);
-}
-
-/** The option, variable or file that a setting comes from. */
-function whoSaid(name: SettingName, { io, options }: Cli): string {
-  if (name === "kubeconfig" && options.kubeconfig !== undefined) return "--kubeconfig";
-  const variable = DATASTORE_VARIABLES[name];
-  const found = [`NETPLUG_${variable}`, variable].find((one) => (io.env[one] ?? "") !== "");
-  return found ?? `${name} in ${quote(options.config ?? DEFAULT_CONFIG_FILE)}`;
 }
 
 function toCurl(url: string, files: Readonly<Record<string, string | undefined>>): string {

@@ -119,7 +119,7 @@ const patch = (program: string) =>
     loader: runs(async () => (await import("./commands/patch.ts")).patch),
     parameters: {
       flags: {
-        patch: { kind: "parsed", parse: String, brief: "what to change, as JSON", placeholder: "JSON" },
+        patch: { kind: "parsed", parse: String, brief: "what to change, as JSON or YAML", placeholder: "JSON" },
         type: { kind: "enum", values: PATCH_TYPES, default: "strategic", brief: "how the patch is merged; json: a list of operations" },
         namespace: flags.namespace,
       },
@@ -135,14 +135,14 @@ const label = (program: string) =>
     parameters: {
       flags: {
         namespace: flags.namespace,
-        overwrite: { kind: "boolean", brief: "accepted for scripts written for kubectl; always so", optional: true, withNegated: false },
+        overwrite: { kind: "boolean", brief: "also change labels that have another value", optional: true, withNegated: false },
       },
       aliases: { n: "namespace" },
       positional: objectAndLabels,
     },
     docs: {
       ...withKinds(program, "set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
-      customUsage: ["[-n NAMESPACE] KIND NAME (KEY=VALUE|KEY-)..."],
+      customUsage: ["[-n NAMESPACE] [--overwrite] KIND NAME (KEY=VALUE|KEY-)..."],
     },
   });
 

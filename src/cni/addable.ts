@@ -5,7 +5,8 @@ import { utf8Length } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
-import { type Call, type LocalCall, OWN_IPAM, requireIpam } from "./call.ts";
+import { type Call, type LocalCall, OWN_IPAM } from "./call.ts";
+import { requireIpam } from "./delegate/of-call.ts";
 
 /**
  * Refuses what no ADD can do, before anybody is asked for anything.

@@ -1,24 +1,39 @@
 /** What a call asks for, in the words of `endpoint/` and `ipam/`. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { Query } from "../datastore/datastore.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
-import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
+import { type AddRequest, type AddSubject, endpointRef } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import { toNamespace } from "../endpoint/record.ts";
 import type { AllocationSubject } from "../ipam/allocate.ts";
+import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
-import type { PodFacts } from "./kubernetes-facts.ts";
+import { resolveMtu } from "./config/node-facts.ts";
 import type { LinkNames } from "./link/find.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
-import { resolveMtu } from "./node-facts.ts";
+import type { PodFacts } from "./pod/facts.ts";
 
 /** Names under which the kernel knows the attachment. */
 export function linkNamesOf(call: LocalCall): LinkNames {
   const workload = workloadOf(call);
   return { hostName: toHostName(workload), podName: workload.ifName, alias: toAlias(call.config.name, workload) };
+}
+
+/** For what the datastore has under the attachment's name. */
+export function recordQuery(call: Call): Query & { readonly type: "get" } {
+  const { node, config } = call;
+  return { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) };
+}
+
+/** What the datastore has under the attachment's name, whosever it is. */
+export function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
+  // The datastore gives back the kind that was asked for.
+  return answerOf(facts, recordQuery(call))?.value as WorkloadEndpoint | undefined;
 }
 
 /** `CNI_NETNS_OVERRIDE`, by which the CNI project's own library lets the host's namespace pass. */

@@ -1,8 +1,9 @@
 /** CHECK: is what the ADD set up still there, in the kernel, in the datastore and with the delegate? Changes nothing. */
 
+import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query } from "../datastore/datastore.ts";
-import { endpointRef } from "../endpoint/plan-add.ts";
+import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { heldBy } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
@@ -13,11 +14,15 @@ import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";
 import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { type Call, delegateOf, hasOwnIpam, transactPortsOf, workloadOf } from "./call.ts";
-import { checkLink } from "./check-link.ts";
+import { linkNamesOf, netnsOptionsOf, recordQuery } from "./attachment.ts";
+import { type Call, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
-import { isPodAsked } from "./kubernetes-facts.ts";
+import { delegateOf } from "./delegate/of-call.ts";
+import { checkLink } from "./link/check.ts";
+import { openPodNetns } from "./link/pod-netns.ts";
+import { isPodAsked } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 
 /** @throws NetplugError attachmentIncomplete with every fault; what the delegate says */
@@ -50,7 +55,7 @@ interface StoredAttachment {
 async function readStored(call: Call): Promise<StoredAttachment> {
   const { node, config, environment } = call;
   const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
-  const record = { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) } as const;
+  const record = recordQuery(call);
   const isMain = call.plugin === "netplug";
   const queries: readonly Query[] = [...releaseQueries(node), isMain ? record : IP_POOLS];
   let facts: Facts | undefined;
@@ -86,16 +91,36 @@ function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAt
 async function isGivenPastIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
   const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
   if (call.plugin !== "netplug" || !isPodAsked(call) || (held.length > 0 && addresses.every(isHeld))) return false;
-  const { readPodFacts } = await import("./pod/mod.ts");
+  const { readPodFacts } = await import("./pod/ask.ts");
   const pod = await readPodFacts(call);
   return pod !== undefined && pod.wishes.addressesWithoutIpam.length > 0;
 }
 
 function checkAttachment(call: Call, previous: CniResult, { record }: StoredAttachment, addresses: readonly Address[]): readonly string[] {
   return [
-    ...call.ledger.time("kernel", () => checkLink(call, previous, addresses, record)),
+    ...call.ledger.time("kernel", () => checkKernel(call, previous, addresses, record)),
     ...checkRecord(call.environment.containerID, record, addresses),
   ];
+}
+
+/** @throws NetplugError badNetns */
+function checkKernel(
+  call: Call,
+  previous: CniResult,
+  addresses: readonly Address[],
+  record: WorkloadEndpoint | undefined,
+): readonly string[] {
+  const { environment, host } = call;
+  const podMac = record === undefined ? undefined : podMacOf(call, record);
+  using netns = openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call));
+  return checkLink(host.kernel, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
+}
+
+/** The record says it; on Kubernetes it is a view of the pod, which says what was asked for. */
+function podMacOf(call: LocalCall, { metadata, spec }: WorkloadEndpoint): MacAddress | undefined {
+  if (spec.mac !== undefined) return tryParseMac(spec.mac);
+  const asked = metadata.annotations?.[`${ANNOTATION_PREFIX}hwAddr`] ?? "";
+  return tryParseMac(asked) ?? call.config.runtimeConfig.mac ?? toOwnMac(workloadOf(call));
 }
 
 function checkAllocations(held: readonly Address[], addresses: readonly Address[]): readonly string[] {

@@ -1,32 +1,33 @@
 /** DEL: the link at once, the datastore and the delegate as far as they can be reached, success when nothing is left to do. */
 
-import { endpointRef } from "../endpoint/plan-add.ts";
-import { type DelRequest, delQueries, planDel } from "../endpoint/plan-del.ts";
-import { isSameAttachment } from "../ipam/block.ts";
+import { type DelRequest, delQueries } from "../endpoint/plan-del.ts";
 import type { Facts } from "../ipam/facts.ts";
-import { readFacts, transact, type TransactOptions } from "../ipam/transact.ts";
+import { readFacts } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
+import { type EndedHold, endHold } from "./attachment-state/hold.ts";
+import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
-import { type Call, delegateOf, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, hasOwnIpam, type LocalCall, transactPortsOf } from "./call.ts";
+import { delegateOf } from "./delegate/of-call.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
-import { type EndedHold, endHold, type Hold } from "./hold.ts";
-import { openNetnsIfThere, takeTurnInNetns } from "./link/pod-netns.ts";
+import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
-import { hasNotes } from "./unreleased.ts";
+import { toDelRequest, withdraw } from "./withdraw.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
-const TURN_WAIT_MS = 5_000;
+const LOCK_WAIT_MS = 5_000;
 
 /**
- * Does all that can be done, then throws the first failure: the runtime tries again.
+ * Does all that can be done, then throws the first failure: the runtime tries again. Without `CNI_ARGS` the attachment's allocations tell
+ * what its record is called.
  *
- * @throws NetplugError tryAgainLater when the datastore is away
+ * @throws NetplugError tryAgainLater when the datastore is away, malformedRequest when `CNI_ARGS` could not be read
  */
 export async function del(call: Call): Promise<void> {
-  const { ledger } = call;
+  const { ledger, argsFault } = call;
   const request = toDelRequest(call);
-  using _turn = await takeTurn(call);
+  using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) return leaveTaken(call);
   // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
@@ -35,24 +36,24 @@ export async function del(call: Call): Promise<void> {
   reading.catch(() => {
     // Reported below, after the local work.
   });
-  const isNoted = isAnyNoted(call);
+  const isAnyPending = askForPending(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
-    if (await isNoted) await releaseNoted(call);
-  } else if (link.ok && hasOwnIpam(call)) (await import("./give-back.ts")).noteUnreleased(call, store.error, ended.plugin);
-  throwFirstFailure([link, delegate, store]);
+    if (await isAnyPending) await releaseOthers(call);
+  } else if (link.ok && hasOwnIpam(call)) (await import("./attachment-state/give-back.ts")).leavePending(call, store.error, ended.plugin);
+  throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 
 /** Whether there is something to give back besides the call's own. */
-async function isAnyNoted(call: Call): Promise<boolean> {
-  return hasOwnIpam(call) && hasNotes(call) && (await import("./give-back.ts")).hasUnreleased(call);
+async function askForPending(call: Call): Promise<boolean> {
+  return hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call);
 }
 
 /** Gives back what earlier calls could not. That it fails again is no failure of this one, which is done. */
-async function releaseNoted(call: Call): Promise<void> {
-  const released = await settle(async () => (await import("./give-back.ts")).releaseUnreleased(call));
+async function releaseOthers(call: Call): Promise<void> {
+  const released = await settle(async () => (await import("./gc/release-pending.ts")).releasePending(call));
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
@@ -62,32 +63,13 @@ async function releaseNoted(call: Call): Promise<void> {
  * @throws the fault that is the reason, with what else went wrong in its details
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
-  using _turn = await takeTurn(call);
+  using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) throw fault;
   const removal = beginTakingDown(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
   throw fault;
-}
-
-/** The way back of an ADD: its addresses and its record, read afresh; those of a newer ADD stay. */
-export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
-  const { unlessTaken } = await import("./give-back.ts");
-  await unlessTaken(call, hold, () => withdraw(call, toDelRequest(call)));
-}
-
-function toDelRequest(call: Call): DelRequest {
-  const { config, environment, node } = call;
-  const workload = workloadOf(call);
-  const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
-  return {
-    node,
-    isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isEndpointMeant: ({ spec }) =>
-      spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
-    endpoints: call.plugin === "netplug-ipam" ? [] : [endpointRef({ node, workload, labels: config.args.labels })],
-  };
 }
 
 /** For a DEL that comes late: its runtime has gone, and the next one has called another. */
@@ -113,33 +95,19 @@ async function withdrawOwn(
   else if (!withdrawn.ok) throw withdrawn.error;
 }
 
-async function withdraw(call: Call, request: DelRequest, options: TransactOptions<void> = {}): Promise<void> {
-  await call.ledger.time("datastore", () =>
-    transact<void>(
-      transactPortsOf(call),
-      delQueries(request),
-      (known, { now }) => {
-        const plan = planDel(request, known, now);
-        return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
-      },
-      options,
-    ),
-  );
-}
-
 /**
  * Lets an ADD in the same namespace end first. One that hangs does not keep us from our work, nor does a namespace that cannot be locked.
  *
- * @returns what ends the turn
+ * @returns what lets others go on
  */
-async function takeTurn({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
+async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
   if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
   let netns: Netns | undefined;
   try {
     netns = openNetnsIfThere(host.kernel, environment.netns);
-    const end = host.clock.monotonic() + TURN_WAIT_MS;
+    const end = host.clock.monotonic() + LOCK_WAIT_MS;
     const remainingMs = (): number => end - host.clock.monotonic();
-    if (netns !== undefined) await takeTurnInNetns(host.kernel, netns, { clock: host.clock, remainingMs });
+    if (netns !== undefined) await waitForNetnsLock(host.kernel, netns, { clock: host.clock, remainingMs });
   } catch (thrown) {
     log.debug("cannot wait for other calls in the network namespace", { reason: messageOf(thrown) });
   }

@@ -7,8 +7,8 @@ import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requester.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
+import type { LogConfig } from "./config/network-config.ts";
 import type { Kernel } from "./link/kernel.ts";
-import type { LogConfig } from "./network-config.ts";
 import type { PolicyWatch } from "./wait/policy-wait.ts";
 import type { GateFetch } from "./wait/readiness-gates.ts";
 
@@ -34,7 +34,7 @@ export interface Host {
    */
   processBegin(): number | undefined;
   /** Takes the advisory lock on a file behind those who came before, waiting at most `waitMs`; undefined when the time is over. */
-  takeTurn(path: string, waitMs: number): Promise<Disposable | undefined>;
+  takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

@@ -3,25 +3,21 @@
 import { allocationQueries } from "../ipam/allocate.ts";
 import { allocate } from "../ipam/store.ts";
 import { readFacts } from "../ipam/transact.ts";
-import { startDeadline } from "../lib/deadline.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { toIpamResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
+import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
+import { claimPending, markPending } from "./attachment-state/pending-release.ts";
 import { toAddressRequest, toAddressSubject } from "./attachment.ts";
-import { type Call, transactPortsOf } from "./call.ts";
-import { withdrawAttachment } from "./del.ts";
+import { type Call, onWayBack, transactPortsOf } from "./call.ts";
 import { settle } from "./failures.ts";
-import { type Hold, holdAttachment } from "./hold.ts";
-import { askKubernetes } from "./kubernetes.ts";
-import { isNodeAsked, isPodAsked } from "./kubernetes-facts.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
+import { isNodeAsked, isPodAsked } from "./pod/facts.ts";
+import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
-import { claimUnreleased, noteBegun } from "./unreleased.ts";
-
-/** Milliseconds for the way back of an ADD that nobody waits for any more. */
-const WAY_BACK_MS = 10_000;
+import { withdrawAttachment } from "./withdraw.ts";
 
 /** @throws NetplugError */
 export async function addAddresses(call: Call): Promise<CniResult> {
@@ -30,7 +26,7 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   // Where none is named, or the name is of something else, whoever wants addresses alone is believed.
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
-  await claimUnreleased(call);
+  await claimPending(call);
   const ports = transactPortsOf(call);
   const { ledger, nextAdd } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
@@ -60,8 +56,8 @@ async function whileWanted<T>(
   hold: Hold,
   give: (beforeCommit: () => void) => Promise<T>,
 ): Promise<T> {
-  const { kernel, clock } = call.host;
-  const note = netns === undefined ? undefined : noteBegun(call, netns, hold);
+  const { kernel } = call.host;
+  const mark = netns === undefined ? undefined : markPending(call, netns, hold);
   const isOver = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   let isCommitted = false;
   try {
@@ -71,15 +67,15 @@ async function whileWanted<T>(
     });
     // Where the kernel does not say, it goes on.
     if (hold.state() === "taken" || isOver()) hold.expect();
-    note?.drop();
+    mark?.drop();
     return given;
   } catch (thrown) {
     if (isOver()) {
-      note?.leave();
-      const released = await settle(() => withdrawAttachment({ ...call, deadline: startDeadline(clock, WAY_BACK_MS) }, hold));
+      mark?.leave();
+      const released = await settle(() => withdrawAttachment(onWayBack(call), hold));
       if (!released.ok) call.log.info("cannot release what a late ADD had taken", { reason: messageOf(released.error) });
-    } else if (isCommitted) note?.leave();
-    else note?.drop();
+    } else if (isCommitted) mark?.leave();
+    else mark?.drop();
     throw thrown;
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readLedger } from "../lib/ledger.ts";
+import { readLedger } from "../lib/ledger-entry.ts";
 import { jsonSink, textSink } from "../lib/log-format.ts";
 import { createLog } from "../lib/log.ts";
 import type { Log } from "../lib/log.ts";
@@ -131,7 +131,8 @@ test("a whole ledger costs less than 0.3 ms", () => {
   for (let run = 0; run < 200; run++) {
     const began = monotonic();
     const ledger = startLedger({ monotonic }, began - 1);
-    for (const name of ["parse", "datastore", "plan", "kernel", "delegate", "gates", "policy", "undo"]) ledger.time(name, () => {});
+    for (const name of ["parse", "datastore", "plan", "kernel", "delegate", "gates", "policy", "undo"] as const)
+      ledger.time(name, () => {});
     ledger.write(log, OUTCOME);
     costs.push(monotonic() - began);
   }

@@ -1,11 +1,11 @@
 /** Measures where the time of one ADD or DEL goes, and leaves it as one line in the log. */
 
-import type { LedgerPhase, LedgerReport } from "../lib/ledger.ts";
-import { LEDGER_MESSAGE, toLedgerFields } from "../lib/ledger.ts";
+import type { LedgerPhase, LedgerReport } from "../lib/ledger-entry.ts";
+import { LEDGER_MESSAGE, toLedgerFields } from "../lib/ledger-entry.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock } from "../lib/ports.ts";
 
-/** Names that the plugin's own phases have; delegates and tests may add others. */
+/** What an operation's time goes to. */
 export type LedgerPhaseName =
   /** From the start of the process to its first line of ours. */
   | "start"
@@ -19,9 +19,10 @@ export type LedgerPhaseName =
   | "gates"
   /** Programming of policy. */
   | "policy"
+  /** Pod, namespace and node, as the Kubernetes API tells them. */
+  | "kubernetes"
   /** The way back after a failure. */
-  | "undo"
-  | (string & {});
+  | "undo";
 
 /** What an ended operation tells besides its times. */
 export interface LedgerOutcome {

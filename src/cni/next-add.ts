@@ -1,6 +1,6 @@
 /**
- * The node's note for its next ADD, `next-add.json`: what the last one expects it to ask for, see `ipam/read-ahead.ts`. For one ADD only,
- * so that an expectation that was wrong costs once.
+ * What an ADD leaves on the node for the next one of its network, `next-add.<network>.json`: what it expects that one to ask for, see
+ * `ipam/read-ahead.ts`. For one ADD only, so that an expectation that was wrong costs once.
  */
 
 import type { Query } from "../datastore/datastore.ts";
@@ -20,11 +20,11 @@ const MOST_CLAIMS = 4_096;
 const NAME_CHARACTERS = "-.";
 const NAME_LENGTH = 253;
 
-/** One process's view of the note. */
+/** One process's view of it. */
 export interface NextAdd {
-  /** What is noted now, and all that this process has read before: of that it may have answers, which grow old together. */
+  /** What is there now, and all that this process has read before: of that it may have answers, which grow old together. */
   read(): readonly Query[];
-  /** Replaces the note; none: removes it. Nothing happens where that fails: the note is a convenience. */
+  /** Replaces it; none: removes it. Nothing happens where that fails: it is a convenience. */
   leave(queries: readonly Query[]): void;
 }
 
@@ -36,11 +36,11 @@ export function openNextAdd(files: Files, path: string): NextAdd {
   return {
     read() {
       there = orNothing(() => files.readText(path)) ?? "";
-      seen = withoutRepeats([...seen, ...parseNote(there)]);
+      seen = withoutRepeats([...seen, ...parseExpected(there)]);
       return seen;
     },
     leave(queries) {
-      const text = toNoteText(queries);
+      const text = toFileText(queries);
       if (text === there) return;
       orNothing(() => (text === "" ? files.remove(path) : files.writeAtomically(path, text, FILE_MODE)));
       there = text;
@@ -58,25 +58,25 @@ function orNothing<T>(work: () => T): T | undefined {
 }
 
 /** Only what is asked for before a block is claimed, of the first pools. What follows where a pool is full takes further rounds anyway. */
-function toNoteText(queries: readonly Query[]): string {
-  const notes = queries.flatMap((query): object[] => {
+function toFileText(queries: readonly Query[]): string {
+  const expected = queries.flatMap((query): object[] => {
     if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];
     return query.type === "get" && query.ref.kind === "IPPool" ? [{ pool: query.ref.name }] : [];
   });
-  return notes.length === 0 ? "" : JSON.stringify(notes.slice(0, MOST_QUERIES));
+  return expected.length === 0 ? "" : JSON.stringify(expected.slice(0, MOST_QUERIES));
 }
 
 /** @returns none for anything that we do not write */
-function parseNote(text: string): readonly Query[] {
-  let notes: unknown;
+function parseExpected(text: string): readonly Query[] {
+  let expected: unknown;
   try {
-    notes = text === "" || text.length > MOST_CHARACTERS ? [] : JSON.parse(text);
+    expected = text === "" || text.length > MOST_CHARACTERS ? [] : JSON.parse(text);
   } catch {
     return [];
   }
-  if (!Array.isArray(notes) || notes.length > MOST_QUERIES) return [];
-  return notes.flatMap((note: unknown): readonly Query[] => {
-    const query = isJsonObject(note) ? toQuery(note) : undefined;
+  if (!Array.isArray(expected) || expected.length > MOST_QUERIES) return [];
+  return expected.flatMap((entry: unknown): readonly Query[] => {
+    const query = isJsonObject(entry) ? toQuery(entry) : undefined;
     return query === undefined ? [] : [query];
   });
 }

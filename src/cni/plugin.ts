@@ -10,7 +10,7 @@ import { del } from "./del.ts";
 import type { Host } from "./host.ts";
 import { startLedger } from "./ledger.ts";
 import { prepare } from "./prepare.ts";
-import { parseCniArgsOrNone } from "./protocol/cni-args.ts";
+import { readCniArgs } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
@@ -88,7 +88,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
 
 /** What every line of the log names: one searches for a pod by its name. */
 function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<string, string>> {
-  const { pod } = parseCniArgsOrNone(args);
+  const { pod } = readCniArgs(args).args;
   return { ...(containerID !== "" && { containerID }), ...(pod !== undefined && { pod: `${pod.namespace}/${pod.name}` }) };
 }
 
@@ -109,7 +109,7 @@ async function play(verb: Verb, call: Call): Promise<string> {
       await (await import("./status.ts")).status(call);
       return "";
     case "GC":
-      await (await import("./gc.ts")).collectGarbage(call);
+      await (await import("./gc/collect-garbage.ts")).collectGarbage(call);
       return "";
     case "VERSION":
       throw new NetplugError("internal", "VERSION is answered before the network config is read");

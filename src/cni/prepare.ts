@@ -5,42 +5,45 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
+import { type NetworkConfig, runFolderOf } from "./config/network-config.ts";
+import { resolveNodeName } from "./config/node-facts.ts";
 import { delLocally } from "./del.ts";
-import { kubeOpenerOf } from "./kubernetes.ts";
-import { type NetworkConfig, runFolderOf } from "./network-config.ts";
 import { openNextAdd } from "./next-add.ts";
-import { resolveNodeName } from "./node-facts.ts";
-import { parseCniArgs, parseCniArgsOrNone } from "./protocol/cni-args.ts";
+import { kubeOpenerOf } from "./pod/mod.ts";
+import { readCniArgs } from "./protocol/cni-args.ts";
 import type { Verb } from "./protocol/versions.ts";
 
 /** A call of which only environment and network config were read. */
-export type ReadCall = Omit<LocalCall, "args">;
+export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
 
 /**
- * Finds out what the call is about, and opens the datastore. A DEL to which that cannot be known does its local work before it fails.
+ * Finds out what the call is about, and opens the datastore. A DEL to which that cannot be known does its local work before it fails; one
+ * whose `CNI_ARGS` cannot be read goes on without them.
  *
  * @param fault what is wrong in the network config and was kept for the end of a DEL
  * @throws NetplugError malformedRequest, invalidConfig, ioFailure
  */
 export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
+  const { args, fault: argsFault } = readCniArgs(read.environment.args);
+  const local = { ...read, args, argsFault };
   try {
     if (fault !== undefined) throw fault;
-    return toCall(verb, read);
+    if (argsFault !== undefined && verb !== "DEL") throw argsFault;
+    return toCall(verb, local);
   } catch (thrown) {
-    if (verb === "DEL") await delLocally({ ...read, args: parseCniArgsOrNone(read.environment.args) }, thrown);
+    if (verb === "DEL") await delLocally(local, thrown);
     throw thrown;
   }
 }
 
-function toCall(verb: Verb, read: ReadCall): Call {
-  const { plugin, environment, config, host } = read;
-  const args = parseCniArgs(environment.args);
+function toCall(verb: Verb, local: LocalCall): Call {
+  const { plugin, config, host } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
-  const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.json`);
-  return { ...read, args, node, nextAdd, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
+  const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
+  return { ...local, node, nextAdd, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
 }
 
 /** The node notes its blocks where its processes meet anyway. */

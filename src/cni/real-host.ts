@@ -20,9 +20,9 @@ import { connectTcp } from "../linux/tcp.ts";
 import { takeTurn } from "../linux/turn.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import type { PluginName } from "./call.ts";
+import type { LogConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
-import type { LogConfig } from "./network-config.ts";
 import { runPlugin } from "./plugin.ts";
 
 /**
@@ -62,7 +62,7 @@ export function realHost(): Host {
     processStart: () => readProcessStart(systemClock),
     sinceBoot: readTimeSinceBoot,
     processBegin: readProcessBegin,
-    takeTurn: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
+    takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     openDatastore: (config, openClient) =>
       openDatastore(config, {
         clock: systemClock,

@@ -2,11 +2,12 @@
 
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import { type Call, delegateOf, requireIpam } from "./call.ts";
+import type { Call } from "./call.ts";
+import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
-import { arePodsAsked, isNodeAsked } from "./kubernetes-facts.ts";
+import { delegateOf, requireIpam } from "./delegate/of-call.ts";
 import type { Kernel } from "./link/kernel.ts";
-import { resolveMtu } from "./node-facts.ts";
+import { arePodsAsked, isNodeAsked } from "./pod/facts.ts";
 
 /** @throws NetplugError notAvailable or degraded with the reason */
 export async function status(call: Call): Promise<void> {
@@ -19,7 +20,7 @@ export async function status(call: Call): Promise<void> {
     }
     const [[cluster]] = await Promise.all([
       call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal })),
-      arePodsAsked(call) || isNodeAsked(call) ? import("./pod/mod.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
+      arePodsAsked(call) || isNodeAsked(call) ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
     ]);
     requireReady(cluster, "add");
   });

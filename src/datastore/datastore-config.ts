@@ -5,6 +5,7 @@ import type { RateOptions } from "../kube/rate-limit.ts";
 import type { TransportOptions } from "../kube/transport.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
+import type { DatastoreTraits } from "./datastore.ts";
 import type { HintPlace } from "./kubernetes/block-hints.ts";
 
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
@@ -35,6 +36,22 @@ export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<Transp
 export type DatastoreConfig =
   { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 
+export const ETCD_TRAITS: DatastoreTraits = {
+  readsOneSnapshot: true,
+  commitsAtOnce: true,
+  listsMayLag: false,
+  recordsArePods: false,
+  lockWaitMs: 500,
+};
+
+export const KUBERNETES_TRAITS: DatastoreTraits = {
+  readsOneSnapshot: false,
+  commitsAtOnce: false,
+  listsMayLag: true,
+  recordsArePods: true,
+  lockWaitMs: 10_000,
+};
+
 /** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */
 export function splitEndpoints(text: string): readonly string[] {
   const endpoints: string[] = [];
@@ -48,22 +65,23 @@ export function splitEndpoints(text: string): readonly string[] {
 /**
  * Brings an endpoint into the form `scheme://host:port`. A missing scheme is `http`, a missing port 2379.
  *
+ * @param where it stands, for messages
  * @throws NetplugError invalidConfig, which repeats the endpoint only when it cannot hold a password
  */
-export function normaliseEndpoint(text: string): string {
+export function normaliseEndpoint(text: string, where = "etcd endpoint"): string {
   const withScheme = text.includes("://") ? text : `http://${text}`;
   if (withScheme.includes("@")) {
-    throw new NetplugError(
-      "invalidConfig",
-      "parse etcd endpoint: got one with user or password, want them in etcd_username and etcd_password",
-    );
+    throw new NetplugError("invalidConfig", `parse ${where}: got one with user or password, want them in etcd_username and etcd_password`);
   }
   const url = URL.parse(withScheme);
-  const isServer = url !== null && url.pathname === "/" && url.search === "" && url.hash === "";
-  if (!isServer || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new NetplugError("invalidConfig", `parse etcd endpoint ${quote(text)}: want http://host:port or https://host:port`);
+  // Not by `url.search`: of "http://host:80?" it is empty.
+  const hasMore = withScheme.includes("?") || withScheme.includes("#");
+  const isServer = url !== null && !hasMore && url.pathname === "/" && (url.protocol === "http:" || url.protocol === "https:");
+  const port = isServer ? portOf(withScheme, url) : Number.NaN;
+  if (!isServer || Number.isNaN(port)) {
+    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port`);
   }
-  return `${url.protocol}//${url.hostname}:${portOf(withScheme, url)}`;
+  return `${url.protocol}//${url.hostname}:${port}`;
 }
 
 /**
@@ -83,12 +101,12 @@ export function checkEtcdConfig(config: EtcdConfig): void {
   }
 }
 
-/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. */
-function portOf(text: string, url: URL): string {
-  if (url.port !== "") return url.port;
+/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. NaN: none that we know. */
+function portOf(text: string, url: URL): number {
+  if (url.port !== "") return Number(url.port);
   const authority = text.slice(text.indexOf("://") + 3, text.endsWith("/") ? -1 : undefined);
   const colon = authority.lastIndexOf(":");
   // Behind the last colon stands a port, or the end of an IPv6 address: "1]".
   const port = colon < 0 ? "" : authority.slice(colon + 1);
-  return port === "" || port.endsWith("]") ? "2379" : String(Number(port));
+  return port === "" || port.endsWith("]") ? 2379 : Number(port);
 }

@@ -38,6 +38,13 @@ export function datastoreSettingsOfEnvironment(env: Readonly<Record<string, stri
   return settings;
 }
 
+/** The variable that says it, if any does. */
+export function variableOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const variable = DATASTORE_VARIABLES[name];
+  for (const one of [`NETPLUG_${variable}`, variable]) if ((env[one] ?? "") !== "") return one;
+  return undefined;
+}
+
 /** Merges two sources: `first` wins. Endpoints and discovery say the same thing, so either of `first` hides both of `second`. */
 export function mergeDatastoreSettings(first: DatastoreSettings, second: DatastoreSettings): DatastoreSettings {
   if (first.etcdEndpoints === undefined && first.etcdDiscoverySrv === undefined) return { ...second, ...first };
@@ -48,18 +55,24 @@ export function mergeDatastoreSettings(first: DatastoreSettings, second: Datasto
 /**
  * Makes of merged settings what `openDatastore` wants.
  *
+ * @param nameOf what messages call where a setting comes from; without it they say what the setting is
  * @throws NetplugError invalidConfig
  */
-export function toDatastoreConfig(settings: DatastoreSettings): DatastoreConfig {
+export function toDatastoreConfig(settings: DatastoreSettings, nameOf?: (name: SettingName) => string): DatastoreConfig {
   const type = settings.datastoreType ?? "etcdv3";
   if (type === "kubernetes") {
     const { kubeconfig, k8sAPIEndpoint: apiRoot, k8sAPIToken: token, k8sCAFile: caFile } = settings;
-    return { type, kubernetes: { kubeconfig, apiRoot, token, caFile } };
+    if (nameOf === undefined) return { type, kubernetes: { kubeconfig, apiRoot, token, caFile } };
+    const names = { apiRoot: nameOf("k8sAPIEndpoint"), token: nameOf("k8sAPIToken"), caFile: nameOf("k8sCAFile") };
+    return { type, kubernetes: { kubeconfig, apiRoot, token, caFile, names } };
   }
-  if (type !== "etcdv3")
-    throw new NetplugError("invalidConfig", `choose datastore: got type ${quote(type)}, want "etcdv3" or "kubernetes"`);
+  if (type !== "etcdv3") {
+    const source = nameOf === undefined ? "" : ` of ${nameOf("datastoreType")}`;
+    throw new NetplugError("invalidConfig", `choose datastore: got type ${quote(type)}${source}, want "etcdv3" or "kubernetes"`);
+  }
   const endpoints: string[] = [];
-  for (const endpoint of splitEndpoints(settings.etcdEndpoints ?? "")) endpoints.push(normaliseEndpoint(endpoint));
+  for (const endpoint of splitEndpoints(settings.etcdEndpoints ?? ""))
+    endpoints.push(normaliseEndpoint(endpoint, nameOf?.("etcdEndpoints")));
   const etcd = {
     endpoints,
     ...(settings.etcdDiscoverySrv !== undefined && { discoverySrv: settings.etcdDiscoverySrv }),

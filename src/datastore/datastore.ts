@@ -47,11 +47,21 @@ export type Query =
   /** Blocks inside a prefix with at least one unallocated address, in address order beginning at `from`, and what is next there. */
   | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Every block; for administration only, never on the path of an ADD or DEL. */
-  | { readonly type: "all-blocks"; readonly family?: Family };
+  | { readonly type: "all-blocks"; readonly family?: Family }
+  /** All that stands in the place of blocks, whoever put it there, without its records; for administration only. */
+  | { readonly type: "block-places" };
 
 export interface EmptyBlock extends BlockRef {
   /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
   readonly since: number;
+}
+
+/** Something in the place of blocks. */
+export interface BlockPlace {
+  /** Key in etcd, name of an object on Kubernetes. */
+  readonly name: string;
+  /** The block that should be there; undefined when name and labels do not say. */
+  readonly ref: BlockRef | undefined;
 }
 
 export type Answer<Q extends Query> = Q extends { type: "get" }
@@ -72,7 +82,9 @@ export type Answer<Q extends Query> = Q extends { type: "get" }
                 ? readonly SpareBlock[]
                 : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" }
                   ? readonly BlockRef[]
-                  : never;
+                  : Q extends { type: "block-places" }
+                    ? readonly BlockPlace[]
+                    : never;
 
 export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };
 
@@ -101,6 +113,29 @@ export interface RequestOptions {
    * @default false
    */
   readonly mayLag?: boolean;
+}
+
+/** Something stored that is not as netplug writes it. */
+export interface Damage {
+  /** Of what it should be; an entry by which a block is found counts as the block. */
+  readonly kind: Kind | "IPAMBlock";
+  /** Key in etcd, name of an object on Kubernetes. */
+  readonly name: string;
+  /** The block that it is about, where its name says so. */
+  readonly cidr?: Prefix;
+  /** The node whose block that should be, where this can be seen. */
+  readonly node?: string;
+  readonly reason: string;
+  /** It is in the answer all the same, because only what is written beside it is wrong. */
+  readonly isAnswered: boolean;
+}
+
+export interface ReadOptions extends RequestOptions {
+  /**
+   * For administration, which goes past every damage: called for each, and the answers are what can be read. It may hear of one damage
+   * several times. Without it the first thing that cannot be read fails the read.
+   */
+  readonly onDamage?: (damage: Damage) => void;
 }
 
 export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {
@@ -138,16 +173,32 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
 }
 
+/** In what datastores differ for those who work with them, so that nobody has to ask which one it is. */
+export interface DatastoreTraits {
+  /** All queries of a read are answered from one snapshot, in one request; otherwise each is a request of its own. */
+  readonly readsOneSnapshot: boolean;
+  /** A commit is applied at once; otherwise its blocks are written first, then its records: see {@link CommitOptions.onBlocksWritten}. */
+  readonly commitsAtOnce: boolean;
+  /** Lists are a moment old where a request allows it: see {@link RequestOptions.mayLag}. */
+  readonly listsMayLag: boolean;
+  /** The record of a workload endpoint is its pod, which exists before it and ends by itself. */
+  readonly recordsArePods: boolean;
+  /** Longest wait of a node's process for the others, in milliseconds: the commits of a hundred, on a slow disk or a busy API server. */
+  readonly lockWaitMs: number;
+}
+
 /**
  * A datastore. All methods throw `NetplugError`: `tryAgainLater` when it is unreachable, out of space or too slow,
  * `accessDenied` when it refuses us. After a commit that failed with {@link OutcomeUnknown} the caller reads again
  * before it decides.
  */
 export interface Datastore {
+  /** For messages, and what only one of them has; else {@link traits}. */
   readonly type: "etcdv3" | "kubernetes" | "memory";
+  readonly traits: DatastoreTraits;
 
   /** Answers all queries; on etcd from one snapshot in one round trip, on Kubernetes in parallel. */
-  read<const Qs extends readonly Query[]>(queries: Qs, options?: RequestOptions): Promise<Answers<Qs>>;
+  read<const Qs extends readonly Query[]>(queries: Qs, options?: ReadOptions): Promise<Answers<Qs>>;
 
   /** Applies all writes or none (Kubernetes: in an order whose every prefix is safe). */
   commit<const Qs extends readonly Query[] = readonly []>(writes: readonly Write[], options?: CommitOptions<Qs>): Promise<CommitResult<Qs>>;

@@ -7,7 +7,7 @@ import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock, Random } from "../lib/ports.ts";
-import { CLUSTER_INFORMATION_QUERY, requireReady } from "./cluster-state.ts";
+import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
 export interface InitialiseOptions {
@@ -39,7 +39,10 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
       if (tiers[index] === undefined) writes.push({ op: "create", resource: newResource("Tier", name, spec, options) });
     }
     if (writes.length === 0) return false;
-    if (information !== undefined) requireReady(information, "release");
+    if (information !== undefined) {
+      requireReady(information, "release");
+      writes.push({ op: "expect", ref: CLUSTER_INFORMATION, revision: information.revision });
+    }
     const result = await datastore.commit(writes, { readOnConflict: queries });
     if (result.committed) return true;
     [information, ...tiers] = result.current;

@@ -11,7 +11,7 @@ function later(): { readonly datastore: LaterDatastore; readonly loads: number[]
     memory.close = () => void closed.push("memory");
     return memory;
   };
-  return { datastore: new LaterDatastore("memory", load), loads, closed };
+  return { datastore: new LaterDatastore(new MemoryDatastore(), load), loads, closed };
 }
 
 test("nothing is loaded before the first request, and then once", async () => {
@@ -42,4 +42,20 @@ test("what is closed while it loads is closed once it is loaded, and what was ne
   const other = later();
   other.datastore.close();
   expect(other.closed).toEqual([]);
+});
+
+test("what could not be loaded is loaded again by the next request", async () => {
+  const { promise: written, resolve: write } = Promise.withResolvers<void>();
+  let loads = 0;
+  const datastore = new LaterDatastore(new MemoryDatastore(), async () => {
+    if (++loads > 1) return new MemoryDatastore();
+    await written;
+    throw new Error("kubeconfig half written");
+  });
+  const failures = Promise.allSettled([datastore.read([]), datastore.commit([])]);
+  write();
+  expect((await failures).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(loads).toBe(1);
+  expect(await datastore.read([{ type: "all-blocks" }])).toEqual([[]]);
+  expect(loads).toBe(2);
 });

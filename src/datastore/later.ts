@@ -1,26 +1,18 @@
 /** A driver that is loaded by the first request: others do not pay for it. */
 
-import type {
-  Answers,
-  CommitOptions,
-  CommitResult,
-  Datastore,
-  Query,
-  RequestOptions,
-  WatchEvent,
-  WatchOptions,
-  Write,
-} from "./datastore.ts";
+import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
 
 export class LaterDatastore implements Datastore {
   readonly type: Datastore["type"];
+  readonly traits: Datastore["traits"];
   readonly #load: () => Promise<Datastore>;
   #loading: Promise<Datastore> | undefined;
   #loaded: Datastore | undefined;
   #isClosed = false;
 
-  constructor(type: Datastore["type"], load: () => Promise<Datastore>) {
+  constructor({ type, traits }: Pick<Datastore, "type" | "traits">, load: () => Promise<Datastore>) {
     this.type = type;
+    this.traits = traits;
     this.#load = load;
   }
 
@@ -28,7 +20,7 @@ export class LaterDatastore implements Datastore {
     return this.#loaded?.requests ?? { roundTrips: 0, retries: 0 };
   }
 
-  async read<const Qs extends readonly Query[]>(queries: Qs, options?: RequestOptions): Promise<Answers<Qs>> {
+  async read<const Qs extends readonly Query[]>(queries: Qs, options?: ReadOptions): Promise<Answers<Qs>> {
     return await (this.#loaded ?? (await this.#open())).read(queries, options);
   }
 
@@ -49,7 +41,11 @@ export class LaterDatastore implements Datastore {
   }
 
   async #open(): Promise<Datastore> {
-    this.#loading ??= this.#load();
+    this.#loading ??= this.#load().catch((reason: unknown) => {
+      // What is wrong now, as with a file that is being replaced, may be right at the next request.
+      this.#loading = undefined;
+      throw reason;
+    });
     this.#loaded = await this.#loading;
     if (this.#isClosed) this.#loaded.close();
     return this.#loaded;

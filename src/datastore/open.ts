@@ -4,7 +4,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
 import type { DatastoreConfig } from "./datastore-config.ts";
-import { checkEtcdConfig, normaliseEndpoint } from "./datastore-config.ts";
+import { checkEtcdConfig, KUBERNETES_TRAITS, normaliseEndpoint } from "./datastore-config.ts";
 import type { EtcdPorts } from "./etcd/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
 import type { KubernetesPorts } from "./kubernetes/ports.ts";
@@ -28,11 +28,11 @@ export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): D
   switch (config.type) {
     case "etcdv3":
       checkEtcdConfig(config.etcd);
-      return new EtcdDatastore({ ...config.etcd, endpoints: config.etcd.endpoints.map(normaliseEndpoint) }, ports);
+      return new EtcdDatastore({ ...config.etcd, endpoints: config.etcd.endpoints.map((endpoint) => normaliseEndpoint(endpoint)) }, ports);
     case "kubernetes": {
       const { kubernetes, ...shared } = ports;
       if (kubernetes === undefined) throw new NetplugError("internal", "open datastore: there are no ports for the Kubernetes datastore");
-      return new LaterDatastore("kubernetes", async () => {
+      return new LaterDatastore({ type: "kubernetes", traits: KUBERNETES_TRAITS }, async () => {
         const [{ openKubernetes }, kubeClient] = await Promise.all([import("./kubernetes/open.ts"), kubernetes.openClient?.()]);
         return openKubernetes(config.kubernetes, { ...shared, ...kubernetes, kubeClient });
       });

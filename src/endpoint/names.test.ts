@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toAlias, toEndpointName, toHostName, type Workload } from "./names.ts";
+import { parseAlias, toAlias, toEndpointName, toHostName, type Workload } from "./names.ts";
 
 const pod = (namespace: string, name: string, ifName = "eth0"): Workload => ({ containerID: "c1", ifName, pod: { namespace, name } });
 
@@ -38,4 +38,12 @@ describe("toEndpointName()", () => {
 
 test("toAlias() names network, container and interface", () => {
   expect(toAlias("k8s-pod-network", { containerID: "c1", ifName: "eth0" })).toBe("netplug:k8s-pod-network:c1:eth0");
+});
+
+test("parseAlias() reads what toAlias() writes, and nothing else", () => {
+  const parts = { network: "k8s-pod.network_1", containerID: "c1.x-2", ifName: "eth0" };
+  expect(parseAlias(toAlias(parts.network, parts))).toEqual(parts);
+  for (const alias of ["", "netplug", "netplug:a:b", "netplug:a:b:c:d", "netplug:::", "other:a:b:c", " netplug:a:b:c"]) {
+    expect(parseAlias(alias)).toBeUndefined();
+  }
 });

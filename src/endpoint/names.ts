@@ -28,6 +28,22 @@ export function toAlias(network: string, workload: Pick<Workload, "containerID" 
   return `netplug:${network}:${workload.containerID}:${workload.ifName}`;
 }
 
+/** What an alias of ours says. */
+export interface AliasParts {
+  readonly network: string;
+  readonly containerID: string;
+  readonly ifName: string;
+}
+
+/** None of the parts can hold a colon: CNI's patterns allow none. */
+const ALIAS = /^netplug:([^:]+):([^:]+):([^:]+)$/;
+
+/** The way back from {@link toAlias}. @returns undefined for an alias that is not ours */
+export function parseAlias(alias: string): AliasParts | undefined {
+  const [, network, containerID, ifName] = ALIAS.exec(alias) ?? [];
+  return network === undefined || containerID === undefined || ifName === undefined ? undefined : { network, containerID, ifName };
+}
+
 export function orchestratorOf(workload: Workload): Orchestrator {
   return workload.pod === undefined ? "cni" : "k8s";
 }

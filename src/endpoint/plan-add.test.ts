@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
@@ -61,23 +62,23 @@ async function createWorld(): Promise<IpamWorld> {
   return world;
 }
 
-test("a repeated ADD that waits for its turn, in which its DEL is played, records what it gives", async () => {
+test("a repeated ADD that waits for the lock, while its DEL is played, records what it gives", async () => {
   // where not everything is read again after the wait
-  const datastore = Object.assign(new MemoryDatastore(), { type: "kubernetes" as const });
+  const datastore = Object.assign(new MemoryDatastore(), { traits: KUBERNETES_TRAITS });
   const world = await createIpamWorld(datastore);
   await world.putPool("a", "10.65.0.0/24");
   const wanted = request("c1", { addresses: [parseAddress("10.65.0.7")] });
   await addAll(world, [wanted]);
   const queries = addQueries([wanted]);
   const facts = await readFacts(world.ports, queries);
-  const takeTurn = async (waitMs: number): Promise<Disposable | undefined> => {
+  const takeLock = async (waitMs: number): Promise<Disposable | undefined> => {
     if (waitMs === 0) return undefined;
     await del(world, "c1", [endpointRef(wanted.attachment)]);
     await world.clock.advance(20);
     return new DisposableStack();
   };
   await transact(
-    { ...world.ports, takeTurn },
+    { ...world.ports, takeLock },
     queries,
     (known, attempt) => {
       const plan = planAdds([wanted], known, attempt);

@@ -1,17 +1,26 @@
 /**
  * What an ADD does, decided without doing it: addresses, records and link of one attachment or of several that are committed together.
  *
- * The plugin calls it with facts that it read for one ADD; an agent calls it with facts from its caches for all that arrived at once.
+ * The plugin calls it with facts that it read for one ADD; it is made so that an agent can call it with facts from its caches, for all
+ * that arrived at once.
  */
 
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
-import { type AllocationOutcome, allocationQueries, type AllocationSubject, planAllocation, type PlanOptions } from "../ipam/allocate.ts";
+import {
+  type AllocationOutcome,
+  allocationQueries,
+  type AllocationSubject,
+  holdsAll,
+  planAllocation,
+  type PlanOptions,
+} from "../ipam/allocate.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
+import { addressAt } from "../lib/ip/prefix.ts";
 import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
 import { toNamespace } from "./record.ts";
@@ -24,7 +33,6 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
 /**
  * What must be known of an ADD to say what to read for it: an {@link AddRequest}, or the part that is known while its pod is still being
  * read.
- *
  */
 export interface AddSubject {
   readonly attachment: Pick<AttachmentRequest, "node" | "network" | "workload" | "labels"> & { readonly pod?: object | undefined };
@@ -76,7 +84,10 @@ function profileQuery({ network }: Pick<AttachmentRequest, "network">): Query & 
  *
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
  */
-export function planAdds(requests: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
+export function planAdds(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
+  const kept = collectWanted(() => asked.map((request) => keepRecorded(request, facts)));
+  if ("wanted" in kept) return kept;
+  const requests = kept.decided;
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [] } : planAllocation(own, facts, options);
   if ("wanted" in allocation) return allocation;
@@ -95,6 +106,20 @@ export function planAdds(requests: readonly AddRequest[], facts: Facts, options:
     return { outcomes, writes: [...ready, ...allocation.writes, ...records], ahead: allocation.ahead };
   });
   return "wanted" in decision ? decision : decision.decided;
+}
+
+/**
+ * For an attachment that is recorded with addresses, and has them still: a request for exactly these. What is asked for may have changed
+ * since, but that does not reach a running pod.
+ */
+function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
+  if (!("ipam" in request)) return request;
+  const { attachment, ipam } = request;
+  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
+  if (record?.spec.containerID !== attachment.workload.containerID) return request;
+  const addresses = networksOf(record).map((network) => addressAt(network, 0));
+  if (addresses.length === 0 || !holdsAll(ipam.owner, addresses, facts)) return request;
+  return { attachment, ipam: { ...ipam, addresses } };
 }
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {

@@ -43,7 +43,7 @@ export interface AttachmentRequest {
 
 /** What the datastore holds of it already. */
 export interface AttachmentFacts {
-  /** The record under this endpoint's name, whoever's it is. */
+  /** The record under this endpoint's name, which may be another container's. */
   readonly endpoint: Stored<WorkloadEndpoint> | undefined;
   readonly hasProfile: boolean;
   /** Seconds since 1970. */

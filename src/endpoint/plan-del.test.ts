@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import type { AllocationOwner, Block } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
+import { createIpamWorld, failureOf } from "../../test/support/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 
@@ -24,8 +26,8 @@ const REQUEST: DelRequest = {
   endpoints: [REF],
 };
 
-/** What is written to the record when addresses of these owners are released, and this is recorded. */
-function writesTo(
+/** What is written when addresses of these owners are released, and this is recorded. */
+function plannedWrites(
   record: { readonly uid?: string; readonly containerID?: string },
   ...owners: readonly AllocationOwner[]
 ): readonly Write[] {
@@ -54,7 +56,13 @@ function writesTo(
   );
   const plan = planDel(REQUEST, facts, 1);
   if ("wanted" in plan) throw new Error(`wants ${JSON.stringify(plan.wanted)}`);
-  return plan.writes.filter((write) => write.op === "delete" || (write.op === "update" && write.resource.kind === "WorkloadEndpoint"));
+  return plan.writes;
+}
+
+/** What of it is written to the record. */
+function writesTo(...given: Parameters<typeof plannedWrites>): readonly Write[] {
+  const writes = plannedWrites(...given);
+  return writes.filter((write) => write.op === "delete" || (write.op === "update" && write.resource.kind === "WorkloadEndpoint"));
 }
 
 test("its own record ends", () => {
@@ -80,4 +88,37 @@ test.each<[what: string, record: Parameters<typeof writesTo>[0], owners: readonl
   ["beside an address for another main plugin", {}, [without("endpoint")]],
 ])("a record %s stays as it is", (_what, record, owners) => {
   expect(writesTo(record, ...owners)).toEqual([]);
+});
+
+test.each([
+  ["a record and its addresses", [OWNER]],
+  ["a record whose addresses are a delegate's", []],
+] as const)("%s end only while no migration has frozen the datastore since", (_what, owners) => {
+  const [condition, ...others] = plannedWrites({ containerID: "c1" }, ...owners);
+  expect(condition).toEqual({ op: "expect", ref: { kind: "ClusterInformation", name: "default" }, revision: undefined });
+  expect(others.map(({ op }) => op)).toEqual([...owners.map(() => "update-block" as const), "delete"]);
+});
+
+test("where there is nothing to take away nothing is written", () => {
+  expect(plannedWrites({ containerID: "c2" })).toEqual([]);
+});
+
+test("a record does not end when a migration froze the datastore after the DEL had looked", async () => {
+  const world = await createIpamWorld();
+  const spec = { node: "n1", endpoint: "eth0", containerID: "c1" };
+  const { kind, namespace, name } = REF;
+  await world.datastore.commit([{ op: "create", resource: { apiVersion: "netplug.io/v3", kind, metadata: { namespace, name }, spec } }]);
+  const facts = await readFacts(world.ports, delQueries(REQUEST));
+  await world.put("ClusterInformation", "default", { datastoreReady: true, datastoreFrozen: true });
+  const deleting = transact<void>(
+    world.ports,
+    delQueries(REQUEST),
+    (known, { now }) => ({ ...planDel(REQUEST, known, now), result: undefined }),
+    {
+      facts,
+    },
+  );
+  expect(await failureOf(deleting)).toMatchObject({ kind: "tryAgainLater" });
+  const [record] = await world.datastore.read([{ type: "get", ref: REF }]);
+  expect(record).toBeDefined();
 });

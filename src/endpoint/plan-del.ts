@@ -1,8 +1,8 @@
 /** What a DEL undoes in the datastore: the addresses of an attachment and its record. Pure. */
 
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Revision, Stored, Write } from "../datastore/datastore.ts";
+import { expectNotFrozen } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -24,6 +24,7 @@ export type DelPlan =
   | {
       readonly released: readonly ReleasedAddress[];
       readonly removed: readonly ResourceRef[];
+      /** With the condition under which they may be made; none when there is nothing to take away. */
       readonly writes: readonly Write[];
       /** False: there is more to take away. Plan again when this is committed. */
       readonly isAll: boolean;
@@ -44,13 +45,14 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   const release = planReleaseOf(request.isOwnerMeant, request.node, facts, now);
   if ("wanted" in release) return release;
   const decision = collectWanted(() => {
-    const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
-    if (cluster !== undefined) requireReady(cluster, "release");
+    const notFrozen = expectNotFrozen(facts);
     const owners = release.released.map(({ owner }) => owner);
     const refs = request.endpoints === "none" ? [] : refsOf(request.endpoints, owners);
     const ends = endRecords(refs, owners, request.isEndpointMeant, facts);
     const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
-    return { released: release.released, removed, writes: [...release.writes, ...ends], isAll: release.isAll };
+    // A release has the condition already; a record that ends alone, whose addresses are a delegate's, needs it too.
+    const condition = release.writes.length === 0 && ends.length > 0 ? [notFrozen] : [];
+    return { released: release.released, removed, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
 }

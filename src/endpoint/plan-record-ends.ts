@@ -1,4 +1,4 @@
-/** The first half of what a DEL undoes, for whoever undoes it for very many: their records alone. Pure. */
+/** The first half of what a DEL undoes, for a GC that undoes it for very many attachments: their records alone. Pure. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";

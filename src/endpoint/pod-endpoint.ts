@@ -1,7 +1,7 @@
 /** The record of a pod's attachment: what the pod and its annotations add to what every attachment has. */
 
 import type { PodFields } from "../api/kubernetes-pod.ts";
-import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
+import { ANNOTATION_PREFIX, toEndpointNATs } from "../api/pod-annotations.ts";
 import type { EndpointNAT, WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
@@ -20,7 +20,7 @@ export type RecordedWishes = Pick<PodRequest, "floatingIPs" | "allowedSourcePref
  */
 export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, wishes: RecordedWishes): WorkloadEndpoint {
   const { generateName, labels, serviceAccountName, profiles, ports } = fields;
-  const nats = toEndpointNATs(endpoint, wishes.floatingIPs);
+  const nats = readEndpointNATs(endpoint, wishes.floatingIPs);
   return {
     ...endpoint,
     metadata: { ...endpoint.metadata, labels, ...(generateName === undefined ? {} : { generateName }) },
@@ -35,17 +35,14 @@ export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, wis
   };
 }
 
-/** Each floating address leads to the pod's address of the same family. */
-function toEndpointNATs({ metadata, spec }: WorkloadEndpoint, floatingIPs: readonly Address[]): readonly EndpointNAT[] {
+function readEndpointNATs({ metadata, spec }: WorkloadEndpoint, floatingIPs: readonly Address[]): readonly EndpointNAT[] {
   if (floatingIPs.length === 0) return [];
-  const internal = (spec.ipNetworks ?? []).map((network) => baseOf(parsePrefix(network)));
-  return floatingIPs.map((floating): EndpointNAT => {
-    const target = internal.find(({ family }) => family === floating.family);
-    if (target !== undefined) return { internalIP: toAddressText(target), externalIP: toAddressText(floating) };
-    const whose = `pod ${quote(`${metadata.namespace ?? ""}/${spec.pod ?? ""}`)}`;
-    throw new NetplugError(
-      "malformedRequest",
-      `use annotation "${ANNOTATION_PREFIX}floatingIPs" of ${whose}: got "${toAddressText(floating)}", and the pod has no IPv${floating.family} address for it; want addresses of the pod's families`,
-    );
-  });
+  const own = (spec.ipNetworks ?? []).map((network) => baseOf(parsePrefix(network)));
+  const lost = floatingIPs.find(({ family }) => !own.some((address) => address.family === family));
+  if (lost === undefined) return toEndpointNATs(floatingIPs, own);
+  const whose = `pod ${quote(`${metadata.namespace ?? ""}/${spec.pod ?? ""}`)}`;
+  throw new NetplugError(
+    "malformedRequest",
+    `use annotation "${ANNOTATION_PREFIX}floatingIPs" of ${whose}: got "${toAddressText(lost)}", and the pod has no IPv${lost.family} address for it; want addresses of the pod's families`,
+  );
 }

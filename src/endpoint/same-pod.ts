@@ -1,6 +1,6 @@
 /** Whether a pod of Kubernetes is the one that the runtime means. */
 
-import type { KubernetesPod } from "../api/kubernetes-pod.ts";
+import type { Pod } from "../kube/core-types.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { PodIdentity } from "./names.ts";
@@ -13,11 +13,11 @@ const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
  *
  * @throws {NetplugError} podMismatch
  */
-export function requireSamePod({ metadata }: Pick<KubernetesPod, "metadata">, { uid }: PodIdentity): void {
-  const known = metadata.annotations?.[MIRROR_ANNOTATION] ?? metadata.uid;
+export function requireSamePod({ metadata }: Pick<Pod, "metadata">, { uid, namespace, name }: PodIdentity): void {
+  const known = metadata.annotations?.[MIRROR_ANNOTATION] ?? metadata.uid ?? "";
   if (uid === undefined || uid === known) return;
   throw new NetplugError(
     "podMismatch",
-    `find pod ${quote(`${metadata.namespace}/${metadata.name}`)}: its UID is ${quote(known)}, and K8S_POD_UID is ${quote(uid)}; it was deleted and made anew`,
+    `find pod ${quote(`${namespace}/${name}`)}: its UID is ${quote(known)}, and K8S_POD_UID is ${quote(uid)}; it was deleted and made anew`,
   );
 }

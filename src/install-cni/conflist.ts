@@ -13,14 +13,14 @@ const CHAINED = [{ type: "portmap", snat: true, capabilities: { portMappings: tr
 export const CHAINED_PLUGINS: readonly string[] = CHAINED.map(({ type }) => type);
 
 /** What an installation finds out on the node. */
-export interface Findings {
+export interface NodeFindings {
   readonly assets: TlsAssets;
   /** As the host sees it; undefined when none is written. */
   readonly kubeconfigPath: string | undefined;
 }
 
 /** The text of the conflist. */
-export function toConflist(settings: Settings, findings: Findings & { readonly cniVersion: string }): string {
+export function toConflist(settings: Settings, findings: NodeFindings & { readonly cniVersion: string }): string {
   const { log, nodeName, mtu, requiresMtuFile } = settings;
   const { kubeconfigPath, cniVersion } = findings;
   const plugin = {

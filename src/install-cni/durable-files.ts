@@ -1,25 +1,15 @@
 /** Files that must be there, whole, after a crash: the operations that an installation is made of. */
 
-/** What is known of a file without opening it. */
-export interface FileFacts {
-  /** Two names with the same one are names of the same file. */
-  readonly id: string;
-  readonly isRegular: boolean;
-  readonly isFolder: boolean;
-  readonly permissions: number;
-  /** User ID. */
-  readonly owner: number;
-  readonly sizeBytes: number;
-}
+import type { FileStat } from "../linux/stat.ts";
 
 /** One method per step, so that a test can let any of them be the last. All throw NetplugError ioFailure. */
 export interface DurableFiles {
   /** @returns undefined when there is no such file */
   readText(path: string): string | undefined;
   list(folder: string): readonly string[] | undefined;
-  stat(path: string): FileFacts | undefined;
+  stat(path: string): FileStat | undefined;
   /** Of a symbolic link itself. */
-  statLink(path: string): FileFacts | undefined;
+  statLink(path: string): FileStat | undefined;
   makeFolders(path: string): void;
   /** Throws when nothing can be written there. */
   checkWritable(folder: string): void;

@@ -167,9 +167,9 @@ export class Installation implements Disposable {
   }
 
   #removeOldConfig(): void {
-    const { oldConfName } = this.#settings;
+    const { confName, oldConfName } = this.#settings;
     const { disk } = this.#host;
-    if (oldConfName === undefined) return;
+    if (oldConfName === undefined || oldConfName === confName) return;
     const path = `${this.#folders.conf}/${oldConfName}`;
     try {
       if (!disk.remove(path)) return;

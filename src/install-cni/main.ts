@@ -9,7 +9,7 @@ import { Installation } from "./install.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTrouble, StateFile } from "./state-file.ts";
 import { stay } from "./stay.ts";
-import { toTimeText } from "./token-renewal.ts";
+import { toIsoTime } from "./token-renewal.ts";
 import { readPath } from "./variables.ts";
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
@@ -61,7 +61,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
   }
   state.say(undefined);
   const { grant } = installation;
-  const expires = grant === undefined ? undefined : toTimeText(host.clock.now() + grant.lifeMs);
+  const expires = grant === undefined ? undefined : toIsoTime(host.clock.now() + grant.lifeMs);
   log.info("the plugin is installed", { event: "ready", version: VERSION, expires });
   if (settings.isOnce) {
     if (grant !== undefined)

@@ -1,18 +1,23 @@
 /** The values of a template's placeholders. */
 
-import type { Findings } from "./conflist.ts";
+import type { NodeFindings } from "./conflist.ts";
 import type { Settings } from "./settings.ts";
 import type { Placeholders } from "./template.ts";
 import { toHostPath } from "./tls-assets.ts";
 
-/** A value for each name that may stand between double underscores: variables of the environment with their defaults, and findings. */
-export function toPlaceholders(settings: Settings, { assets, kubeconfigPath = "" }: Findings, hostName: () => string): Placeholders {
-  const { hostConfDir, log, service } = settings;
+/**
+ * A value for each name that may stand between double underscores: variables of the environment, with their defaults or empty texts
+ * where they have none, and findings.
+ */
+export function toPlaceholders(settings: Settings, { assets, kubeconfigPath = "" }: NodeFindings, hostName: () => string): Placeholders {
+  const { hostConfDir, log, service, template } = settings;
   return {
     CNI_CONF_NAME: settings.confName,
     CNI_MTU: String(settings.mtu),
     CNI_NET_DIR: hostConfDir,
-    CNI_OLD_CONF_NAME: settings.oldConfName ?? settings.confName,
+    CNI_NETWORK_CONFIG: template !== undefined && "text" in template ? template.text : "",
+    CNI_NETWORK_CONFIG_FILE: template !== undefined && "path" in template ? template.path : "",
+    CNI_OLD_CONF_NAME: settings.oldConfName ?? "",
     DATASTORE_TYPE: settings.datastoreType,
     ETCD_CA_CERT_FILE: toHostPath(hostConfDir, "caCert", assets) ?? "",
     ETCD_CERT_FILE: toHostPath(hostConfDir, "cert", assets) ?? "",
@@ -29,8 +34,12 @@ export function toPlaceholders(settings: Settings, { assets, kubeconfigPath = ""
     LOG_FILE_MAX_SIZE: String(log.maxSize),
     LOG_FILE_PATH: log.path,
     LOG_LEVEL: log.level,
+    REMOVE_ON_STOP: String(settings.removesOnStop),
     REQUIRE_MTU_FILE: String(settings.requiresMtuFile),
+    SKIP_CNI_BINARIES: settings.skippedBinaries.join(","),
     SKIP_TLS_VERIFY: String(settings.skipsTlsVerify),
+    SLEEP: String(!settings.isOnce),
     TLS_ASSETS_DIR: settings.tlsAssetsDir,
+    UPDATE_CNI_BINARIES: String(settings.updatesBinaries),
   };
 }

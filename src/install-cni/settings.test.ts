@@ -71,7 +71,7 @@ describe("environment", () => {
     [{ SLEEP: "false" }, { isOnce: true }],
     [{ SLEEP: "TRUE" }, { isOnce: false }],
     [{ SLEEP: "" }, { isOnce: false }],
-    [{ CNI_OLD_CONF_NAME: "10-netplug.conflist" }, { oldConfName: undefined }],
+    [{ CNI_OLD_CONF_NAME: "10-netplug.conflist" }, { confName: "10-netplug.conflist", oldConfName: "10-netplug.conflist" }],
     [
       { CNI_CONF_NAME: "05-a.conflist", CNI_OLD_CONF_NAME: "10-b.conf" },
       { confName: "05-a.conflist", oldConfName: "10-b.conf" },

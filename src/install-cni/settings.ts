@@ -46,7 +46,7 @@ export interface Settings {
   /** Milliseconds after which a token is renewed, unless its life wants it earlier. */
   readonly tokenRefreshMs: number;
   readonly confName: string;
-  /** Removed when the new one is in place. */
+  /** Removed when the new one is in place, unless it is the new one. */
   readonly oldConfName: string | undefined;
   /** A network config with placeholders: its text, or the file that holds it. */
   readonly template: { readonly text: string } | { readonly path: string } | undefined;
@@ -73,8 +73,6 @@ export interface Settings {
 
 /** @throws NetplugError invalidConfig naming variable, found and wanted */
 export function readSettings(options: Options, env: Environment): Settings {
-  const confName = readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist";
-  const oldConfName = readFileName(env, "CNI_OLD_CONF_NAME");
   const templatePath = readPath(env, "CNI_NETWORK_CONFIG_FILE");
   const templateText = readText(env, "CNI_NETWORK_CONFIG");
   const service = readService(env);
@@ -86,8 +84,8 @@ export function readSettings(options: Options, env: Environment): Settings {
     removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
     stateFile: readPath(env, "STATE_FILE"),
     tokenRefreshMs: readDuration(env, "CNI_TOKEN_REFRESH_INTERVAL") ?? Infinity,
-    confName,
-    oldConfName: oldConfName === confName ? undefined : oldConfName,
+    confName: readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist",
+    oldConfName: readFileName(env, "CNI_OLD_CONF_NAME"),
     template: templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined,
     skippedBinaries: splitList(readText(env, "SKIP_CNI_BINARIES")),
     updatesBinaries: readFlag(env, "UPDATE_CNI_BINARIES", true),
@@ -117,7 +115,7 @@ function readDatastore(env: Environment): DatastorePart {
   const { datastoreType = "etcdv3", etcdEndpoints = "", etcdDiscoverySrv } = datastoreSettingsOfEnvironment(env);
   if (datastoreType !== "etcdv3" && datastoreType !== "kubernetes")
     throw fault("DATASTORE_TYPE", datastoreType, '"etcdv3" or "kubernetes"');
-  const endpoints = splitEndpoints(etcdEndpoints).map(normaliseEndpoint);
+  const endpoints = splitEndpoints(etcdEndpoints).map((endpoint) => normaliseEndpoint(endpoint));
   const discovery = etcdDiscoverySrv === undefined ? {} : { discoverySrv: etcdDiscoverySrv };
   if (datastoreType === "etcdv3") checkEtcdConfig({ endpoints, ...discovery });
   return { datastoreType, etcdEndpoints: endpoints, etcdDiscoverySrv };

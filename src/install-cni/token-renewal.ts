@@ -61,14 +61,14 @@ export class TokenRenewal {
       this.#failures = 0;
       this.#isRefused = false;
       this.#plan(this.#holder.grant);
-      this.#log.info("token renewed", { expires: toTimeText(this.#end) });
+      this.#log.info("token renewed", { expires: toIsoTime(this.#end) });
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
       // Asked again each time: an API server whose own store is away refuses everybody for a while.
       this.#isRefused = !(await this.#holder.isTokenAccepted());
       this.#reason = messageOf(thrown);
-      const fields = { reason: this.#reason, expires: toTimeText(this.#end) };
+      const fields = { reason: this.#reason, expires: toIsoTime(this.#end) };
       const trouble = this.trouble();
       if (trouble === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
       else this.#log.error("pods get no network on this node", { ...fields, reason: trouble });
@@ -95,6 +95,6 @@ export class TokenRenewal {
 }
 
 /** Milliseconds since 1970 as people read them. */
-export function toTimeText(ms: number): string {
+export function toIsoTime(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
 import { allocateAll } from "../../test/support/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
+import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
@@ -29,7 +30,12 @@ describe("allocate()", () => {
       const isOld = (i: number): boolean => options?.mayLag === true && queries[i]?.type === "list";
       return answers.map((answer, i) => (isOld(i) ? [] : answer)) as unknown as typeof answers; // the shape stays
     };
-    const lagging: Datastore = { ...datastore, type: "kubernetes", read, commit: (writes, options) => datastore.commit(writes, options) };
+    const lagging: Datastore = {
+      ...datastore,
+      traits: KUBERNETES_TRAITS,
+      read,
+      commit: (writes, options) => datastore.commit(writes, options),
+    };
     expect(await allocate({ ...world.ports, datastore: lagging, mayLag: true }, requestFor("c1", "n1"))).toHaveLength(1);
   });
 
@@ -51,7 +57,7 @@ describe("allocate()", () => {
         return await datastore.commit(writes, options);
       };
       const read: Datastore["read"] = (queries, options) => datastore.read(queries, options);
-      const torn: Datastore = { ...datastore, type: "kubernetes", read, commit };
+      const torn: Datastore = { ...datastore, traits: KUBERNETES_TRAITS, read, commit };
       const request = requestFor("c1", "n1", { families: [4, 6] });
       const failure = await failureOf(allocate({ ...world.ports, datastore: torn }, request, { beforeCommit }));
       return { failure, blocks: await world.blocks() };
@@ -164,7 +170,7 @@ describe("allocate()", () => {
       kind: "noAddressLeft",
       message:
         'allocate an IPv4 address on node "n1": no address left: pool "a" (10.65.0.0/31): full: all 2 addresses are in use; ' +
-        'pool "b": it is disabled; pool "c": its nodeSelector "zone == \\"x\\"" does not match node "n1"; ' +
+        'pool "b": it is disabled; pool "c": its nodeSelector \'zone == "x"\' does not match node "n1"; ' +
         'pool "d": it overlaps the older pool "a" (10.65.0.0/31)',
     });
   });

@@ -117,6 +117,12 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], ahead };
 }
 
+/** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
+export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
+  const held = heldBy(facts, new Map(), owner, owner.node);
+  return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
+}
+
 /** Only one request's: of several that are planned together nobody knows which kind comes next. */
 function queriesAhead(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
   const last = requests.at(-1);

@@ -5,7 +5,7 @@ import { DEFAULT_MAX_BLOCKS_PER_HOST } from "../api/ipam-configuration.ts";
 import type { Node } from "../api/node.ts";
 import type { Query } from "../datastore/datastore.ts";
 import type { Family } from "../lib/ip/address.ts";
-import { containsPrefix } from "../lib/ip/prefix.ts";
+import { containsPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { hasBegun, isEmpty, moveTo, newBlock } from "./block.ts";
 import { byBorrowing } from "./borrowing.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
@@ -17,8 +17,13 @@ import type { AddressRequest } from "./request.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned, Situation } from "./situation.ts";
 
+type Refs = readonly BlockRef[];
+
 /** Empty blocks asked for at first; more when none of them will do. */
 const EMPTY_BLOCKS = 64;
+
+/** Of those how many are read at once at first, when the very first of them will not do. */
+const EMPTY_BLOCKS_AT_ONCE = 8;
 
 /**
  * Gives one address of a family.
@@ -31,7 +36,17 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
   const selection = selectFor(request, family, situation);
   const own = ownBlocks(situation.facts, draft, node);
   const spread = situation.spreadFor(node);
-  const search: Search = { request, family, situation, draft, pools: selection.usable, own, spread, resting: new Map() };
+  const search: Search = {
+    request,
+    family,
+    situation,
+    draft,
+    pools: selection.usable,
+    own,
+    spread,
+    resting: new Map(),
+    restingBlocks: new Set(),
+  };
   const noClaim = whyNoClaim(search);
   const found =
     fromOwnBlocks(search) ??
@@ -47,6 +62,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
     refused: selection.refused,
     noClaim,
     resting: search.resting,
+    restingBlocks: search.restingBlocks,
   });
 }
 
@@ -98,29 +114,54 @@ function fromFreeBlock(search: Search): Assigned | undefined {
 
 /** Takes over a block in which another node has nothing left. */
 function fromEmptyBlock(search: Search): Assigned | undefined {
-  const { situation, request } = search;
+  const { situation, request, draft } = search;
   for (const [i, pool] of search.pools.entries()) {
-    for (const ref of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
-      const found = blockAt(situation.facts, search.draft, ref);
-      if (found === undefined || found.block.node === request.owner.node || !isEmpty(found.block, situation.moment)) continue;
-      const ordinal = usableOrdinal(search, found);
-      if (ordinal === undefined) continue;
-      return give(search, pool, { stored: found.stored, block: moveTo(found.block, request.owner.node) }, ordinal);
+    for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
+      for (const [at, ref] of candidates.entries()) {
+        // Nearly always the first will do; with each that does not, more are read at once.
+        const found = blockAt(situation.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
+        if (found === undefined || found.block.node === request.owner.node) continue;
+        if (!isEmpty(found.block, situation.moment)) {
+          if (found.block.emptySince !== undefined) search.restingBlocks.add(toPrefixText(ref.cidr));
+          continue;
+        }
+        const ordinal = usableOrdinal(search, found);
+        if (ordinal === undefined) continue;
+        return give(search, pool, { stored: found.stored, block: moveTo(found.block, request.owner.node) }, ordinal);
+      }
     }
   }
   return undefined;
 }
 
-/** Other nodes' empty blocks of a pool, rotated so that not all nodes try the same one. */
-function emptyBlocks({ situation, request, spread }: Search, pool: Pool, later: readonly Pool[]): readonly BlockRef[] {
+/**
+ * Other nodes' empty blocks of a pool, some at a time; these rotated, so that not all nodes try the same one. First those that are empty for
+ * longer than a cool-down: in others addresses may rest all the same, when the cool-down was made longer since they were listed. Where
+ * addresses may be borrowed that is the way to get one out of those that come after.
+ */
+function* emptyBlocks({ situation, request, spread, restingBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;
-  const isCandidate = (ref: BlockRef & { readonly since: number }): boolean =>
-    ref.node !== request.owner.node && hasBegun(ref.since, situation.moment.now) && isAllowed(situation, pool, ref.cidr);
+  const { now, cooldown } = situation.moment;
+  const seen = new Set<string>();
   for (let limit = EMPTY_BLOCKS; ; limit *= 8) {
     const listed = know(situation.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
-    const candidates = listed.filter(isCandidate);
-    if (candidates.length === 0 && listed.length >= limit) continue;
-    const begin = candidates.length === 0 ? 0 : Number(spread % BigInt(candidates.length));
-    return [...candidates.slice(begin), ...candidates.slice(0, begin)];
+    const rested: BlockRef[] = [];
+    const recent: BlockRef[] = [];
+    for (const { cidr, node, since } of listed) {
+      const text = toPrefixText(cidr);
+      if (seen.has(text) || node === request.owner.node || !isAllowed(situation, pool, cidr)) continue;
+      seen.add(text);
+      if (!hasBegun(since, now)) restingBlocks.add(text);
+      else (since + cooldown < now ? rested : recent).push({ cidr, node });
+    }
+    yield rotate(rested, spread);
+    yield rotate(recent, spread);
+    const hasCandidates = rested.length + recent.length > 0;
+    if (listed.length < limit || (hasCandidates && !situation.configuration.strictAffinity)) return;
   }
+}
+
+function rotate(refs: Refs, spread: bigint): Refs {
+  const begin = refs.length === 0 ? 0 : Number(spread % BigInt(refs.length));
+  return [...refs.slice(begin), ...refs.slice(0, begin)];
 }

@@ -45,8 +45,8 @@ export function expectNotFrozen(facts: Facts): Write {
 }
 
 /**
- * The settings of address management, complete. One that somebody wrote by hand and that cannot be so counts as its default: whoever takes
- * away goes on.
+ * The settings of address management, complete. One that somebody wrote by hand and that cannot be so counts as its default: a release
+ * goes on all the same.
  */
 export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
   const spec = storedConfiguration(facts) ?? {};
@@ -56,7 +56,7 @@ export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
 }
 
 /**
- * The same for who gives addresses.
+ * The same for an allocation.
  *
  * @throws {NetplugError} invalidConfig for a setting that cannot be so: what it was meant to forbid must not be done
  */

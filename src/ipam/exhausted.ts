@@ -19,6 +19,8 @@ export interface Exhaustion {
   readonly noClaim: string | undefined;
   /** How many addresses are known to rest after their release, by the CIDR of their block. */
   readonly resting: ReadonlyMap<string, number>;
+  /** CIDRs of other nodes' blocks that are empty and cannot be taken over before their addresses have rested. */
+  readonly restingBlocks: ReadonlySet<string>;
 }
 
 /** Error 101. */
@@ -33,26 +35,39 @@ export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
 }
 
 function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
-  const { noClaim, situation } = exhaustion;
+  const { noClaim, situation, resting } = exhaustion;
   const { configuration, reserved } = situation;
   if (reserved.covers(pool.cidr)) return "all its addresses are reserved";
-  const reservedCount = reserved.countIn(pool.cidr);
+  const restingCount = countResting(pool, resting);
   if (configuration.strictAffinity) {
-    const places = subnetCount(pool.cidr, pool.blockLength);
-    const noBlock =
-      noClaim ?? `none of its ${places} blocks is free${reservedCount === 0n ? "" : ` (${reservedCount} addresses are reserved)`}`;
-    return `nothing left in the node's own blocks, ${noBlock}, and strictAffinity forbids to use other nodes' blocks`;
+    const own = restingCount === 0 ? "" : ` (at least ${restingCount} of their addresses cool down after their release)`;
+    const noBlock = noClaim ?? whyNoBlock(pool, exhaustion);
+    return `nothing left in the node's own blocks${own}, ${noBlock}, and strictAffinity forbids to use other nodes' blocks`;
   }
-  if (noClaim !== undefined) return `nothing left in any claimed block, and ${noClaim}`;
+  if (noClaim !== undefined) {
+    const rest = restingCount === 0 ? "" : ` (at least ${restingCount} of the pool's addresses cool down after their release)`;
+    return `nothing left in any claimed block${rest}, and ${noClaim}`;
+  }
   const total = sizeOf(pool.cidr);
-  const resting = countResting(pool, exhaustion);
-  const rest = resting === 0 ? "" : `, or cool down after their release (at least ${resting} of them)`;
+  const reservedCount = reserved.countIn(pool.cidr);
+  const rest = restingCount === 0 ? "" : `, or cool down after their release (at least ${restingCount} of them)`;
   if (reservedCount > 0n) return `full: all ${total} addresses are in use${rest} or reserved (${reservedCount} of them)`;
   return `full: all ${total} addresses are in use${rest}`;
 }
 
+/** Where nothing but another block would help. */
+function whyNoBlock({ cidr, blockLength }: Pool, { situation, restingBlocks }: Exhaustion): string {
+  const resting = [...restingBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
+  const reserved = situation.reserved.countIn(cidr);
+  const besides = [
+    ...(resting === 0 ? [] : [`${resting} of them are empty, but cool down after the last release`]),
+    ...(reserved === 0n ? [] : [`${reserved} addresses are reserved`]),
+  ];
+  return `none of its ${subnetCount(cidr, blockLength)} blocks is free${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
+}
+
 /** Addresses of a pool that nothing but their cool-down keeps from being given. */
-function countResting({ cidr }: Pool, { resting }: Exhaustion): number {
+function countResting({ cidr }: Pool, resting: Exhaustion["resting"]): number {
   let count = 0;
   for (const [text, some] of resting) if (containsPrefix(cidr, parsePrefix(text))) count += some;
   return count;

@@ -1,6 +1,7 @@
 /** What a decision knows of the datastore: answers to queries. Pure code asks for more by naming the queries. */
 
 import type { Answer, Query } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 
@@ -31,8 +32,8 @@ export function onlyAbout(queries: readonly Query[], facts: Facts): Facts {
 }
 
 /**
- * What a decision throws when it cannot go on without reading more; {@link collectWanted} turns it into a list. It never
- * leaves this folder.
+ * What a decision throws when it cannot go on without reading more: {@link know} does, also in the decisions of `endpoint/`, and
+ * {@link collectWanted} around the decision turns it into a list. Outside of a decision nobody would: see {@link answerOf}.
  */
 export class FactsWanted extends Error {
   override readonly name = "FactsWanted";
@@ -54,6 +55,17 @@ export function know<Q extends Query>(facts: Facts, query: Q, ahead: () => reado
   const found = facts.find(query);
   if (found !== undefined) return found.answer;
   throw new FactsWanted([query, ...ahead().filter((other) => facts.find(other) === undefined)]);
+}
+
+/**
+ * The answer to a query that was read for certain, for work that is no decision.
+ *
+ * @throws {NetplugError} internal when it was not: a list of what is read lacks it
+ */
+export function answerOf<Q extends Query>(facts: Facts, query: Q): Answer<Q> {
+  const found = facts.find(query);
+  if (found === undefined) throw new NetplugError("internal", `look up an answer: nobody asked ${keyOf(query)}`);
+  return found.answer;
 }
 
 /** What {@link collectWanted} found out. */
@@ -107,5 +119,7 @@ function keyOf(query: Query): string {
       ]);
     case "all-blocks":
       return JSON.stringify([query.type, query.family]);
+    case "block-places":
+      return JSON.stringify([query.type]);
   }
 }

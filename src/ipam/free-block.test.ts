@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { testSeed } from "../../test/support/seed.ts";
@@ -126,6 +126,42 @@ test.each([
   const { found, reads } = await find(datastore, pool, { reserved, spread: 7n });
   expect(found).toBe(toPrefixText(subnetAt(pool.cidr, length, gap)));
   expect(reads).toBeLessThanOrEqual(most + 1);
+});
+
+describe("smaller blocks, from before the pool was made anew, do not hide what is free", () => {
+  test("where a part of few places holds very many of them", async () => {
+    const pool = poolOf("10.65.0.0/20", 26);
+    const datastore = new MemoryDatastore();
+    const small = Array.from({ length: 47 * 64 }, (_, i) => subnetAt(pool.cidr, 32, i));
+    await claim(datastore, small);
+    for (const spread of [0n, 3n, 46n]) {
+      const { found } = await find(datastore, pool, { spread });
+      expect(found).toMatch(/^10\.65\.1[1-5]\./);
+    }
+  });
+
+  test("where one place holds more of them than can be listed", async () => {
+    const pool = poolOf("10.65.0.0/19", 20);
+    const datastore = new MemoryDatastore();
+    await claim(
+      datastore,
+      Array.from({ length: 2_200 }, (_, i) => subnetAt(pool.cidr, 32, i)),
+    );
+    expect((await find(datastore, pool)).found).toBe("10.65.16.0/20");
+  });
+
+  test("where the claims that a node sees around its start are of the right size, and all together as many as places or more", async () => {
+    const pool = poolOf("10.65.0.0/16", 26);
+    const places = Array.from({ length: 1024 }, (_, i) => subnetAt(pool.cidr, 26, i));
+    for (const small of [63, 64]) {
+      const datastore = new MemoryDatastore();
+      await claim(datastore, [
+        ...places.slice(0, 1000),
+        ...Array.from({ length: small }, (_, i) => subnetAt(parsePrefix("10.65.255.192/26"), 32, i)),
+      ]);
+      expect((await find(datastore, pool, { spread: 5n })).found).toMatch(/^10\.65\.25[0-5]\./);
+    }
+  });
 });
 
 test("a large IPv6 pool of which most is reserved needs no deep search", async () => {

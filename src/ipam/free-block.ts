@@ -25,6 +25,8 @@ const NEAR_BITS = 6;
 const WINDOW = 64;
 /** A part with so many places, or so many claims, is not divided further. */
 const PART_BLOCKS = 1_024;
+/** Claims of a part that are read at once: blocks may be smaller than the places. */
+const MOST_CLAIMS = 2 * PART_BLOCKS;
 /** Bits of a prefix that one round of counting decides. */
 const STEP_BITS = 4;
 
@@ -40,7 +42,7 @@ export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => 
   const near = knowNear(pool, search, later);
   const found = gapNear(pool, search, nearQuery, near);
   const isAll = nearQuery.within.length === pool.cidr.length && near.length < nearQuery.limit;
-  return found !== undefined || isAll ? found : findFarBlock(pool, search, later);
+  return found !== undefined || isAll ? found : findFarBlock(pool, search, near, later);
 }
 
 /**
@@ -56,17 +58,20 @@ function knowNear(pool: Pool, search: FreeBlockSearch, later: () => readonly Poo
   throw new FactsWanted(unknown.flatMap((one) => [nearQueryOf(one, search), poolQueryOf(one)]));
 }
 
-/** Anywhere in the pool. */
-function findFarBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[]): Prefix | undefined {
+/**
+ * Anywhere in the pool. As many claims as places are taken for a full pool, unless one that was seen is of another size; more cannot all be
+ * of the pool's size.
+ */
+function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockRef[], later: () => readonly Pool[]): Prefix | undefined {
   const { facts } = search;
   const [countQuery, windowQuery, startQuery] = farQueriesOf(pool, search);
   const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later().flatMap((other) => farQueriesOf(other, search))]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
   // Blocks of another size, from before the pool was made anew, make counts say less.
-  const isUniform = [...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
+  const isUniform = [...near, ...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
   const places = subnetCount(pool.cidr, pool.blockLength);
-  if (isUniform && BigInt(count) >= places) return undefined;
+  if (isUniform && BigInt(count) === places) return undefined;
   const start = startOf(pool, search);
   const end = window.length < WINDOW ? places : placeOf(pool, window.at(-1));
   return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, { within: pool.cidr, count }, isUniform);
@@ -117,6 +122,7 @@ function descend(
   ahead: () => readonly Query[] = () => [],
 ): Prefix | undefined {
   if (isSmall(pool, part)) return gapInPart(pool, search, part.within, ahead);
+  if (part.within.length === pool.blockLength) return undefined; // one place, with very many small claims
   const countQueries = countQueriesOf(pool, part.within);
   const begin = Number(search.spread % BigInt(countQueries.length));
   const candidates: Part[] = [];
@@ -124,7 +130,7 @@ function descend(
     const { within } = query;
     if (search.reserved.covers(within)) continue;
     const count = know(search.facts, query, () => [...countQueries, ...ahead()]);
-    if (!isUniform || BigInt(count) < subnetCount(within, pool.blockLength)) candidates.push({ within, count });
+    if (!isUniform || BigInt(count) !== subnetCount(within, pool.blockLength)) candidates.push({ within, count });
   }
   for (const [i, candidate] of candidates.entries()) {
     // A part that has fewer claims than places has a free one, unless that is reserved: with each that failed, ask for more at once.
@@ -137,7 +143,7 @@ function descend(
 
 /** Whether all claims of a part are read at once. */
 function isSmall(pool: Pool, { within, count }: Part): boolean {
-  return count <= PART_BLOCKS || subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS);
+  return count <= PART_BLOCKS || (subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS) && count < MOST_CLAIMS);
 }
 
 type CountQuery = Query & { type: "count-blocks" };
@@ -152,9 +158,8 @@ function countQueriesOf(pool: Pool, within: Prefix): readonly CountQuery[] {
   return Array.from({ length: 2 ** (length - within.length) }, (_, i) => ({ type: "count-blocks", within: subnetAt(within, length, i) }));
 }
 
-/** Blocks may be smaller than the places. */
 function claimsQueryOf(within: Prefix) {
-  return { type: "claimed-blocks", within, limit: 2 * PART_BLOCKS } as const satisfies Query;
+  return { type: "claimed-blocks", within, limit: MOST_CLAIMS } as const satisfies Query;
 }
 
 function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, ahead: () => readonly Query[]): Prefix | undefined {

@@ -29,7 +29,7 @@ const BLOCKS_PER_COMMIT = 16;
 
 /**
  * The owners of addresses that belong to no valid attachment of this node and network: once for each of their addresses.
- * For whoever has more to undo for each of them than its addresses.
+ * The plugin's GC has more to undo for each of them than its addresses.
  */
 export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
   const isStale = staleIn(scope);

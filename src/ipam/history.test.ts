@@ -7,7 +7,7 @@ import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock } from "../lib/ports.ts";
-import { seededRandom } from "../lib/random.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
 import { allocate } from "./store.ts";
 import type { TransactPorts } from "./transact.ts";
 

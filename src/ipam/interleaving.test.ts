@@ -13,7 +13,7 @@ import type { Family } from "../lib/ip/address.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { addressAt, toPrefixText } from "../lib/ip/prefix.ts";
 import type { Clock } from "../lib/ports.ts";
-import { seededRandom } from "../lib/random.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
 import { checkConsistency } from "./admin/check.ts";
 import { deleteEmptyBlocks } from "./gc.ts";
 import type { TransactPorts } from "./transact.ts";
@@ -62,6 +62,7 @@ function interleaved(inner: Datastore, scheduler: fc.Scheduler, script: readonly
   let commits = 0;
   return {
     type: inner.type,
+    traits: inner.traits,
     requests: inner.requests,
     async read(queries, options) {
       await scheduler.schedule(Promise.resolve(), "read arrives");

@@ -38,7 +38,7 @@ export interface PoolTable {
   readonly broken: readonly RefusedPool[];
 }
 
-/** Who asks. */
+/** The request that pools are selected for. */
 export interface PoolCriteria {
   readonly family: Family;
   readonly use: Use;

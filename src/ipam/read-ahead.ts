@@ -1,6 +1,6 @@
 /**
  * What a node's next request for addresses will have to read besides what every request reads: where a new block may lie, once its own are
- * used up. Who asks for it at once spares a round of requests, one ADD in as many as a block has addresses. Nothing becomes wrong where it
+ * used up. A request that asks for it at once spares a round, one ADD in as many as a block has addresses. Nothing becomes wrong where it
  * is asked in vain, or not asked: an answer is as new as all others of its decision.
  */
 

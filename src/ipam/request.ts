@@ -13,7 +13,7 @@ export interface AddressRequest {
   readonly families: readonly Family[];
   /** Names or CIDRs of the only pools to use, in this order; undefined: all that select node and namespace. */
   readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
-  /** Where the pools of a family are named, for who must repair it: `annotation "…" of namespace "shop"`. @default nothing is said */
+  /** Where the pools of a family are named, for messages: `annotation "…" of namespace "shop"`. @default nothing is said */
   readonly poolsNamedBy?: Readonly<Partial<Record<Family, string>>> | undefined;
   /** Exactly these addresses: the complete list. */
   readonly addresses: readonly Address[];

@@ -1,9 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import type { Allocation, Block } from "../api/ipam-block.ts";
 import type { Datastore, Query } from "../datastore/datastore.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { parsePrefix, subnetAt } from "../lib/ip/prefix.ts";
+import { allocate } from "./store.ts";
 
 /** What was asked of the datastore. */
 interface Reads {
@@ -17,6 +18,7 @@ function counting(inner: Datastore): { readonly datastore: Datastore; readonly r
   const reads: Reads = { rounds: 0, blocks: 0 };
   const datastore: Datastore = {
     type: inner.type,
+    traits: inner.traits,
     requests: inner.requests,
     read: async (queries, options) => {
       reads.rounds++;
@@ -118,6 +120,71 @@ test("what rests, or is reserved, in some blocks does not hide what others have"
   expect(await failureOf(world.add("d", "later"))).toMatchObject({ kind: "noAddressLeft" });
 });
 
+describe("256 empty blocks of other nodes, and a cool-down that was made longer since they became empty", () => {
+  /** The first `resting` were left a moment ago, the others long since; what is listed counts from the cool-down of then. */
+  async function createEmpty(resting: number, strictAffinity: boolean) {
+    const made = await createWorld();
+    await made.world.putPool("a", "10.65.0.0/16", { blockSize: 24 });
+    const now = Math.floor(made.world.clock.now() / 1000);
+    const free = Array.from({ length: 256 }, (_, i) => i);
+    await fill(
+      made.inner,
+      Array.from({ length: 256 }, (_, i): Block => {
+        const releasedAt = i < resting ? now - 10 : now - 5_000;
+        const times = new Map(free.map((ordinal) => [ordinal, releasedAt]));
+        return { ...blockOf("10.65.0.0/16", 0, 0), cidr: emptyAt(i), allocations: [], free, releasedAt: times, emptySince: releasedAt };
+      }),
+    );
+    await made.world.configure({ strictAffinity, ipCooldownSeconds: 300 });
+    return made;
+  }
+  const emptyAt = (index: number) => subnetAt(parsePrefix("10.65.0.0/16"), 24, index);
+
+  test("one that has rested is found behind those that have not, of which it reads more at once with each", async () => {
+    const { world, reads } = await createEmpty(250, true);
+    const cost = await readsOf(reads, async () =>
+      expect(await world.add("c", "late")).toEqual([expect.stringMatching(/^10\.65\.25[0-5]\.0$/)]),
+    );
+    expect(cost.rounds).toBeLessThanOrEqual(14);
+  });
+
+  test("where all of them rest, that is why nothing is left", async () => {
+    const { world, reads } = await createEmpty(256, true);
+    const cost = await readsOf(reads, async () => {
+      expect(await failureOf(world.add("c", "late"))).toMatchObject({
+        kind: "noAddressLeft",
+        message: expect.stringContaining("none of its 256 blocks is free (256 of them are empty, but cool down after the last release)"),
+      });
+    });
+    expect(cost.rounds).toBeLessThanOrEqual(20);
+    await world.clock.advance(300_000);
+    expect(await world.add("c", "late")).toHaveLength(1);
+  });
+
+  test("where a node may borrow it does not read more than the first of them", async () => {
+    const { world, reads } = await createEmpty(250, false);
+    const cost = await readsOf(reads, async () =>
+      expect(await world.add("c", "late")).toEqual([expect.stringMatching(/^10\.65\.25[0-5]\.0$/)]),
+    );
+    expect(cost.blocks).toBeLessThanOrEqual(80);
+  });
+});
+
+test("what rests in a node's own blocks is told where strictAffinity forbids to look elsewhere, or no block may be claimed", async () => {
+  const { world } = await createWorld();
+  await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+  await world.configure({ ipCooldownSeconds: 60, strictAffinity: true, maxBlocksPerHost: 1 });
+  await world.add("c1", "n1");
+  await world.add("c2", "n1");
+  await world.del("c1", "n1");
+  const resting = "at least 1 of their addresses cool down after their release";
+  expect(await failureOf(world.add("c3", "n1"))).toMatchObject({ message: expect.stringContaining(`own blocks (${resting}), node`) });
+  await world.configure({ ipCooldownSeconds: 60, maxBlocksPerHost: 1 });
+  expect(await failureOf(world.add("c3", "n1"))).toMatchObject({
+    message: expect.stringContaining("any claimed block (at least 1 of the pool's addresses cool down after their release), and node"),
+  });
+});
+
 test("250 full pools are searched with a few rounds, and the one behind them is found with fewer", async () => {
   const { world, inner, reads } = await createWorld();
   for (let i = 0; i < 250; i++) {
@@ -132,6 +199,25 @@ test("250 full pools are searched with a few rounds, and the one behind them is 
   await world.putPool("zz", "10.66.0.0/24");
   const found = await readsOf(reads, async () => expect(await world.add("c", "late")).toEqual([expect.stringMatching(/^10\.66\.0\./)]));
   expect(found.rounds).toBeLessThanOrEqual(8);
+});
+
+test.each([
+  ["10.0.0.0/8", {}, 4],
+  ["fd65::/48", { blockSize: 122 }, 6],
+] as const)("after a lost race a node looks elsewhere in %p, and reads once for it", async (cidr, spec, family) => {
+  const { world, reads } = await createWorld();
+  await world.putPool("a", cidr, spec);
+  const { datastore } = world;
+  let lost = 0;
+  const commit: Datastore["commit"] = async (writes, options) => {
+    if (lost++ < 2) return { committed: false, current: await datastore.read(options?.readOnConflict ?? ([] as never)) };
+    return await datastore.commit(writes, options);
+  };
+  const ports = { ...world.ports, datastore: { ...datastore, commit } };
+  const cost = await readsOf(reads, async () => {
+    expect(await allocate(ports, requestFor("c", "n1", { families: [family] }))).toHaveLength(1);
+  });
+  expect(cost.rounds).toBe(6); // what is certain, and where a block may lie, for each of three tries
 });
 
 test("a request that names no pool and meets none says so without reading on", async () => {

@@ -23,6 +23,8 @@ export interface Search {
   readonly spread: bigint;
   /** Addresses that rest after their release, by the CIDR of their block: for the message when nothing is found. */
   readonly resting: Map<string, number>;
+  /** CIDRs of other nodes' empty blocks that cannot be taken over yet, because addresses in them rest: for the same message. */
+  readonly restingBlocks: Set<string>;
 }
 
 /** Pools whose first queries go along with those of the first; twice as many with each that had nothing. */

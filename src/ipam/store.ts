@@ -1,4 +1,4 @@
-/** Addresses for whoever has nothing else to commit: `netplug-ipam`. */
+/** Addresses alone, as `netplug-ipam` gives them: nothing else is committed with them. */
 
 import { NetplugError } from "../lib/errors.ts";
 import { type AllocatedAddress, allocationQueries, planAllocation } from "./allocate.ts";

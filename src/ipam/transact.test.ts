@@ -1,8 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
-import type { CommitOptions, CommitResult, Datastore, Query, RequestOptions, Revision, Write } from "../datastore/datastore.ts";
+import type {
+  CommitOptions,
+  CommitResult,
+  Datastore,
+  DatastoreTraits,
+  Query,
+  RequestOptions,
+  Revision,
+  Write,
+} from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
+import { ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
@@ -11,12 +21,12 @@ import { type Facts, toFacts } from "./facts.ts";
 import { type Step, transact } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */
-function laggingDatastore(type: Datastore["type"], asked: boolean[]): Datastore {
+function laggingDatastore(traits: DatastoreTraits, asked: boolean[]): Datastore {
   const read = async (_queries: unknown, { mayLag = false }: RequestOptions): Promise<unknown> => {
     asked.push(mayLag);
     return [mayLag ? [] : ["new"]];
   };
-  return { type, read } as unknown as Datastore; // nothing else of it is used
+  return { traits, read } as unknown as Datastore; // nothing else of it is used
 }
 
 async function decideOn(datastore: Datastore): Promise<number> {
@@ -31,13 +41,13 @@ async function decideOn(datastore: Datastore): Promise<number> {
 
 test("on Kubernetes a decision that fails on lists that may be old is made again on the newest", async () => {
   const asked: boolean[] = [];
-  expect(await decideOn(laggingDatastore("kubernetes", asked))).toBe(1);
+  expect(await decideOn(laggingDatastore(KUBERNETES_TRAITS, asked))).toBe(1);
   expect(asked).toEqual([true, false]);
 });
 
 test("a decision that fails on what is the newest anyway fails", async () => {
   const asked: boolean[] = [];
-  await expect(decideOn(laggingDatastore("etcdv3", asked))).rejects.toThrow("no pool");
+  await expect(decideOn(laggingDatastore(ETCD_TRAITS, asked))).rejects.toThrow("no pool");
   expect(asked).toEqual([true]);
 });
 
@@ -45,7 +55,7 @@ test("a commit that never gets a certain reply fails in time, and says what the 
   const clock = fakeClock();
   const commit = (): Promise<never> =>
     Promise.reject(new OutcomeUnknown("patch pods/status: the API server answers 500; it may have been done"));
-  const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const ports = { datastore, clock, random: () => 0.5, deadline: startDeadline(clock, 5_000) };
   const failing = transact(ports, [IP_POOLS], () => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined }));
   const failure = failing.catch((thrown: unknown) => thrown);
@@ -59,12 +69,12 @@ test("a commit that never gets a certain reply fails in time, and says what the 
   });
 });
 
-test("who waits for a turn in vain has time left to commit without one", async () => {
+test("who waits for the lock in vain has time left to commit without it", async () => {
   const clock = fakeClock();
-  const takeTurn = async (waitMs: number): Promise<undefined> => void (await clock.advance(waitMs));
+  const takeLock = async (waitMs: number): Promise<undefined> => void (await clock.advance(waitMs));
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
-  const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION, revision: undefined };
   expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
 });
@@ -81,10 +91,10 @@ describe("what a request leaves for the next one", () => {
       events.push("recorded");
       return { committed: true, revision: "8" as Revision };
     };
-    const datastore = { type: "kubernetes", read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+    const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
     const leaveAhead = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveAhead };
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock: async () => turn, leaveAhead };
     await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, ahead: [POOL] }));
     expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
   });
@@ -97,7 +107,7 @@ describe("what a request leaves for the next one", () => {
         ? { committed: false, current: readOnConflict.map(({ type }) => `new ${type}`) }
         : { committed: true, revision: "8" as Revision };
     const read = async (queries: readonly Query[]) => queries.map(({ type }) => `old ${type}`);
-    const datastore = { type: "kubernetes", read, commit } as unknown as Datastore; // nothing else of it is used
+    const datastore = { traits: KUBERNETES_TRAITS, read, commit } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
     const found: unknown[] = [];
     const decide = (facts: Facts): Step<undefined> => {
@@ -112,7 +122,7 @@ describe("what a request leaves for the next one", () => {
   });
 });
 
-describe("after its turn came late", () => {
+describe("after it waited for the lock", () => {
   const QUERIES = [
     CLUSTER_INFORMATION_QUERY,
     IP_POOLS,
@@ -135,7 +145,7 @@ describe("after its turn came late", () => {
 
   /** @returns the kinds of queries that were asked for again */
   async function askedAgain(
-    type: Datastore["type"],
+    type: "kubernetes" | "etcdv3",
     waitedMs: number,
     { ipNetworks, check, ahead }: Circumstances = {},
   ): Promise<readonly string[]> {
@@ -145,13 +155,13 @@ describe("after its turn came late", () => {
       asked.push(...queries.map((query) => (mayLag ? nameOf(query) : `newest ${nameOf(query)}`)));
       return queries.map(() => (mayLag ? [] : [{}]));
     };
-    const takeTurn = async (mayWaitMs: number): Promise<Disposable | undefined> => {
+    const takeLock = async (mayWaitMs: number): Promise<Disposable | undefined> => {
       if (mayWaitMs === 0 && waitedMs > 0) return undefined;
       await clock.advance(waitedMs);
       return { [Symbol.dispose]: () => undefined };
     };
-    const datastore = { type, read } as unknown as Datastore; // nothing else of it is used
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
+    const datastore = { traits: type === "kubernetes" ? KUBERNETES_TRAITS : ETCD_TRAITS, read } as unknown as Datastore; // nothing else of it is used
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeLock };
     const record = ipNetworks && { value: { kind: "WorkloadEndpoint", spec: { ipNetworks } }, revision: "7" };
     const facts = toFacts(QUERIES, [undefined, [], [], undefined, record, []]);
     const decide = (found: Facts): Step<readonly unknown[]> => {
@@ -163,7 +173,7 @@ describe("after its turn came late", () => {
     return asked;
   }
 
-  test.each<[Datastore["type"], number, readonly string[]]>([
+  test.each<["kubernetes" | "etcdv3", number, readonly string[]]>([
     ["kubernetes", 0, []],
     ["kubernetes", 500, ["blocks-of-node"]],
     ["kubernetes", 4_000, ["ClusterInformation", "IPPool", "blocks-of-node"]],

@@ -10,21 +10,21 @@
  * A decision must recognise its own work: after a lost reply it is asked again, and has to want no further write then.
  */
 
-import type { CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
+import type { CommitConflict, CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Random } from "../lib/ports.ts";
 import { type Facts, toFacts, withoutRepeats } from "./facts.ts";
-import { outdatedBy, type TurnPorts, waitForTurn } from "./turn.ts";
+import { type LockPorts, outdatedBy, waitForLock } from "./node-lock.ts";
 
 /** What the loop needs of the world. */
-export interface TransactPorts extends TurnPorts {
+export interface TransactPorts extends LockPorts {
   readonly random: Random;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
-  /** Called after each commit, with the turn, to leave for the node's next request what it had better ask for at once. */
+  /** Called after each commit, with the lock held, to leave for the node's next request what it had better ask for at once. */
   readonly leaveAhead?: (queries: readonly Query[]) => void;
 }
 
@@ -36,20 +36,28 @@ export interface Try {
   readonly salt: bigint;
 }
 
-/** What a decision says. */
-export type Step<T> =
-  | { readonly wanted: readonly Query[] }
-  | {
-      readonly writes: readonly Write[];
-      readonly result: T;
-      /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveAhead}. @default none */
-      readonly ahead?: readonly Query[];
-    };
+/** What a decision says: what it must know first, or what it comes to. */
+export type Step<T> = { readonly wanted: readonly Query[] } | Decided<T>;
+
+interface Decided<T> {
+  readonly writes: readonly Write[];
+  readonly result: T;
+  /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveAhead}. @default none */
+  readonly ahead?: readonly Query[];
+}
+
+type Decide<T> = (facts: Facts, attempt: Try) => Step<T>;
+
+/** How a commit ended. */
+type Commit = CommitResult<readonly Query[]> | OutcomeUnknown;
+
+/** A commit that is not known to have been applied. */
+type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
 
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
   /**
-   * What the node's last request left for this one, asked for besides. Called once it is this one's turn; names what the caller got answered
+   * What the node's last request left for this one, asked for besides. Called once the lock is taken; names what the caller got answered
    * already, too.
    */
   readonly ahead?: (() => readonly Query[]) | undefined;
@@ -67,7 +75,7 @@ export interface TransactOptions<T> {
   readonly whileRecording?: (result: T) => void;
 }
 
-/** Commits lost in a row that are tried again at once: whoever won is done, and the refusal brought its state. */
+/** Commits lost in a row that are tried again at once: the process that won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
 
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
@@ -78,82 +86,134 @@ const REPEATS = 3;
  *
  * @param certain what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
  *   so that it always decides on one snapshot of these
- * @param options what the caller has read of `queries` already, and what it does while a commit is on its way
+ * @param options what the caller has read of `certain` already, and what it does while a commit is on its way
  * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
  *   what is stored contradicts itself, so that no decision comes about
  */
 export async function transact<T>(
-  given: TransactPorts,
+  ports: TransactPorts,
   certain: readonly Query[],
-  decide: (facts: Facts, attempt: Try) => Step<T>,
-  { facts, ahead, beforeCommit, whileCommitting, whileRecording }: TransactOptions<T> = {},
+  decide: Decide<T>,
+  options: TransactOptions<T> = {},
 ): Promise<T> {
-  const newest: TransactPorts = { ...given, mayLag: false };
-  let ports = given;
-  const { clock, random, deadline } = ports;
-  const { turn, waitedMs } = await waitForTurn(ports);
-  using turns = new DisposableStack();
-  turns.use(turn);
-  const likely = ahead?.() ?? [];
-  const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
-  let known = facts ?? (await readFacts(ports, queries));
-  const outdated = facts === undefined ? [] : outdatedBy(waitedMs, ports, queries, facts);
-  if (outdated.length > 0) known = await readFacts(ports, outdated, known);
-  let repeats = 0;
+  const { lock, waitedMs } = await waitForLock(ports);
+  using locks = new DisposableStack();
+  locks.use(lock);
+  let reading = await readBegin(ports, certain, waitedMs, options);
   for (let lost = 0; ;) {
-    const salt = lost === 0 ? 0n : BigInt(Math.floor(random() * 2 ** 48));
-    let step: Step<T>;
-    try {
-      step = decide(known, { now: Math.floor(clock.now() / 1000), salt });
-    } catch (thrown) {
-      if (ports.mayLag !== true || ports.datastore.type !== "kubernetes") throw thrown;
-      ports = newest;
-      known = await readFacts(ports, queries);
-      continue;
-    }
-    if ("wanted" in step) {
-      const earlier = known;
-      repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
-      if (repeats > REPEATS) throw contradiction(step.wanted);
-      known = await readFacts(ports, [...repeatedOf(ports, queries), ...step.wanted], known);
-      continue;
-    }
+    const decision = await decideOn(reading, decide, lost);
+    reading = decision.reading;
+    const { step } = decision;
     if (step.writes.length === 0) return step.result;
-    const { writes, result, ahead: next = [] } = step;
-    beforeCommit?.();
-    const onBlocksWritten = (): void => {
-      ports.leaveAhead?.(next);
-      turns.dispose();
-      whileRecording?.(result);
-    };
-    const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
-    const isUnknown = commit instanceof OutcomeUnknown;
-    if (!isUnknown && commit.committed) {
-      ports.leaveAhead?.(next);
-      return result;
+    const commit = await commitStep(reading, step, options, locks);
+    if (!(commit instanceof OutcomeUnknown) && commit.committed) {
+      reading.ports.leaveAhead?.(step.ahead ?? []);
+      return step.result;
     }
     lost++;
-    if (!isUnknown && lost <= IMMEDIATE_TRIES) {
-      known = toFacts(queries, commit.current);
-      continue;
-    }
-    const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), AFTER_CONFLICT, random);
-    if (delayMs >= deadline.remainingMs()) {
-      const text = `commit addresses: ${isUnknown ? "no certain reply" : "others changed the same blocks"} after ${lost} tries, and the time is over`;
-      const failure = new NetplugError("tryAgainLater", text);
-      throw isUnknown ? afterLostReply(failure, commit) : failure;
-    }
-    await clock.sleep(delayMs);
-    known = isUnknown ? await readAfterLostReply(ports, queries, commit) : await readFacts(ports, queries);
+    const facts = await readAfterLoss(reading, commit, lost);
+    reading = { ...reading, facts };
   }
 }
 
+/** What a decision is made on. */
+interface Reading {
+  /** {@link TransactPorts.mayLag} as it holds by now. */
+  readonly ports: TransactPorts;
+  /** What every try begins with. */
+  readonly queries: readonly Query[];
+  readonly facts: Facts;
+}
+
+/** What is there before the first decision, once the lock is taken. */
+async function readBegin(
+  ports: TransactPorts,
+  certain: readonly Query[],
+  waitedMs: number,
+  { facts, ahead }: Pick<TransactOptions<unknown>, "facts" | "ahead">,
+): Promise<Reading> {
+  const likely = ahead?.() ?? [];
+  const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
+  if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
+  const outdated = outdatedBy(waitedMs, ports, queries, facts);
+  return { ports, queries, facts: outdated.length === 0 ? facts : await readFacts(ports, outdated, facts) };
+}
+
 /**
- * What is read again together with something else: on Kubernetes nothing, for each answer is a request there, and no two are of one
- * snapshot.
+ * Decides, and reads what the decision wants, until there is one. One that fails on lists that may be old is made again on the newest, and
+ * so are all that follow.
+ *
+ * @param lost commits that were lost before
+ */
+async function decideOn<T>(
+  { ports, queries, facts }: Reading,
+  decide: Decide<T>,
+  lost: number,
+): Promise<{ readonly step: Decided<T>; readonly reading: Reading }> {
+  // One for all decisions of a try: with another one each would look elsewhere than what was read for it.
+  const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
+  let asking = ports;
+  let known = facts;
+  for (let repeats = 0; ;) {
+    let step: Step<T>;
+    try {
+      step = decide(known, { now: Math.floor(ports.clock.now() / 1000), salt });
+    } catch (thrown) {
+      if (asking.mayLag !== true || !asking.datastore.traits.listsMayLag) throw thrown;
+      asking = { ...ports, mayLag: false };
+      known = await readFacts(asking, queries);
+      continue;
+    }
+    if (!("wanted" in step)) return { step, reading: { ports: asking, queries, facts: known } };
+    const earlier = known;
+    repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
+    if (repeats > REPEATS) throw contradiction(step.wanted);
+    known = await readFacts(asking, [...repeatedOf(asking, queries), ...step.wanted], known);
+  }
+}
+
+/** Commits what was decided; where blocks are written before records, the lock ends with the blocks. */
+async function commitStep<T>(
+  { ports, queries }: Reading,
+  { writes, result, ahead = [] }: Decided<T>,
+  { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
+  locks: DisposableStack,
+): Promise<Commit> {
+  beforeCommit?.();
+  const onBlocksWritten = (): void => {
+    ports.leaveAhead?.(ahead);
+    locks.dispose();
+    whileRecording?.(result);
+  };
+  return await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
+}
+
+/**
+ * What the next try is decided on: at first the answers that came with the refusal; after several losses, or a lost reply, answers that are
+ * read after a pause.
+ *
+ * @throws {NetplugError} tryAgainLater when there is no time for the pause
+ */
+async function readAfterLoss({ ports, queries }: Reading, commit: Refusal, lost: number): Promise<Facts> {
+  const { clock, random, deadline } = ports;
+  const isUnknown = commit instanceof OutcomeUnknown;
+  if (!isUnknown && lost <= IMMEDIATE_TRIES) return toFacts(queries, commit.current);
+  const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), AFTER_CONFLICT, random);
+  if (delayMs >= deadline.remainingMs()) {
+    const text = `commit addresses: ${isUnknown ? "no certain reply" : "others changed the same blocks"} after ${lost} tries, and the time is over`;
+    const failure = new NetplugError("tryAgainLater", text);
+    throw isUnknown ? afterLostReply(failure, commit) : failure;
+  }
+  await clock.sleep(delayMs);
+  return isUnknown ? await readAfterLostReply(ports, queries, commit) : await readFacts(ports, queries);
+}
+
+/**
+ * What is read again together with something else: nothing where each answer is a request of its own, for no two are of one snapshot
+ * there.
  */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
-  return datastore.type === "kubernetes" ? [] : queries;
+  return datastore.traits.readsOneSnapshot ? queries : [];
 }
 
 /** What is stored tells whether the commit was applied. When that cannot be read either, the failure says so. */
@@ -197,7 +257,7 @@ async function tryCommit(
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
   meanwhile: () => void,
-): Promise<CommitResult<readonly Query[]> | OutcomeUnknown> {
+): Promise<Commit> {
   const [commit, work] = await Promise.allSettled([
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),

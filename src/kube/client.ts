@@ -34,7 +34,7 @@ export interface ListOptions extends Selection, CallOptions {
 export interface WriteOptions extends CallOptions {
   /** `status`, `token`, `eviction`, …. */
   readonly subresource?: string | undefined;
-  /** Who changes fields. @default what the user agent begins with: `netplug` */
+  /** The one that changes fields. @default what the user agent begins with: `netplug` */
   readonly fieldManager?: string | undefined;
   /** Whether a field that the API server does not know fails the request; otherwise it is dropped. @default false */
   readonly isStrict?: boolean | undefined;
@@ -161,7 +161,6 @@ export class KubeClient {
   /**
    * @throws KubeError notFound; conflict or otherObject when the patch holds another resourceVersion or UID; invalid when a test does not
    * hold
-   *
    */
   async patch<T extends KubeObject>(type: ResourceType<T>, ref: ObjectName, patch: Patch, options: WriteOptions = {}): Promise<T> {
     const { subresource } = options;

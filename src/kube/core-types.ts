@@ -8,16 +8,28 @@ export interface Pod extends KubeObject {
     readonly nodeName?: string;
     readonly serviceAccountName?: string;
     readonly hostNetwork?: boolean;
-    readonly containers?: readonly {
-      readonly name: string;
-      readonly ports?: readonly { readonly name?: string; readonly containerPort: number; readonly protocol?: string }[];
-    }[];
+    readonly containers?: readonly Container[];
+    readonly initContainers?: readonly Container[];
   };
   readonly status?: {
     readonly phase?: string;
     readonly podIP?: string;
     readonly podIPs?: readonly { readonly ip: string }[];
   };
+}
+
+interface Container {
+  readonly name?: string;
+  readonly ports?: readonly ContainerPort[];
+}
+
+export interface ContainerPort {
+  readonly name?: string;
+  readonly containerPort: number;
+  readonly hostPort?: number;
+  readonly hostIP?: string;
+  /** @default "TCP" */
+  readonly protocol?: string;
 }
 
 export interface Node extends KubeObject {

@@ -23,7 +23,6 @@ const KINDS = {
   expired: "tryAgainLater",
   /**
    * 422 of a write: see {@link KubeError.causes}; of a JSON patch without causes, a test that does not hold or a path that is not there.
-   *
    */
   invalid: "internal",
   /** Other refusals of the content of a write. */

@@ -26,6 +26,8 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
+  /** Who set which field, as the API server keeps it. */
+  readonly managedFields?: readonly object[];
 }
 
 /** Any object; types of resources extend it with `spec`, `status` and what else they have. */

@@ -4,6 +4,7 @@ import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../tes
 import type { FakeClock } from "../../test/support/fake-clock.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import type { KubeClient } from "./client.ts";
+import { KubeError } from "./kube-error.ts";
 import type { Lease, LeaseOptions } from "./lease.ts";
 import { withLease } from "./lease.ts";
 
@@ -177,4 +178,69 @@ describe("a lease", () => {
     expect((await working).message).toBe("no");
     expect(server.state.lease?.spec?.holderIdentity).toBe("");
   });
+});
+
+/** How long each request of a holder takes, in milliseconds, and whether an update gets lost on its way. */
+interface Slowness {
+  readonly getMs?: number;
+  readonly updateMs?: number;
+  readonly isUpdateLost?: boolean;
+}
+
+/** What a holder asks, of one lease in memory: a write is carried out at once, however late its answer is. */
+function slowClient(stored: { lease?: Lease }, clock: FakeClock, slowness: () => Slowness): KubeClient {
+  const answer = async <T>(value: T, ms = 0, limitMs = Infinity): Promise<T> => {
+    if (ms > 0) await clock.sleep(Math.min(ms, limitMs));
+    if (ms > limitMs) throw new KubeError("lost", "no answer in time");
+    return value;
+  };
+  const put = (lease: Lease): Lease => {
+    const resourceVersion = String(Number(stored.lease?.metadata.resourceVersion ?? "0") + 1);
+    return (stored.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion } });
+  };
+  type Options = Parameters<KubeClient["get"]>[2];
+  return {
+    get: (_type: unknown, _name: unknown, options?: Options) => answer(stored.lease, slowness().getMs, options?.limitMs),
+    create: (_type: unknown, lease: Lease) => answer(put(lease)),
+    update: (_type: unknown, lease: Lease, options?: Options) => {
+      const { updateMs, isUpdateLost = false } = slowness();
+      if (isUpdateLost) return answer(lease, Infinity, options?.limitMs);
+      if (lease.metadata.resourceVersion !== stored.lease?.metadata.resourceVersion) throw new KubeError("conflict", "conflict");
+      return answer(put(lease), updateMs, options?.limitMs);
+    },
+  } as unknown as KubeClient; // nothing else of it is used
+}
+
+test.each<[string, readonly Slowness[]]>([
+  ["is answered late, and no other is answered", [{ updateMs: 7_900 }, { getMs: Infinity }]],
+  ["takes all its time to look, and is lost then", [{ getMs: 7_900, isUpdateLost: true }]],
+  ["is lost at once", [{ isUpdateLost: true }]],
+])("a holder whose renewal %s ends its work before another begins", async (_name, faults) => {
+  const clock = fakeClock();
+  const stored: { lease?: Lease } = {};
+  const [first, second = first] = faults;
+  let isFaulty = false;
+  let renewals = 0;
+  const slowness = (): Slowness => (isFaulty ? ((renewals++ < 2 ? first : second) ?? {}) : {});
+  const log: string[] = [];
+  const run = (identity: string, client: KubeClient): Promise<unknown> => {
+    const lease = { namespace: "kube-system", name: "netplug" };
+    const options = { client, clock, random: () => 0, lease, identity, signal: new AbortController().signal };
+    return withLease(options, async (signal) => {
+      log.push(`${identity} begins`);
+      await forever(signal);
+      log.push(`${identity} ends`);
+    }).catch((thrown: unknown) => thrown);
+  };
+  const a = run("a", slowClient(stored, clock, slowness));
+  await clock.advance(10);
+  void run(
+    "b",
+    slowClient(stored, clock, () => ({})),
+  );
+  await clock.advance(5_000);
+  isFaulty = true;
+  for (let passed = 0; passed < 60_000; passed += 500) await clock.advance(500);
+  expect(log).toEqual(["a begins", "a ends", "b begins"]);
+  expect(await a).toMatchObject({ message: 'hold lease "kube-system/netplug": not renewed in time' });
 });

@@ -7,12 +7,13 @@ import { isKubeError } from "./kube-error.ts";
 import type { KubeObject, ObjectName } from "./kube-object.ts";
 import { toNameText } from "./kube-object.ts";
 import { toMicroTime } from "./micro-time.ts";
+import type { CallOptions } from "./request.ts";
 import type { ResourceType } from "./resource-type.ts";
 
 /** @see k8s.io/api coordination/v1 */
 export interface Lease extends KubeObject {
   readonly spec?: {
-    /** Whoever may work now; absent or "": nobody. */
+    /** The process that may work now; absent or "": none. */
     readonly holderIdentity?: string;
     readonly leaseDurationSeconds?: number;
     readonly acquireTime?: string;
@@ -64,10 +65,11 @@ interface Observation {
  */
 export async function withLease<T>(options: LeaseOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const elector = new Elector(options);
-  if (!(await elector.acquire())) return undefined;
+  const heldSince = await elector.acquire();
+  if (heldSince === undefined) return undefined;
   const lost = new AbortController();
   const ended = new AbortController();
-  const renewing = elector.renewUntil(ended.signal).catch((reason: unknown) => lost.abort(reason));
+  const renewing = elector.renewUntil(ended.signal, heldSince).catch((reason: unknown) => lost.abort(reason));
   try {
     const result = await work(AbortSignal.any([options.signal, lost.signal]));
     lost.signal.throwIfAborted();
@@ -97,29 +99,34 @@ class Elector {
     this.#periodMs = periodMs;
   }
 
-  /** @returns whether it is ours; false when the caller's signal aborts first */
-  async acquire(): Promise<boolean> {
+  /** @returns since when it is ours, by the monotonic clock; undefined when the caller's signal aborts first */
+  async acquire(): Promise<number | undefined> {
     const { signal, clock, random } = this.#options;
     while (!signal.aborted) {
-      if (await this.#attempt()) return true;
+      const startedAt = clock.monotonic();
+      if (await this.#attempt()) return startedAt;
       await clock.sleep(this.#periodMs * (1 + random() / 5), signal).catch(() => undefined);
     }
-    return false;
+    return undefined;
   }
 
-  /** @throws NetplugError tryAgainLater when it could not be renewed in time */
-  async renewUntil(ended: AbortSignal): Promise<void> {
+  /**
+   * @param heldSince what {@link acquire} said
+   * @throws NetplugError tryAgainLater when it could not be renewed in time
+   */
+  async renewUntil(ended: AbortSignal, heldSince: number): Promise<void> {
     const { clock, lease } = this.#options;
-    let renewedAt = clock.monotonic();
+    // From before its request: others count from when the server carried it out, however late we hear of that.
+    let renewedAt = heldSince;
+    const leftMs = (): number => Math.max(0, this.#renewLimitMs - (clock.monotonic() - renewedAt));
     for (;;) {
-      await clock.sleep(this.#periodMs, ended).catch(() => undefined);
+      await clock.sleep(Math.min(this.#periodMs, leftMs()), ended).catch(() => undefined);
       if (ended.aborted) return;
-      if (await this.#attempt(this.#renewLimitMs - (clock.monotonic() - renewedAt))) renewedAt = clock.monotonic();
-      else if (this.#isTaken() || clock.monotonic() - renewedAt >= this.#renewLimitMs) {
-        throw new NetplugError(
-          "tryAgainLater",
-          `hold lease "${toNameText(lease)}": ${this.#isTaken() ? "another has it" : "not renewed in time"}`,
-        );
+      const startedAt = clock.monotonic();
+      if (leftMs() > 0 && (await this.#attempt(leftMs()))) renewedAt = startedAt;
+      else if (this.#isTaken() || leftMs() === 0) {
+        const why = this.#isTaken() ? "another has it" : "not renewed in time";
+        throw new NetplugError("tryAgainLater", `hold lease "${toNameText(lease)}": ${why}`);
       }
     }
   }
@@ -133,19 +140,20 @@ class Elector {
     await client.update(LEASES, { ...lease, spec }).catch((thrown: unknown) => this.#options.onTrouble?.(messageOf(thrown)));
   }
 
-  /** Takes it or renews it. @returns whether it is ours now */
+  /** Takes it or renews it. @param limitMs of all its requests together @returns whether it is ours now */
   async #attempt(limitMs = this.#renewLimitMs): Promise<boolean> {
-    const { client, lease: name, identity, onTrouble, signal } = this.#options;
-    const options = { limitMs: Math.max(1, Math.min(limitMs, this.#renewLimitMs)), signal };
+    const { client, clock, lease: name, identity, onTrouble, signal } = this.#options;
+    const end = clock.monotonic() + limitMs;
+    const limited = (): CallOptions => ({ limitMs: Math.max(1, end - clock.monotonic()), signal });
     try {
-      const current = await client.get(LEASES, name, options);
+      const current = await client.get(LEASES, name, limited());
       if (current === undefined) {
-        this.#see(await client.create(LEASES, { metadata: { ...name }, spec: this.#toSpec(undefined) }, options));
+        this.#see(await client.create(LEASES, { metadata: { ...name }, spec: this.#toSpec(undefined) }, limited()));
         return true;
       }
       this.#see(current);
       if (current.spec?.holderIdentity !== identity && !this.#isFree()) return false;
-      this.#see(await client.update(LEASES, { ...current, spec: this.#toSpec(current) }, options));
+      this.#see(await client.update(LEASES, { ...current, spec: this.#toSpec(current) }, limited()));
       return true;
     } catch (thrown) {
       const isLostRace = isKubeError(thrown, "conflict") || isKubeError(thrown, "alreadyExists");
@@ -174,7 +182,7 @@ class Elector {
     }
   }
 
-  /** Whether nobody holds it, or whoever does has not renewed it for as long as it lasts, by our own clock. */
+  /** Whether nobody holds it, or its holder has not renewed it for as long as it lasts, by our own clock. */
   #isFree(): boolean {
     const { lease, since } = this.#seen;
     const { holderIdentity = "", leaseDurationSeconds = 0 } = lease?.spec ?? {};

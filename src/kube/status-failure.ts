@@ -8,7 +8,7 @@ import { isRead, toActionText } from "./request.ts";
 import { apiVersionOf, toResourceText } from "./resource-type.ts";
 import { type FailedAnswer, parseStatus, type Status, toRetryAfterMs, toStatus } from "./status.ts";
 
-/** Who asked, and what would help: for messages. */
+/** In whose name was asked, and what would help: for messages. */
 export interface FailureContext {
   /** Whose credentials they are: `token of user "x" in kubeconfig "/y"`. */
   readonly identity: string;

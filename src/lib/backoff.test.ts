@@ -4,7 +4,7 @@ import { AFTER_OUTAGE, delayAfter, retry } from "./backoff.ts";
 import { startDeadline } from "./deadline.ts";
 import { NetplugError } from "./errors.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import { seededRandom } from "./random.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
 import { testSeed } from "../../test/support/seed.ts";
 
 const seed = testSeed();

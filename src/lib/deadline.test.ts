@@ -37,6 +37,15 @@ test("work that is done in time gives its value and leaves no timer", async () =
   expect(clock.sleepers).toBe(0);
 });
 
+test("work that fails before it waits for anything leaves no timer", async () => {
+  const clock = fakeClock();
+  const wait = startDeadline(clock, 1_000).wait("etcd", () => {
+    throw new RangeError("at once");
+  });
+  await expect(wait).rejects.toThrow(RangeError);
+  expect(clock.sleepers).toBe(0);
+});
+
 test("a signal from outside ends a wait with its own reason", async () => {
   const clock = fakeClock();
   const outside = new AbortController();

@@ -73,11 +73,11 @@ async function raceAgainst<T>(
   const interrupted = clock
     .sleep(ms, outer === undefined ? ended.signal : AbortSignal.any([ended.signal, outer]))
     .then(onTimeout, (reason: unknown) => reason);
-  const outcome = operation(work.signal);
-  outcome.catch(() => {
-    // When it loses the race below, nobody is left to hear its failure.
-  });
   try {
+    const outcome = operation(work.signal);
+    outcome.catch(() => {
+      // When it loses the race below, nobody is left to hear its failure.
+    });
     return await Promise.race([
       outcome,
       interrupted.then((reason) => {

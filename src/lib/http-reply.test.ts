@@ -82,6 +82,15 @@ test.each([
 });
 
 test.each([
+  ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
+  ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\na: b\r\n\r\n"],
+])("a connection on which more comes than was asked for is not used again: %j", (text) => {
+  expect(readInPieces(bytesOf(text), [])).toEqual({ status: 200, body: "ok", isKept: true });
+  expect(readInPieces(bytesOf(`${text}HTTP/1.1 408 Request Timeout\r\n\r\n`), [])).toEqual({ status: 200, body: "ok", isKept: false });
+});
+
+test.each([
   ["", "ended before it"],
   ["HTTP/1.1 200 OK\r\nContent-Le", "ended before it"],
   ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", "ended inside its body"],
@@ -107,6 +116,23 @@ test.each([
   ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", "size of a chunk"],
   ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokay\r\n0\r\n\r\n", "longer than it says"],
   ["x".repeat(70_000), "longer than"],
+  ["HTTP/1.1 200 OK\r\nContent-Length: 268435457\r\n\r\n", "body is longer than"],
+  [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"0".repeat(70_000)}`, "line between chunks is longer than"],
+  [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;${"x".repeat(70_000)}\r\nok`, "line between chunks is longer than"],
+  [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${"x: y\r\n".repeat(12_000)}`, "trailers are longer than"],
 ])("what is not HTTP is refused: %#", (text, reason) => {
   expect(() => readInPieces(bytesOf(text), [])).toThrow(reason);
+});
+
+test.each([
+  ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "10000\r\n", "\r\n"],
+  ["until the connection ends", "\r\n", "", ""],
+])("a body that comes %s and does not end is refused before it fills the memory", (_, head, before, after) => {
+  const reader = new HttpReplyReader();
+  reader.push(bytesOf(`HTTP/1.1 200 OK\r\n${head}`));
+  const piece = bytesOf(before + "x".repeat(65_536) + after);
+  const pushMany = (): void => {
+    for (let i = 0; i < 5_000; i++) reader.push(piece);
+  };
+  expect(pushMany).toThrow("body is longer than 268435456 bytes");
 });

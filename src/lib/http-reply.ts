@@ -13,8 +13,11 @@ export class HttpReplyError extends SyntaxError {
   override readonly name = "HttpReplyError";
 }
 
-/** More than this before a body is not HTTP: bytes. */
+/** More than this before a body, in a line between its chunks or behind the last one is not HTTP: bytes. */
 const LONGEST_HEAD = 64 * 1024;
+
+/** Many times what anybody asks for at once; more is kept from filling the memory: bytes with their framing. */
+const LONGEST_BODY = 256 * 1024 * 1024;
 
 const CARRIAGE_RETURN = 13;
 const LINE_FEED = 10;
@@ -31,7 +34,7 @@ interface Head {
 /** Chunks that have come whole, as offsets in the body: they are looked at once, however many pieces the body comes in. */
 interface Chunks {
   readonly ranges: (readonly [start: number, end: number])[];
-  /** Where the next one begins. */
+  /** Where the next one begins; behind the last one, where the reply ends. */
   next: number;
 }
 
@@ -57,7 +60,8 @@ export class HttpReplyReader {
     }
     const { status, isKept, framing } = this.#head;
     const body = this.#takeBody(framing, bytes.length === 0);
-    if (body !== undefined) return { status, isKept, body: new TextDecoder().decode(body) };
+    if (body !== undefined) return { status, isKept: isKept && !this.#hasMore(framing), body: new TextDecoder().decode(body) };
+    if (this.#length > LONGEST_BODY) throw bodyTooLong();
     if (bytes.length === 0) throw new HttpReplyError("read HTTP reply: the connection ended inside its body");
     return undefined;
   }
@@ -95,12 +99,22 @@ export class HttpReplyReader {
     }
   }
 
+  /** Whether something stands behind the whole reply: nobody asked for it, and it must not answer the next request. */
+  #hasMore(framing: Framing): boolean {
+    if (framing === "until-end") return false;
+    return this.#length > (framing === "chunked" ? this.#chunks.next : framing.length);
+  }
+
   /** @returns the body without its framing; undefined while bytes are missing */
   #takeBody(framing: Framing, hasEnded: boolean): Uint8Array | undefined {
     if (framing === "until-end") return hasEnded ? this.#bytes : undefined;
     if (framing === "chunked") return joinChunks(this.#bytes, this.#chunks);
     return this.#length < framing.length ? undefined : this.#bytes.subarray(0, framing.length);
   }
+}
+
+function bodyTooLong(): HttpReplyError {
+  return new HttpReplyError(`read HTTP reply: its body is longer than ${LONGEST_BODY} bytes`);
 }
 
 function parseHead(text: string): Head {
@@ -123,6 +137,7 @@ function parseHead(text: string): Head {
       case "content-length": {
         const own = toNumber(value, 10);
         if (own === undefined) throw new HttpReplyError("read HTTP reply: its content-length is no number");
+        if (own > LONGEST_BODY) throw bodyTooLong();
         if (length !== undefined && length !== own) throw new HttpReplyError("read HTTP reply: it has two lengths");
         length = own;
         break;
@@ -145,6 +160,8 @@ function parseHead(text: string): Head {
 function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
   for (;;) {
     const lineEnd = bytes.indexOf(LINE_FEED, chunks.next);
+    const lineLength = (lineEnd < 0 ? bytes.length : lineEnd) - chunks.next;
+    if (lineLength > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: a line between chunks is longer than ${LONGEST_HEAD} bytes`);
     if (lineEnd < 0) return undefined;
     // Behind a semicolon stand extensions, which nobody has to know.
     const [sizeText = ""] = new TextDecoder().decode(bytes.subarray(chunks.next, lineEnd)).split(";", 1);
@@ -153,8 +170,14 @@ function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
     const [start, end] = [lineEnd + 1, lineEnd + 1 + size];
     if (size === 0) {
       // Behind the last chunk may stand trailers, which end with an empty line.
-      const isComplete = findEndOfHead(bytes, lineEnd - 1) !== undefined;
-      return isComplete ? concat(chunks.ranges.map(([from, to]) => bytes.subarray(from, to))) : undefined;
+      const last = findEndOfHead(bytes, lineEnd - 1);
+      if (last !== undefined) {
+        chunks.next = last + 4;
+        return concat(chunks.ranges.map(([from, to]) => bytes.subarray(from, to)));
+      }
+      if (bytes.length - lineEnd > LONGEST_HEAD)
+        throw new HttpReplyError(`read HTTP reply: its trailers are longer than ${LONGEST_HEAD} bytes`);
+      return undefined;
     }
     if (bytes.length < end + 2) return undefined;
     if (bytes[end] !== CARRIAGE_RETURN || bytes[end + 1] !== LINE_FEED)

@@ -17,10 +17,13 @@ interface Scanner {
   offset(): number;
 }
 
+/** What is below is a control character. */
+const SPACE = 0x20;
+
 /** A function, not a class with patterns beside it: only a failing call pays for them. */
 function scan(text: string): Scanner {
   const space = /[ \t\n\r]*/y;
-  const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+  const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
   const numberOrWord = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z.])|(?:true|false|null)(?![0-9A-Za-z])/y;
   let at = 0;
 
@@ -29,6 +32,17 @@ function scan(text: string): Scanner {
     const found = pattern.exec(text);
     at += found?.[0].length ?? 0;
     return found !== null;
+  };
+  /** Character by character: a pattern for all of a long text runs out of room, and takes that for a fault. */
+  const takeString = (): boolean => {
+    const start = at++;
+    while (at < text.length && text.charCodeAt(at) >= SPACE) {
+      if (text[at] === "\\") {
+        if (!take(escape)) break;
+      } else if (text[at++] === '"') return true;
+    }
+    at = start;
+    return false;
   };
   const takeChar = (char: string): boolean => {
     take(space);
@@ -39,12 +53,12 @@ function scan(text: string): Scanner {
   const takeValue = (): string | undefined => {
     if (takeChar("{")) return takeList("}", takeMember);
     if (takeChar("[")) return takeList("]", takeValue);
-    if (text[at] === '"') return take(string) ? undefined : "a text that ends and has no raw control character";
+    if (text[at] === '"') return takeString() ? undefined : "a text that ends and has no raw control character";
     return take(numberOrWord) ? undefined : "a value";
   };
   const takeMember = (): string | undefined => {
     take(space);
-    if (!take(string)) return "a key in double quotes";
+    if (text[at] !== '"' || !takeString()) return "a key in double quotes";
     return takeChar(":") ? takeValue() : '":"';
   };
   const takeList = (end: string, takeEntry: () => string | undefined): string | undefined => {

@@ -33,6 +33,17 @@ describe("parseJson()", () => {
     }
   });
 
+  test.each([
+    ['{"a":"', "x", '",}', "line 1, column 8000009: want a key in double quotes"],
+    ['{"a":"', "\\n", '",}', "line 1, column 16000009: want a key in double quotes"],
+    ['{"a":"', "x", "", "line 1, column 6: want a text that ends and has no raw control character"],
+    ['{"a":', "1", "x}", "line 1, column 6: want a value"],
+    ['{"a":', " ", "}", "line 1, column 8000006: want a value"],
+  ])("says so behind or before eight million characters: %p, then %p, then %p", (begin, part, end, message) => {
+    const text = begin + part.repeat(8_000_000) + end;
+    expect(() => parseJson(text, { maxLength: 20_000_000 })).toThrow(new JsonError(message));
+  });
+
   test("finds some fault in every text that the engine refuses", () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.constantFrom("", ",", "}", "]", '"', "\\", "x", "\u0001", "-"), (json, place, junk) => {

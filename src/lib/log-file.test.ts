@@ -189,11 +189,45 @@ test("files that only look alike are left alone", () => {
     "cni2-2026-01-01T00-00-00.000.log",
     "cni-2026-01-01.log",
     "cni.log.1",
+    "cni-2026-99-99T00-00-00.000.log",
   ];
   for (const name of strangers) files.openAppend(`/var/log/netplug/${name}`);
   const { write } = writer(files, { maxSizeBytes: LINE_BYTES, maxCount: 1, maxAgeMs: 1 });
   for (const msg of numbered(5)) write(msg);
   expect(files.list("/var/log/netplug")).toEqual(expect.arrayContaining(strangers));
+  expect(files.messages).toEqual(["1003", "1004"]);
+});
+
+test("a rotated file that cannot be removed is told, loses no line and keeps no other", () => {
+  const files = new MemoryFiles();
+  const stuck = rotatedName(PATH, NOON - 100 * DAY);
+  files.openAppend(stuck);
+  files.openAppend(PATH);
+  const remove = files.remove.bind(files);
+  files.remove = (path) => {
+    if (path === stuck) throw new Error(`remove "${path}": EISDIR`);
+    return remove(path);
+  };
+  files.clock.time += DAY;
+  const { write, failures } = writer(files, { maxSizeBytes: LINE_BYTES, maxCount: 2, maxAgeMs: DAY / 2 });
+  for (const msg of numbered(6)) write(msg);
+  expect(files.rotated[0]).toBe(stuck);
+  expect(files.messages).toEqual(["1003", "1004", "1005"]);
+  expect(failures).toEqual([`write log file "${PATH}": remove "${stuck}": EISDIR; going on as well as possible`]);
+});
+
+test("no line is lost on a day that begins with a rotated file that cannot be removed", () => {
+  const files = new MemoryFiles();
+  files.openAppend(rotatedName(PATH, NOON - 100 * DAY));
+  files.openAppend(PATH);
+  files.remove = () => {
+    throw new Error("EPERM");
+  };
+  files.clock.time += 50 * DAY;
+  const { write, failures } = writer(files);
+  for (const msg of numbered(2)) write(msg);
+  expect(files.messages).toEqual(["1000", "1001"]);
+  expect(failures).toHaveLength(1);
 });
 
 test("a log that somebody else moved away or deleted is begun anew", () => {
@@ -276,6 +310,9 @@ test("names with and without extension and folder", () => {
   expect(rotatedName("/d/.hidden", 0)).toBe("/d/.hidden-1970-01-01T00-00-00.000");
   expect(rotatedFiles("/log", { list: (folder) => (folder === "/" ? ["log-1970-01-01T00-00-00.000"] : undefined) })).toEqual([
     "/log-1970-01-01T00-00-00.000",
+  ]);
+  expect(rotatedFiles("log", { list: (folder) => (folder === "." ? ["log-1970-01-01T00-00-00.000"] : undefined) })).toEqual([
+    "./log-1970-01-01T00-00-00.000",
   ]);
 });
 

@@ -92,7 +92,13 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
     }
     file = options.files.openAppend(options.path);
     // Old files go even where nothing is rotated for months: the first process to open the file on a day looks for them.
-    if (toDay(file.opened.modifiedMs) !== toDay(options.clock.now())) removeOld(options);
+    if (toDay(file.opened.modifiedMs) !== toDay(options.clock.now())) {
+      try {
+        removeOld(options);
+      } catch (thrown) {
+        fail(thrown);
+      }
+    }
     return { target: file, sizeBytes: file.opened.sizeBytes };
   };
 
@@ -162,14 +168,24 @@ function renameAway({ path, files, clock }: LogFileOptions): void {
   }
 }
 
-/** Removes what is over the count, oldest first, and what is over the age. Several processes may do so at once. */
+/**
+ * Removes what is over the count, oldest first, and what is over the age. Several processes may do so at once.
+ *
+ * @throws why the first of those that cannot be removed stays, when all others are gone
+ */
 function removeOld({ path, files, clock, maxAgeMs, maxCount }: LogFileOptions): void {
   const rotated = rotatedFiles(path, files);
   const oldest = clock.now() - maxAgeMs;
+  const faults: unknown[] = [];
   for (const [index, name] of rotated.entries()) {
     const isTooMany = index < rotated.length - maxCount;
-    if (isTooMany || (files.stat(name)?.modifiedMs ?? oldest) < oldest) files.remove(name);
+    try {
+      if (isTooMany || (files.stat(name)?.modifiedMs ?? oldest) < oldest) files.remove(name);
+    } catch (thrown) {
+      faults.push(thrown);
+    }
   }
+  if (faults.length > 0) throw faults[0];
 }
 
 /** Paths of the rotated files of a log, oldest first. */
@@ -179,7 +195,8 @@ export function rotatedFiles(path: string, files: Pick<LogFiles, "list">): strin
     .filter((name) => name.startsWith(`${base}-`) && name.endsWith(extension))
     .filter((name) => ROTATION_TIME.test(name.slice(base.length + 1, name.length - extension.length)))
     .toSorted()
-    .map((name) => `${folder}/${name}`);
+    .map((name) => `${folder}/${name}`)
+    .filter((rotated) => !Number.isNaN(rotationTime(rotated, path)));
 }
 
 const ROTATION_TIME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
@@ -207,5 +224,5 @@ function splitPath(path: string): { folder: string; base: string; extension: str
   const name = path.slice(slash + 1);
   const dot = name.lastIndexOf(".");
   const end = dot > 0 ? dot : name.length;
-  return { folder: path.slice(0, Math.max(slash, 0)), base: name.slice(0, end), extension: name.slice(end) };
+  return { folder: slash < 0 ? "." : path.slice(0, slash), base: name.slice(0, end), extension: name.slice(end) };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { jsonSink, textSink, toJsonLine, toTextLine } from "./log-format.ts";
-import { createLog, LOG_LEVELS, silentLog } from "./log.ts";
+import { silentLog } from "../../test/support/silent-log.ts";
+import { createLog, LOG_LEVELS } from "./log.ts";
 import type { Fields, LogRecord } from "./log.ts";
 
 const NOON = Date.UTC(2026, 10, 21, 12);

@@ -76,9 +76,6 @@ export function createLog(options: LogOptions): Log {
   };
 }
 
-/** A log that writes nothing. */
-export const silentLog: Log = createLog({ clock: { now: () => 0 }, level: "ERROR", sinks: [] });
-
 /** A record as it may be written: secrets replaced, what is no {@link FieldValue} left out, absent fields dropped. */
 function redactRecord(record: LogRecord): LogRecord {
   const isClean = isSurelyClean(allTexts(record));

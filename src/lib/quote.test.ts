@@ -6,6 +6,10 @@ import { testSeed } from "../../test/support/seed.ts";
 test.each([
   ["blue", '"blue"'],
   ['say "hi"\\', '"say \\"hi\\"\\\\"'],
+  ['["10.65.0.7", "Zürich"]', `'["10.65.0.7", "Zürich"]'`],
+  [`it's "a"`, `"it's \\"a\\""`],
+  ['"\n', '"\\"\\n"'],
+  ['"\u202E', '"\\"\\u{202e}"'],
   ["a\nb\u001b[2Jc", '"a\\nb\\u001b[2Jc"'],
   ["\u202Egnp.exe", '"\\u{202e}gnp.exe"'],
   ["Zürich ✓", '"Zürich ✓"'],
@@ -16,6 +20,19 @@ test("cuts after 200 characters and says how long it was", () => {
   expect(quote("x".repeat(200))).toBe(`"${"x".repeat(200)}"`);
   expect(quote("x".repeat(201))).toBe(`"${"x".repeat(200)}…" (201 characters)`);
   expect(quote("\u0000".repeat(10_000_000)).length).toBeLessThan(1_300);
+});
+
+test("two texts are never shown the same, and one between single quotes is what stands there", () => {
+  const letters = fc.string({ unit: fc.constantFrom('"', "'", "\\", "n", "\n", "u", "{", "}", "a", "é") });
+  fc.assert(
+    fc.property(letters, (text) => {
+      const shown = quote(text);
+      const inside = shown.slice(1, -1);
+      expect(shown.startsWith("'") ? inside : JSON.parse(shown)).toBe(text);
+      if (shown.startsWith("'")) expect(inside).not.toMatch(/['\\]/);
+    }),
+    { seed: testSeed(), numRuns: 2_000 },
+  );
 });
 
 test("is always one line without hidden characters", () => {

@@ -4,11 +4,14 @@
 const SHOWN_LENGTH = 200;
 
 /**
- * Text between double quotes for a message: control characters, line breaks, direction marks and broken surrogates are escaped, and
- * text of more than 200 characters is cut, with its real length behind.
+ * Text between quotes for a message, on one line. Between double quotes control characters, line breaks, direction marks, broken
+ * surrogates, backslashes and double quotes are escaped. Text in which only double quotes would be stands between single quotes, just as
+ * it is, so that people find it again: nothing is escaped there, and no single quote or backslash is inside. Text of more than 200
+ * characters is cut, with its real length behind.
  *
  * ```ts
- * quote("a\nb"); // "a\nb", on one line
+ * quote("a\nb"); // "a\nb"
+ * quote('["10.65.0.7"]'); // '["10.65.0.7"]'
  * ```
  */
 export function quote(text: string): string {
@@ -30,5 +33,7 @@ export function quoteValue(value: unknown): string {
 function escape(text: string): string {
   // Printable ASCII, which is nearly everything, needs no look at Unicode.
   if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
-  return JSON.stringify(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`);
+  const escaped = JSON.stringify(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (hidden) => `\\u{${(hidden.codePointAt(0) ?? 0).toString(16)}}`);
+  const hasOnlyQuotes = text.includes('"') && !text.includes("'") && escaped === `"${text.replaceAll('"', '\\"')}"`;
+  return hasOnlyQuotes ? `'${text}'` : escaped;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { randomInteger, seededRandom } from "./random.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
+import { randomInteger } from "./random.ts";
 
 test("the same seed gives the same sequence, another seed another", () => {
   const take = (seed: number): number[] => Array.from({ length: 5 }, seededRandom(seed));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isSecretName, REDACTED, redactText } from "./redact.ts";
+import { quote } from "./quote.ts";
+import { isSecretName, REDACTED, redactEnd, redactText } from "./redact.ts";
 import { testSeed } from "../../test/support/seed.ts";
 
 const SECRET = "s3cr3t-Value_42";
@@ -21,6 +22,15 @@ describe("a text loses", () => {
     [`header basic ${SECRET}`, undefined],
     [`token ${JWT} has expired`, `token ${REDACTED} has expired`],
     [`client-key-data: ${SECRET}`, undefined],
+    [`AWS_SECRET_ACCESS_KEY=${SECRET} is refused`, `AWS_SECRET_ACCESS_KEY=${REDACTED} is refused`],
+    [`secret-access-key: ${SECRET}`, undefined],
+    [`client_secret_id=${SECRET}&a=b`, `client_secret_id=${REDACTED}&a=b`],
+    [`passwords = ${SECRET}`, undefined],
+    [`private_key: ${SECRET}`, undefined],
+    [`{"privateKey":"${SECRET}"}`, undefined],
+    [`X-Api-Key: ${SECRET}`, undefined],
+    [`api_key=${SECRET}, region=eu`, `api_key=${REDACTED}, region=eu`],
+    [`Set-Cookie: ${SECRET}`, undefined],
     [`read ${PEM} failed`, `read ${REDACTED} failed`],
     [PEM.slice(0, 50), undefined],
     [`decode {"name":"n","etcd_endpoints":"x","cniVersion":"1.0.0","anything":"${SECRET}"} failed`, undefined],
@@ -38,6 +48,8 @@ test.each([
   'readiness gate "http://node@example/" has no user',
   "the token has expired; ask for a new one",
   'pod "default/secret-agent" is gone',
+  'add pod "default/token-server-7d9f-abcde": got no address',
+  "etcd_password_file=/etc/netplug/password, tokenFile: /run/token, token_dir: /run",
   "commit 4 writes at revision 17",
 ])("an ordinary message stays as it is, as far as it holds no user information: %p", (text) => {
   expect(redactText(text).replace(`${REDACTED}@`, "node@")).toBe(text);
@@ -53,6 +65,8 @@ test("names of secrets are known, and names of the files that hold them are none
     "KUBECONFIG",
     "kubeconfigPath",
     "clientKeyData",
+    "api_key",
+    "X-Api-Key",
     "raw",
     "stdin",
     "config",
@@ -76,10 +90,39 @@ test("a long text is cut, also in the middle of a secret", () => {
   expect(text).not.toContain("s3cr");
 });
 
+test("a password in a URL that was cut before its end is gone, and an ordinary URL that was cut stays", () => {
+  const secret = SECRET.repeat(20);
+  for (const before of ["https://root:", "https://", "https://root:/a?"]) {
+    expect(redactText(`dial ${quote(`${before}${secret}@host`)}: refused`)).toMatch(
+      /^dial "https:\/\/\[redacted\]…" \(\d+ characters\): refused$/,
+    );
+  }
+  const url = `https://10.0.0.1:2379/${"path/".repeat(50)}`;
+  expect(redactText(`dial ${quote(url)}`)).toBe(`dial ${quote(url)}`);
+  expect(redactText(`${JWT.repeat(500).slice(0, 7_950)} https://root:${SECRET.repeat(10)}@host`)).not.toContain("s3cr");
+});
+
+describe("the end of a text", () => {
+  test("is without a secret that begins before it", () => {
+    const long = `${JWT}${"S".repeat(2000)}`;
+    expect(redactEnd(`cached ${long} was refused\nlog in again`, 20)).toBe("…refused\nlog in again");
+    expect(redactEnd(`token=${long} refused`, 900)).toBe(`token=${REDACTED} refused`);
+    expect(redactEnd(`${PEM.replace("MIIEowIBAAKCAQEA", "MIIEow\n".repeat(500))}\nno login`, 900)).toBe(`${REDACTED}\nno login`);
+  });
+
+  test("is all of a short one, and nothing of one that is too long to be searched", () => {
+    expect(redactEnd("no login", 900)).toBe("no login");
+    expect(redactEnd("x".repeat(65_536), 10)).toBe("…xxxxxxxxxx");
+    expect(redactEnd("x".repeat(65_537), 10)).toBeUndefined();
+  });
+});
+
 test("no text takes long, however it is built", () => {
   for (const text of [
     "{".repeat(1e6),
     "password".repeat(1e5),
+    `${"secret_".repeat(1e5)}=x`,
+    "api-key ".repeat(1e5),
     `://${"a".repeat(1e6)}`,
     '"password":"'.repeat(1e5),
     "eyJ.".repeat(1e5),
@@ -88,6 +131,15 @@ test("no text takes long, however it is built", () => {
     const start = performance.now();
     redactText(text);
     expect(performance.now() - start).toBeLessThan(100);
+    redactEnd(text.slice(0, 65_536), 900);
+    expect(performance.now() - start).toBeLessThan(1_000);
+  }
+  // Here a URL may begin everywhere.
+  for (const text of ["://".repeat(1e5), "://a:".repeat(1e5), "://a:…".repeat(1e5)]) {
+    const start = performance.now();
+    redactText(text);
+    redactEnd(text.slice(0, 65_536), 900);
+    expect(performance.now() - start).toBeLessThan(2_000);
   }
 });
 

@@ -6,6 +6,12 @@ export const REDACTED = "[redacted]";
 /** Longest text that a log line carries; a whole config or a stack of causes is cut here. */
 const MAX_TEXT_LENGTH = 2000;
 
+/** Where a message has cut a text. */
+const CUT = "…";
+
+/** Longest text that is searched whole for its end. */
+const MAX_SEARCHED_LENGTH = 65_536;
+
 /*
  * Before the first regular expression stands a search for plain words: the plugin writes a handful of lines and ends, and compiling
  * the expressions below costs it more (0.3 ms) than everything else that a line needs. Loops for the same reason: the first call of
@@ -14,7 +20,7 @@ const MAX_TEXT_LENGTH = 2000;
 
 /** Parts of the name, in lower case, of a field whose value is a secret. */
 const SECRET_PARTS =
-  "passw passphrase secret token credential authorization bearer cookie privatekey private_key private-key keydata key_data key-data".split(
+  "passw passphrase secret token credential authorization bearer cookie privatekey private_key private-key keydata key_data key-data apikey api_key api-key".split(
     " ",
   );
 
@@ -36,9 +42,10 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   // User information in a URL, up to the last "@": a password may hold "@" and, written carelessly, "/".
   [/(:\/\/)[^\s"']{0,1000}@/g, `$1${REDACTED}@`],
-  // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them.
+  // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them, of names as
+  // isSecretName() has them. Behind the word stands no "-" but in one name: the pod "default/token-server" is no secret.
   [
-    /((?:passwd|password|passphrase|secret|token|credentials?|client-key-data)(?:\\?["'])?\s*[=:]\s*)(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
+    /((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
     `$1${REDACTED}`,
   ],
 ];
@@ -61,14 +68,36 @@ export function isSecretName(name: string): boolean {
 /** A text as it may be written down: what looks like a secret replaced, and no longer than a log line bears. */
 export function redactText(text: string): string {
   // Cut in two steps: a hostile text of megabytes must not be searched whole, and no secret may survive as a stump at the cut.
-  const head = text.length > 4 * MAX_TEXT_LENGTH ? text.slice(0, 4 * MAX_TEXT_LENGTH) : text;
-  let clean = head;
-  if (hasAny(head.toLowerCase(), SUSPICIOUS_PARTS)) {
-    for (const [pattern, replacement] of SECRETS_IN_TEXT) clean = clean.replace(pattern, replacement);
-  }
-  return clean.length > MAX_TEXT_LENGTH || head.length < text.length
-    ? `${clean.slice(0, MAX_TEXT_LENGTH)}… (${text.length} characters)`
-    : clean;
+  const isCut = text.length > 4 * MAX_TEXT_LENGTH;
+  const clean = withoutSecrets(isCut ? text.slice(0, 4 * MAX_TEXT_LENGTH) + CUT : text);
+  return clean.length > MAX_TEXT_LENGTH || isCut ? `${clean.slice(0, MAX_TEXT_LENGTH)}… (${text.length} characters)` : clean;
+}
+
+/**
+ * The end of a text as it may be written down; for what programs write before they end, where the last lines say why.
+ *
+ * @returns undefined for a text that is too long to be searched whole: half a secret at the cut would not be recognised
+ */
+export function redactEnd(text: string, length: number): string | undefined {
+  if (text.length > MAX_SEARCHED_LENGTH) return undefined;
+  const clean = withoutSecrets(text);
+  return clean.length > length ? `…${clean.slice(-length)}` : clean;
+}
+
+/** Never of a part that begins in the middle of a text: a secret is known by its beginning. */
+function withoutSecrets(text: string): string {
+  if (!hasAny(text.toLowerCase(), SUSPICIOUS_PARTS)) return text;
+  let clean = text;
+  for (const [pattern, replacement] of SECRETS_IN_TEXT) clean = clean.replace(pattern, replacement);
+  return clean.includes(CUT) ? withoutCutUserInfo(clean) : clean;
+}
+
+/** User information in a URL that a message has cut before the "@". The expression fits any URL, so that no place is looked at twice. */
+function withoutCutUserInfo(text: string): string {
+  return text.replace(/(:\/\/)([^\s"'@…]*)(…?)/g, (url, lead: string, rest: string, cut: string) => {
+    const hasWholeHost = /^[^/?#:]*(?::\d{1,5})?[/?#]/.test(rest);
+    return cut === "" || hasWholeHost ? url : `${lead}${REDACTED}${CUT}`;
+  });
 }
 
 function hasAny(text: string, parts: readonly string[]): boolean {

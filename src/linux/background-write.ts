@@ -1,19 +1,9 @@
 /** Writes that a thread of the C library carries out, for requests on which the kernel works long. */
 
-import { dlopen, ptr } from "bun:ffi";
+import { ptr } from "bun:ffi";
 import { EINPROGRESS, EINTR } from "./errno.ts";
 import { KernelError } from "./kernel-error.ts";
-import { lastErrno, libc } from "./libc.ts";
-
-/** glibc 2.34 or later has them there; older ones in a library of their own, without which we write in the foreground. */
-const LIBRARY = "libc.so.6";
-
-const SYMBOLS = {
-  aio_error: { args: ["ptr"], returns: "i32" },
-  aio_return: { args: ["ptr"], returns: "i32" },
-  aio_suspend: { args: ["ptr", "i32", "ptr"], returns: "i32" },
-  aio_write: { args: ["ptr"], returns: "i32" },
-} as const;
+import { aioLibc, lastErrno } from "./libc.ts";
 
 /**
  * `struct aiocb` of glibc on 64-bit machines, as far as it is filled in.
@@ -29,16 +19,14 @@ export interface BackgroundWrite {
   finish(): void;
 }
 
-let library: ReturnType<typeof dlopen<typeof SYMBOLS>> | "missing" | undefined;
-
 /**
  * Begins a write of all bytes in one piece.
  *
  * @param object for the error: what is written to
- * @returns undefined where the C library has no such writes, or no thread for this one: nothing was written
+ * @returns undefined where the C library has no such writes in itself (glibc before 2.34), or no thread for this one: nothing was written
  */
 export function startWrite(fd: number, bytes: Uint8Array, object: string): BackgroundWrite | undefined {
-  const aio = openLibrary();
+  const aio = aioLibc();
   if (aio === undefined) return undefined;
   const content = new Uint8Array(new ArrayBuffer(bytes.length)); // memory of its own, which stays where it is
   content.set(bytes);
@@ -67,16 +55,4 @@ export function startWrite(fd: number, bytes: Uint8Array, object: string): Backg
 
 function failure(errno: number, object: string): KernelError {
   return new KernelError({ operation: "write to", object, errno });
-}
-
-function openLibrary(): Exclude<typeof library, "missing" | undefined>["symbols"] | undefined {
-  libc(); // for the place of errno
-  if (library === undefined) {
-    try {
-      library = dlopen(LIBRARY, SYMBOLS);
-    } catch {
-      library = "missing";
-    }
-  }
-  return library === "missing" ? undefined : library.symbols;
 }

@@ -1,35 +1,18 @@
 /** Files that must be whole after a power failure, and executables: what an installer does to folders that others read. */
 
-import { dlopen } from "bun:ffi";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { EINTR, EINVAL } from "./errno.ts";
+import { O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, W_OK, X_OK } from "./constants.ts";
+import { EINVAL } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { linuxFiles, openFile, writeAll } from "./files.ts";
 import { tryLock } from "./flock.ts";
 import { makeFolders } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY } from "./open-flags.ts";
+import { durableLibc, lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statLink, statPath } from "./stat.ts";
 
-const LIBRARY = "libc.so.6";
-const SYMBOLS = {
-  fsync: { args: ["i32"], returns: "i32" },
-  link: { args: ["ptr", "ptr"], returns: "i32" },
-} as const;
-
 const CHUNK_BYTES = 1024 * 1024;
-const W_OK = 2;
-const X_OK = 1;
-
-let library: ReturnType<typeof dlopen<typeof SYMBOLS>> | undefined;
-
-function durableLibc(): NonNullable<typeof library>["symbols"] {
-  libc(); // for the place of errno
-  library ??= dlopen(LIBRARY, SYMBOLS);
-  return library.symbols;
-}
 
 /** The real file system. All of it throws KernelError ioFailure. */
 export const durableFiles = {
@@ -130,19 +113,18 @@ function finish(file: Fd, path: string, permissions: number): void {
 }
 
 function flush(fd: Fd, path: string): void {
-  while (durableLibc().fsync(fd.number) !== 0) {
-    const errno = lastErrno();
-    // Some file systems have no such thing for folders, or at all.
-    if (errno === EINVAL) return;
-    if (errno !== EINTR) throw new KernelError({ operation: "flush", object: path, errno, kind: "ioFailure" });
-  }
+  const { fsync } = durableLibc();
+  if (untilDone(() => fsync(fd.number)) === 0) return;
+  const errno = lastErrno();
+  // Some file systems have no such thing for folders, or at all.
+  if (errno !== EINVAL) throw new KernelError({ operation: "flush", object: path, errno, kind: "ioFailure" });
 }
 
 /** Fills the chunk as far as the file goes. */
 function readChunk(fd: Fd, chunk: Uint8Array, path: string): number {
   for (let length = 0; ;) {
-    const count = libc().read(fd.number, chunk.subarray(length), chunk.length - length);
-    if (count < 0 && lastErrno() === EINTR) continue;
+    const room = chunk.subarray(length);
+    const count = untilDone(() => libc().read(fd.number, room, room.length));
     length += check(count, "read", path, "ioFailure");
     if (count === 0 || length === chunk.length) return length;
   }

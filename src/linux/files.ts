@@ -3,18 +3,17 @@
 import { NetplugError } from "../lib/errors.ts";
 import type { Files } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
-import { EAGAIN, EEXIST, EINTR, ENOENT, ENOTDIR } from "./errno.ts";
+import { O_CLOEXEC, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY, X_OK } from "./constants.ts";
+import { EAGAIN, EEXIST, ENOENT, ENOTDIR } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { listFolder, makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } from "./open-flags.ts";
+import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statPath } from "./stat.ts";
 
 /** Nothing that we read is near this; a device that never ends is. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const FIRST_READ_BYTES = 4096;
-const X_OK = 1;
 
 /** The real file system. */
 export const linuxFiles: Files = {
@@ -44,8 +43,8 @@ export function openFile(path: string, flags: number, mode = 0): Fd | undefined 
 /** @throws {KernelError} ioFailure */
 export function writeAll(fd: Fd, bytes: Uint8Array, path: string): void {
   for (let at = 0; at < bytes.length;) {
-    const written = libc().write(fd.number, bytes.subarray(at), bytes.length - at);
-    if (written < 0 && lastErrno() === EINTR) continue;
+    const rest = bytes.subarray(at);
+    const written = untilDone(() => libc().write(fd.number, rest, rest.length));
     at += check(written, "write", path, "ioFailure");
   }
 }
@@ -65,11 +64,14 @@ function readText(path: string): string | undefined {
 export function readToEnd(fd: number, path: string, onEmpty?: () => void): Uint8Array {
   let bytes = new Uint8Array(FIRST_READ_BYTES);
   for (let length = 0; ;) {
-    const count = libc().read(fd, bytes.subarray(length), bytes.length - length);
+    const room = bytes.subarray(length);
+    const count = untilDone(() => libc().read(fd, room, room.length));
     if (count < 0) {
       const errno = lastErrno();
-      if (errno === EAGAIN && onEmpty !== undefined) onEmpty();
-      if (errno === EINTR || (errno === EAGAIN && onEmpty !== undefined)) continue;
+      if (errno === EAGAIN && onEmpty !== undefined) {
+        onEmpty();
+        continue;
+      }
       throw new KernelError({ operation: "read", object: path, errno, kind: "ioFailure" });
     }
     length += count;

@@ -3,13 +3,13 @@
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
-import { EAGAIN, EINTR } from "./errno.ts";
+import { O_CREAT, O_RDWR } from "./constants.ts";
+import { EAGAIN } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import { KernelError } from "./kernel-error.ts";
-import { lastErrno, libc } from "./libc.ts";
-import { O_CREAT, O_RDWR } from "./open-flags.ts";
+import { lastErrno, libc, untilDone } from "./libc.ts";
 
 /** @see include/uapi/asm-generic/fcntl.h */
 export const LOCK_EX = 2;
@@ -72,10 +72,8 @@ export function openLock(path: string): Fd {
  * @throws {KernelError} ioFailure
  */
 export function tryLock(fd: Fd, path: string): boolean {
-  for (;;) {
-    if (libc().flock(fd.number, LOCK_EX | LOCK_NB) === 0) return true;
-    const errno = lastErrno();
-    if (errno === EAGAIN) return false;
-    if (errno !== EINTR) throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
-  }
+  if (untilDone(() => libc().flock(fd.number, LOCK_EX | LOCK_NB)) === 0) return true;
+  const errno = lastErrno();
+  if (errno === EAGAIN) return false;
+  throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
 }

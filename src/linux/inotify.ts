@@ -1,10 +1,10 @@
 /** Being told of changes in a folder. */
 
-import { EINTR, ENOENT, ENOTDIR } from "./errno.ts";
+import { O_CLOEXEC, O_NONBLOCK } from "./constants.ts";
+import { ENOENT, ENOTDIR } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_NONBLOCK } from "./open-flags.ts";
+import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 
 /** @see include/uapi/linux/inotify.h: modify, attributes, close after writing, moved from and to, create, delete, and the folder itself */
 const CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800;
@@ -46,8 +46,7 @@ export function watchDirectory(folder: string, onChange: () => void): Disposable
 /** Empties the queue. @returns whether there was anything in it */
 function readEvents(fd: Fd, events: Uint8Array): boolean {
   for (let hasChanged = false; ;) {
-    const length = libc().read(fd.number, events, events.length);
-    if (length > 0) hasChanged = true;
-    else if (length === 0 || lastErrno() !== EINTR) return hasChanged;
+    if (untilDone(() => libc().read(fd.number, events, events.length)) <= 0) return hasChanged;
+    hasChanged = true;
   }
 }

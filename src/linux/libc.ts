@@ -1,7 +1,11 @@
-/** The C library: the only door to the kernel, opened once and only when something needs it. */
+/**
+ * The C library: the only door to the kernel. Each table of functions is opened once, and only when something needs one of them: most
+ * processes need only the first.
+ */
 
 import { dlopen, read } from "bun:ffi";
 import { messageOf, NetplugError } from "../lib/errors.ts";
+import { EINTR } from "./errno.ts";
 
 /** glibc 2.28 (for `statx`) or later; each further symbol costs about 5 µs of the 0.2 ms. */
 const LIBRARY = "libc.so.6";
@@ -44,14 +48,32 @@ const RARE_SYMBOLS = {
   unlink: { args: ["ptr"], returns: "i32" },
 } as const;
 
+/** What an installer needs for files that must be whole after a power failure. */
+const DURABLE_SYMBOLS = {
+  fsync: { args: ["i32"], returns: "i32" },
+  link: { args: ["ptr", "ptr"], returns: "i32" },
+} as const;
+
+/** Writes that a thread of the library carries out: in there with glibc 2.34 or later. */
+const AIO_SYMBOLS = {
+  aio_error: { args: ["ptr"], returns: "i32" },
+  aio_return: { args: ["ptr"], returns: "i32" },
+  aio_suspend: { args: ["ptr", "i32", "ptr"], returns: "i32" },
+  aio_write: { args: ["ptr"], returns: "i32" },
+} as const;
+
 type Library = ReturnType<typeof dlopen<typeof SYMBOLS>>;
 type RareLibrary = ReturnType<typeof dlopen<typeof RARE_SYMBOLS>>;
+type DurableLibrary = ReturnType<typeof dlopen<typeof DURABLE_SYMBOLS>>;
+type AioLibrary = ReturnType<typeof dlopen<typeof AIO_SYMBOLS>>;
 
 export type Libc = Library["symbols"];
 export type RareLibc = RareLibrary["symbols"];
 
 let library: Library | undefined;
 let rareLibrary: RareLibrary | undefined;
+let durableLibrary: DurableLibrary | undefined;
+let aioLibrary: AioLibrary | "missing" | undefined;
 let errnoPointer: ReturnType<Libc["__errno_location"]> = null;
 
 /**
@@ -72,12 +94,40 @@ export function rareLibc(): RareLibc {
   return rareLibrary.symbols;
 }
 
+/** The functions that only an installer needs; otherwise as {@link libc}. */
+export function durableLibc(): DurableLibrary["symbols"] {
+  libc();
+  durableLibrary ??= dlopen(LIBRARY, DURABLE_SYMBOLS);
+  return durableLibrary.symbols;
+}
+
+/** As {@link libc}; undefined where the library has no such functions: older ones have them in another. */
+export function aioLibc(): AioLibrary["symbols"] | undefined {
+  libc();
+  if (aioLibrary === undefined) {
+    try {
+      aioLibrary = dlopen(LIBRARY, AIO_SYMBOLS);
+    } catch {
+      aioLibrary = "missing";
+    }
+  }
+  return aioLibrary === "missing" ? undefined : aioLibrary.symbols;
+}
+
 /**
  * Why the call before failed. To be read in the very next statement, before anything else is called or awaited: it is the C
  * library's per-thread variable, and the next call may change it.
  */
 export function lastErrno(): number {
   return errnoPointer === null ? 0 : read.i32(errnoPointer, 0);
+}
+
+/** Makes a call again for as long as a signal interrupts it. @returns what it returned; {@link lastErrno} still says why it failed */
+export function untilDone(call: () => number): number {
+  for (;;) {
+    const result = call();
+    if (result >= 0 || lastErrno() !== EINTR) return result;
+  }
 }
 
 /**

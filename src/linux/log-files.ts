@@ -3,14 +3,14 @@
 import type { AppendFile, LogFiles } from "../lib/log-file.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { EAGAIN, EEXIST, EINTR } from "./errno.ts";
+import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./constants.ts";
+import { EAGAIN, EEXIST } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { linuxFiles, openFile } from "./files.ts";
 import { LOCK_EX, LOCK_NB, LOCK_UN } from "./flock.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./open-flags.ts";
+import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statFd, statPath } from "./stat.ts";
 
 const LOG_MODE = 0o644;
@@ -41,8 +41,7 @@ function toAppendFile(fd: Fd, path: string): AppendFile {
   return {
     opened: statFd(fd),
     append(bytes) {
-      let written = libc().write(fd.number, bytes, bytes.length);
-      while (written < 0 && lastErrno() === EINTR) written = libc().write(fd.number, bytes, bytes.length);
+      const written = untilDone(() => libc().write(fd.number, bytes, bytes.length));
       check(written, "write", path, "ioFailure");
       if (written < bytes.length)
         throw new NetplugError("ioFailure", `write ${quote(path)}: got ${written} of ${bytes.length} bytes written`);

@@ -2,11 +2,11 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { EINTR, ENOENT, ENOTDIR, toErrnoText } from "./errno.ts";
+import { O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "./constants.ts";
+import { ENOENT, ENOTDIR, toErrnoText } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { check } from "./kernel-error.ts";
-import { lastErrno, libc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "./open-flags.ts";
+import { lastErrno, libc, toCString, untilDone } from "./libc.ts";
 import { statFd } from "./stat.ts";
 
 /** @see include/uapi/linux/sched.h */
@@ -92,9 +92,7 @@ function openOwn(): Fd {
 }
 
 function returnTo(own: Fd): void {
-  let result = libc().setns(own.number, CLONE_NEWNET);
-  while (result < 0 && lastErrno() === EINTR) result = libc().setns(own.number, CLONE_NEWNET);
-  if (result === 0) return;
+  if (untilDone(() => libc().setns(own.number, CLONE_NEWNET)) === 0) return;
   console.error("netplug: return to the own network namespace: the kernel refused; ending the process");
   process.abort();
 }

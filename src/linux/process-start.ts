@@ -1,13 +1,10 @@
 /** When this process began: a clock of its own begins only after the executable is loaded. */
 
 import type { Clock } from "../lib/ports.ts";
+import { CLOCK_BOOTTIME, CLOCK_THREAD_CPUTIME_ID } from "./constants.ts";
 import { linuxFiles } from "./files.ts";
 import { check } from "./kernel-error.ts";
 import { libc } from "./libc.ts";
-
-/** @see include/uapi/linux/time.h */
-const CLOCK_THREAD_CPUTIME_ID = 3;
-const CLOCK_BOOTTIME = 7;
 
 /**
  * In milliseconds of `clock.monotonic()`, so mostly a small negative number. To be asked once, early: the process has run at least as long

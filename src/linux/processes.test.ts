@@ -67,6 +67,20 @@ describe("run()", () => {
     await eventually(() => isGone(left));
   });
 
+  test("keeps no descriptor of what programs left running", async () => {
+    const countDescriptors = (): number => linuxFiles.list("/proc/self/fd")?.length ?? 0;
+    const before = countDescriptors();
+    const env = { PATH: process.env["PATH"] ?? "" };
+    const left = (await Promise.all(Array.from({ length: 10 }, () => sh("sleep 30 & echo $!", { env })))).map(({ stdout }) =>
+      stdout.trim(),
+    );
+    // Each had two of them, and those of the tests before may be closed only now.
+    await eventually(() => countDescriptors() < before + 10);
+    expect(left.filter(isGone)).toEqual([]);
+    for (const pid of left) process.kill(Number(pid), "SIGKILL");
+    await eventually(() => left.every(isGone));
+  });
+
   test("ends a program that writes without end", async () => {
     await expect(sh("while :; do echo 0123456789012345678901234567890123456789; done", { timeoutMs: 60_000 })).rejects.toMatchObject({
       kind: "ioFailure",

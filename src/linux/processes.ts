@@ -79,13 +79,18 @@ async function readLimited(stream: ReadableStream<Uint8Array>, lingered: Promise
   const reader = stream.getReader();
   const decoder = new TextDecoder();
   let text = "";
-  for (let sizeBytes = 0; ;) {
-    const chunk = await Promise.race([reader.read(), lingered]);
-    if (!isChunk(chunk) || chunk.value === undefined) break;
-    sizeBytes += chunk.value.length;
-    if (sizeBytes > MAX_OUTPUT_BYTES)
-      throw new NetplugError("ioFailure", `read output of a program: it is larger than ${MAX_OUTPUT_BYTES} bytes, ended it`);
-    text += decoder.decode(chunk.value, { stream: true });
+  try {
+    for (let sizeBytes = 0; ;) {
+      const chunk = await Promise.race([reader.read(), lingered]);
+      if (!isChunk(chunk) || chunk.value === undefined) break;
+      sizeBytes += chunk.value.length;
+      if (sizeBytes > MAX_OUTPUT_BYTES)
+        throw new NetplugError("ioFailure", `read output of a program: it is larger than ${MAX_OUTPUT_BYTES} bytes, ended it`);
+      text += decoder.decode(chunk.value, { stream: true });
+    }
+  } finally {
+    // Else the descriptor stays open for as long as what the program left behind lives.
+    void reader.cancel().catch(() => {});
   }
   return text + decoder.decode();
 }

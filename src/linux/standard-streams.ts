@@ -3,15 +3,14 @@
  * runtime that nobody needs any more.
  */
 
-import { EAGAIN, EINTR } from "./errno.ts";
+import { POLLIN, POLLOUT } from "./constants.ts";
+import { EAGAIN } from "./errno.ts";
 import { readToEnd } from "./files.ts";
 import { check } from "./kernel-error.ts";
-import { lastErrno, libc } from "./libc.ts";
+import { lastErrno, libc, untilDone } from "./libc.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
-const POLLIN = 1;
-const POLLOUT = 4;
 const FOR_EVER = -1;
 
 /** Everything on stdin. Blocks until the other side ends it. @throws {KernelError} ioFailure @throws {TypeError} it is no UTF-8 */
@@ -23,14 +22,11 @@ export function readStdin(): string {
 export function writeStdout(text: string): void {
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length;) {
-    const written = libc().write(STDOUT, bytes.subarray(at), bytes.length - at);
-    if (written < 0) {
-      const errno = lastErrno();
-      if (errno === EINTR) continue;
-      if (errno === EAGAIN) {
-        waitFor(STDOUT, POLLOUT);
-        continue;
-      }
+    const rest = bytes.subarray(at);
+    const written = untilDone(() => libc().write(STDOUT, rest, rest.length));
+    if (written < 0 && lastErrno() === EAGAIN) {
+      waitFor(STDOUT, POLLOUT);
+      continue;
     }
     at += check(written, "write", "stdout", "ioFailure");
   }

@@ -1,10 +1,10 @@
 /** What the kernel tells of a file without opening it. */
 
+import { AT_EMPTY_PATH, AT_FDCWD } from "./constants.ts";
 import { ENOENT, ENOTDIR } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, toCString } from "./libc.ts";
-import { AT_EMPTY_PATH, AT_FDCWD } from "./open-flags.ts";
 
 export interface FileStat {
   /** Device and inode: two files that show the same one are the same. */

@@ -1,9 +1,9 @@
 /** Kernel settings under `/proc/sys/net`: always those of the network namespace that the thread is in. */
 
-import { EINTR, ENOENT } from "./errno.ts";
+import { O_CLOEXEC, O_WRONLY } from "./constants.ts";
+import { ENOENT } from "./errno.ts";
 import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, toCString } from "./libc.ts";
-import { O_CLOEXEC, O_WRONLY } from "./open-flags.ts";
+import { lastErrno, libc, toCString, untilDone } from "./libc.ts";
 
 /** One setting to make. */
 export interface SysctlWrite {
@@ -27,8 +27,7 @@ export function writeSysctl({ path, value, isOptional = false }: SysctlWrite): v
   }
   // Not an Fd: a dozen of these are written per pod.
   try {
-    let written = libc().write(number, bytes, bytes.length);
-    while (written < 0 && lastErrno() === EINTR) written = libc().write(number, bytes, bytes.length);
+    const written = untilDone(() => libc().write(number, bytes, bytes.length));
     check(written, "write setting", path);
   } finally {
     libc().close(number);

@@ -2,21 +2,18 @@
 
 import type { ByteStream } from "../lib/ports.ts";
 import { type Address, toAddressBytes, toAddressText } from "../lib/ip/address.ts";
+import { O_NONBLOCK, POLLIN, POLLOUT, SOCK_CLOEXEC } from "./constants.ts";
 import { EAGAIN, EINPROGRESS, EINTR } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc } from "./libc.ts";
+import { AF_INET, AF_INET6 } from "./netlink/constants.ts";
 
-const AF_INET = 2;
-const AF_INET6 = 10;
 const SOCK_STREAM = 1;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
+const SOCK_NONBLOCK = O_NONBLOCK;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
 const MSG_NOSIGNAL = 0x4000;
-const POLLIN = 1;
-const POLLOUT = 4;
 
 /** Most that one call takes from the kernel, in bytes. */
 const CHUNK_BYTES = 64 * 1024;
@@ -65,7 +62,7 @@ class TcpStream implements ByteStream {
       const received = libc().recv(this.#fd.number, this.#chunk, CHUNK_BYTES, 0);
       if (received >= 0) return this.#chunk.slice(0, received);
       if (!mayBeTriedAgain(lastErrno(), "read from")) continue;
-      if (hasWaited) return undefined;
+      if (hasWaited || waitMs === 0) return undefined;
       this.#poll(POLLIN, waitMs);
     }
   }

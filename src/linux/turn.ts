@@ -10,6 +10,7 @@
  * turn it is.
  */
 
+import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR, POLLIN } from "./constants.ts";
 import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
@@ -17,13 +18,8 @@ import { type LockOptions, openLock, takeLock, tryLock } from "./flock.ts";
 import { listFolder, makeFolders } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
-import { O_NONBLOCK, O_RDONLY, O_RDWR } from "./open-flags.ts";
 
 const PLACE_MODE = 0o600;
-const POLLIN = 1;
-
-/** The same for all processes. @see include/uapi/linux/time.h */
-const CLOCK_MONOTONIC = 1;
 
 /** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
@@ -142,7 +138,7 @@ function stand(folder: string): Place | undefined {
   }
 }
 
-/** Nanoseconds, as a text that sorts like the number. */
+/** Nanoseconds, the same for all processes, as a text that sorts like the number. */
 function readTime(): string {
   const time = new Int32Array(4);
   check(libc().clock_gettime(CLOCK_MONOTONIC, time), "read", "clock");

@@ -42,6 +42,7 @@ describe("what must not be written", () => {
     await world.done(["init"]);
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
     await createPool("blue", "10.65.0.0/16");
+    expect(await world.etcd.ctl(["get", "/netplug/v3/", "--prefix", "--keys-only"])).toContain("/netplug/v3/ippools/blue\n");
   });
 
   test("a lock is shown with what ends it", async () => {

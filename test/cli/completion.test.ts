@@ -90,7 +90,7 @@ describe("in a shell that a person uses,", () => {
       ["netplugctl get ippool/blu", /ippool\/blue/],
     ] as const) {
       session.type(`${typed}\t`);
-      await session.shows(shown);
+      expect(await session.shows(shown)).toMatch(shown);
       session.type("\x15"); // forgets the line
     }
     session.type("exit\n");

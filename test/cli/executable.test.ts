@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { distFolder } from "../support/cni.ts";
@@ -75,8 +75,8 @@ describe("usage", () => {
     [["ipam", "release", "fd00::7"], 'read arguments: got "fd00::7", want options only', "ipam release --ip=fd00::7"],
     [["ipam", "show", "--show-blocks", "--show-borrowed"], "read options: got several of --ip, --show-blocks", "ipam show --help"],
     [["ledger", "--verb", "GET"], 'read option "--verb": got "GET", want ADD, DEL, CHECK, STATUS, GC', "ledger --help"],
-    [["patch", "ipp", "blue", "-p", ""], 'read option "--patch": got nothing, want JSON\n', "patch --help"],
-    [["patch", "ipp", "blue", "-p", "{"], 'read option "--patch": want JSON: line 1, column 2: ', "patch --help"],
+    [["patch", "ipp", "blue", "-p", ""], 'read option "--patch": got nothing, want JSON or YAML\n', "patch --help"],
+    [["patch", "ipp", "blue", "-p", "{"], 'read option "--patch": line 1, column 2: ', "patch --help"],
     [["get", "ipp/"], 'read argument "ipp/": want KIND/NAME\n', "get --help"],
     [["get", "ipp/blue", "red"], 'read argument "red": want KIND/NAME, like the first one\n', "get --help"],
     [["get", "ipp", "-o", "custom-columns=A:"], 'read custom-columns: got "A:", want a path such as .metadata.name', "get --help"],
@@ -106,8 +106,63 @@ describe("usage", () => {
 });
 
 describe("streams", () => {
-  // `version` writes before it asks the datastore, and again afterwards.
-  test.each([{ argv: ["get", "ipp"] }, { argv: ["version"] }])("stdout that cannot be written fails $argv, in one line", ({ argv }) => {
+  test("a log that comes through a pipe is read to its end, and one that never ends is refused", () => {
+    const entry = {
+      time: "2026-11-21T16:00:01.000Z",
+      level: "info",
+      msg: "ledger",
+      containerID: "c1",
+      verb: "ADD",
+      ifName: "eth0",
+      network: "net",
+    };
+    const line = JSON.stringify({ ...entry, code: 0, totalMs: 10, roundTrips: 2, retries: 0, phaseMs: {}, phaseStartMs: {} });
+    const read = (command: string, stdin = "") => {
+      const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", command], {
+        env: { ...process.env, ...env },
+        stdin: Buffer.from(stdin),
+        stderr: "pipe",
+        timeout: 60_000,
+      });
+      return [exitCode, stdout.toString(), stderr.toString()];
+    };
+    const shown = [0, expect.stringContaining("16:00:01.000Z   ADD "), ""];
+    expect(read("cat | netplugctl ledger --file /dev/stdin", `${line}\n`)).toEqual(shown);
+    expect(read("netplugctl ledger --file <(cat)", `${line}\n`)).toEqual(shown);
+    expect(read("netplugctl ledger --file /dev/null")).toEqual([0, "", 'no entries in "/dev/null"\n']);
+    expect(read("netplugctl ledger --file /dev/zero")).toEqual([1, "", expect.stringContaining("it is larger than 67108864 bytes")]);
+  });
+
+  test("a log that may not be read is told in one line", () => {
+    const folder = mkdtempSync(join(tmpdir(), "netplug-cli-"));
+    try {
+      // Only root reads it; "nobody" may come as far as to it.
+      chmodSync(folder, 0o755);
+      const file = join(folder, "cni.log");
+      writeFileSync(file, "", { mode: 0o600 });
+      const { exitCode, stderr } = Bun.spawnSync([netplugctl, "ledger", "--file", file], {
+        env: { ...process.env, ...env },
+        uid: 65_534,
+        gid: 65_534,
+        stderr: "pipe",
+      });
+      expect([exitCode, stderr.toString()]).toEqual([
+        1,
+        expect.stringMatching(/^netplugctl: read log "[^"]+": EACCES: permission denied[^\n]*\n$/),
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  // `version` writes before it asks the datastore, and again afterwards; `get -o json` here more than a buffer holds, in one piece.
+  test.each<{ readonly argv: readonly string[] }>([
+    { argv: ["get", "ipp"] },
+    { argv: ["version"] },
+    { argv: ["get", "ipp", "-o", "json"] },
+  ])("stdout that cannot be written fails $argv, in one line", ({ argv }) => {
+    const change = JSON.stringify({ metadata: { annotations: { long: argv.includes("json") ? "x".repeat(100_000) : null } } });
+    expect(run(["patch", "ipp", "blue", "-p", change]).status).toBe(0);
     const full = openSync("/dev/full", "w");
     try {
       const { exitCode, stderr } = Bun.spawnSync([netplugctl, ...argv], {
@@ -155,7 +210,30 @@ describe("streams", () => {
     ])
       expect(bash(line)).toEqual(["ippool/a valid\n", ""]);
     for (const line of ["yes | netplugctl validate -f -", "netplugctl validate -f <(yes)"])
-      expect(bash(line)).toEqual(["", expect.stringContaining("got more than 16777216 characters, want fewer")]);
+      expect(bash(line)).toEqual(["", expect.stringContaining("got more than 16777216 bytes, want fewer")]);
+  });
+
+  test("an input over the limit is refused whole, also where its characters are fewer than its bytes", () => {
+    const folder = mkdtempSync(join(tmpdir(), "npgt-cli-"));
+    try {
+      const file = join(folder, "big.yaml");
+      const notes = `# ${"ä".repeat(60)}\n`.repeat(140_000); // 17 MB, 9 million characters
+      writeFileSync(file, `${poolYaml("first", "10.67.0.0/16")}\n---\n${notes}---\n${poolYaml("last", "10.68.0.0/16")}\n`);
+      for (const line of [
+        `cat ${file} | netplugctl apply -f -`,
+        `netplugctl apply -f - <${file}`,
+        `netplugctl apply -f <(cat ${file})`,
+        `cat ${file} | netplugctl apply -f /dev/stdin`,
+        `netplugctl apply -f ${file}`,
+      ]) {
+        const { exitCode, stdout, stderr } = Bun.spawnSync(["bash", "-c", line], { env: { ...process.env, ...env }, stderr: "pipe" });
+        expect([line, exitCode, stdout.toString()]).toEqual([line, 1, ""]);
+        expect(stderr.toString()).toMatch(/^netplugctl: read (stdin|"\/[^"]+"): got more than 16777216 bytes, want fewer\n$/);
+      }
+      expect(run(["get", "ippools", "-o", "name"]).stdout).not.toMatch(/first|last/);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

@@ -25,6 +25,7 @@ describe("several documents", () => {
     ["YAML with the line ends of Windows", `${pool("a")}---\n${pool("b")}---\n${pool("c")}`.replaceAll("\n", "\r\n")],
     ["JSON one after the other", `${poolYaml("a", "10.1.0.0/16")}${poolYaml("b", "10.2.0.0/16")}\n\n${poolYaml("c", "10.3.0.0/16")}`],
     ["JSON between the marks of YAML", ["a", "b", "c"].map((name) => `${poolYaml(name, "10.1.0.0/16")}\n`).join("---\n")],
+    ["YAML in braces", ["a", "b", "c"].map((name) => `{${pool(name).trimEnd().replaceAll("\n", ", ")}}\n`).join("---\n")],
     ["a list", `kind: List\napiVersion: v1\nitems: [${["a", "b", "c"].map((name) => poolYaml(name, "10.1.0.0/16")).join(", ")}]`],
   ])("as %s are all read", async (_, stdin) => {
     expect(await validate(stdin)).toEqual([0, "ippool/a valid\nippool/b valid\nippool/c valid\n", ""]);
@@ -53,10 +54,28 @@ describe("several documents", () => {
   });
 
   test.each([
-    [`${pool("a")}---\nkind: IPPool\nmetadata: {name: b\nspec: {}\n---\n${pool("c")}`, "document 2, near line 7: Unexpected token"],
-    [`${pool("a")}---\nmetadata:\n\tname: b\n`, "document 2, near line 7: Tab characters cannot be used as indentation"],
-    ["a: *nowhere\n", "near line 1: Unresolved alias"],
-    ["\n# a\na: 1\nb: [1\n", "near line 4: "],
+    ["Nope", 2, 'kind: got "Nope", want one of IPPool'],
+    ["ippool", 2, 'kind: got "ippool", want one of IPPool'],
+    ["IPAMBlock", 1, 'kind: got "IPAMBlock", which only the system writes'],
+    ["", 1, "kind: got nothing, want one of IPPool"],
+  ])("one of the kind %p among good ones ends each command with status %p, and nothing is written", async (kind, status, message) => {
+    const stdin = `${pool("a")}---\n${pool("b").replace("IPPool", kind)}---\n${pool("c", "cidr: nonsense")}`;
+    await world.done(["create", "-f", "-"], { stdin: pool("old") });
+    for (const command of ["apply", "create", "replace", "delete", "validate"]) {
+      const result = await world.ctl([command, "-f", "-"], { stdin });
+      expect([command, result.status, result.stderr]).toEqual([command, status, expect.stringContaining(message)]);
+      expect(result.stderr).toContain('validate IPPool "c" (stdin, document 3)');
+    }
+    expect(Object.keys(await world.stored("/netplug/v3/ippools/"))).toEqual(["/netplug/v3/ippools/old"]);
+    await world.done(["delete", "ipp", "old"]);
+  });
+
+  test.each([
+    [`${pool("a")}---\nkind: IPPool\nmetadata: {name: b\nspec: {}\n---\n${pool("c")}`, "line 8, column 1: bad indentation, or a bracket"],
+    [`${pool("a")}---\nmetadata:\n\tname: b\n`, "line 7, column 1: tab characters must not"],
+    ["a: *nowhere\n", 'line 1, column 5: unidentified alias "nowhere"; want YAML or JSON'],
+    ["\n# a\na: 1\nb: [1\n", "line 5, column 1: "],
+    [`${pool("a")}# K\xf6ln\n`.replace("\xf6", "\ufffd"), "line 5, column 4: got bytes that are no UTF-8"],
   ])("one that is no YAML is told with its place: %j", async (stdin, place) => {
     expect(await validate(stdin)).toEqual([1, "", expect.stringContaining(`read stdin: ${place}`)]);
   });
@@ -76,24 +95,42 @@ describe("hostile input gets one clear line:", () => {
     `a0: &a0 [x]\n${Array.from({ length: levels }, (_, i) => `a${i + 1}: &a${i + 1} [${Array.from({ length: 10 }, () => `*a${i}`).join(", ")}]\n`).join("")}`;
 
   test.each<[string, string, string]>([
-    ["aliases of aliases", `${bomb(12)}${pool("x")}`, "Excessive aliasing"],
+    ["aliases of aliases", `${bomb(12)}${pool("x")}`, "got more than 1000000 values, want fewer"],
     ["aliases just below that", `${bomb(4)}${pool("x")}`, "unknown field"],
     ["an object inside itself", "a: &a {b: *a}\n", "more than 64 levels"],
-    ["deep lists", `a: ${"[".repeat(100_000)}`, "too many levels inside each other"],
+    ["deep lists", `a: ${"[".repeat(100_000)}`, "more than 100 levels inside each other"],
     ["deep JSON", `{"a": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`, "more than 64 levels of nesting"],
-    ["deep indentation", Array.from({ length: 5_000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"), "too many levels inside each other"],
+    [
+      "deep indentation",
+      Array.from({ length: 5_000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n"),
+      "more than 100 levels inside each other",
+    ],
     ["20 MB", `a: ${"x".repeat(20_000_000)}`, "got more than 16777216 characters, want fewer"],
     ["bytes that are no text", String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)), "want YAML or JSON"],
     [
       "a key that stands twice",
       `${pool("x")}spec: {cidr: 10.66.0.0/16}\n`,
-      'read stdin: line 5: the key "spec" stands twice in one object',
+      'read stdin: line 5, column 1: the key "spec" stands twice in one object',
     ],
-    ["a key that stands twice in JSON", '{\n"kind": "IPPool",\n"kind": "Tier"\n}', 'read stdin: line 3: the key "kind" stands twice'],
+    [
+      "a key that stands twice in braces",
+      pool("x", "cidr: 10.1.0.0/16, cidr: 10.2.0.0/16"),
+      'line 4, column 27: the key "cidr" stands twice',
+    ],
+    [
+      "a key that stands twice in JSON",
+      '{\n"kind": "IPPool",\n"kind": "Tier"\n}',
+      'read stdin: line 3, column 2: the key "kind" stands twice in one object',
+    ],
+    [
+      "a key that stands twice in the second of several objects",
+      `${poolYaml("x", "10.1.0.0/16")}${poolYaml("y", "10.2.0.0/16").replace("{", '{"kind": "Tier", ')}`,
+      'read stdin, document 2: line 1, column 48: the key "kind" stands twice in one object',
+    ],
     [
       "a selector that YAML takes for a tag",
       pool("x", "cidr: 10.1.0.0/16").replace("{cidr", "\n  nodeSelector: !has(gpu)\n  cidr").replace("16}", "16"),
-      'line 5: a selector that begins with "!" needs quotes in YAML',
+      'line 5, column 17: a text that begins with "!" needs quotes in YAML',
     ],
     ["keys of JavaScript's own", pool("x", "cidr: 10.1.0.0/16, __proto__: {disabled: true}"), 'spec.__proto__: unknown field "__proto__"'],
   ])("%s", async (_, stdin, message) => {

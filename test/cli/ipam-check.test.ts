@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+
 import { allocate } from "../../src/ipam/store.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { systemRandom } from "../../src/lib/random.ts";
+import { blocksShown } from "../support/blocks-shown.ts";
 import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
-import { requestFor } from "../support/ipam.ts";
+import { idOf, NETWORK, requestFor, textsOf } from "../support/ipam.ts";
+import { releaseAttachment, releaseStale } from "../support/ipam-operations.ts";
 
 let world: CliWorld;
 
@@ -33,11 +36,21 @@ function ports(): TransactPorts {
   return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 5_000) };
 }
 
-async function problems(): Promise<readonly string[]> {
+interface Report {
+  readonly problems: readonly { readonly class: string; readonly object: string; readonly detail: string }[];
+  readonly blocks: number;
+  readonly unread: readonly { readonly kind: string; readonly object: string; readonly detail: string }[];
+}
+
+async function check(): Promise<Report> {
   const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
-  const { problems: found } = JSON.parse(stdout) as { problems: { class: string; object: string; detail: string }[] };
-  expect(status).toBe(found.length === 0 ? 0 : 1);
-  return found.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
+  const report = JSON.parse(stdout) as Report;
+  expect(status).toBe(report.problems.length + report.unread.length === 0 ? 0 : 1);
+  return report;
+}
+
+async function problems(): Promise<readonly string[]> {
+  return (await check()).problems.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
 }
 
 const key = (tree: string, node: string, address: string): string => `/netplug/ipam/${tree}/${node}/010.065.000.00${address}-31`;
@@ -131,3 +144,119 @@ describe("what was damaged by hand is found:", () => {
     ]);
   });
 });
+
+const shown = () => blocksShown((args) => world.ctl(args));
+
+describe("what stands in the place of blocks and cannot be read is named, and the rest as well:", () => {
+  const SOUND = ["10.65.0.0/31", "10.65.0.2/31"];
+  const OTHER = "/netplug/ipam/blocks/n1/010.065.000.064-26";
+
+  test.each([
+    ["{}", "got nothing as its CIDR"],
+    ["{", "its record of 1 characters is no JSON"],
+    ["", "its record of 0 characters is no JSON"],
+    ['{"cidr":"10.65.9.0/26"}', 'got "10.65.9.0/26" as its CIDR'],
+    ['{"cidr":"10.65.0.64/26","node":"n1","free":"0-62,62.5"}', 'got "0-62,62.5" as its free addresses'],
+  ])("%p without a claim", async (value, fault) => {
+    await world.etcd.ctl(["put", OTHER, value]);
+    const { problems: found, blocks } = await check();
+    expect(found.map(({ class: name, object }) => [name, object])).toEqual([["corrupt-block", "10.65.0.64/26"]]);
+    expect(found[0]?.detail).toStartWith('read block "10.65.0.64/26" of node "n1": ');
+    expect(found[0]?.detail).toContain(fault);
+    expect(blocks).toBe(3);
+    const { show, get } = await shown();
+    expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
+    expect(show.stderr).toContain("block 10.65.0.64/26 is not counted");
+    expect(get.stderr).toContain('left out: read block "10.65.0.64/26" of node "n1": ');
+    expect(await world.ctl(["get", "ipamblock", "10.65.0.0/31", "-o", "name"])).toMatchObject({ status: 0, stderr: "" });
+    expect(await world.ctl(["get", "ipamblock", "10.65.0.64/26"])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("left out"),
+    });
+  });
+
+  test.each(["garbage", "010.065.000.064-26x", "010.065.000.064-26.5", "010.065.000.065-26", "10.65.0.64-26", "x/y"])(
+    "a key that no block can have, %p; its node works on",
+    async (end) => {
+      const garbage = `/netplug/ipam/blocks/n1/${end}`;
+      await world.etcd.ctl(["put", garbage, "{}"]);
+      const { problems: found, blocks } = await check();
+      expect(found.map(({ class: name, object }) => [name, object])).toEqual([["corrupt-block", garbage]]);
+      expect(found[0]?.detail).toContain(`read "${garbage}" in etcd: the value is not what netplug writes there`);
+      expect(blocks).toBe(3);
+      const { show, get } = await shown();
+      expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
+      for (const { stderr } of [show, get]) expect(stderr).toContain(garbage);
+      const text = await world.ctl(["ipam", "check"]);
+      expect([text.status, text.stdout]).toEqual([1, expect.stringContaining(garbage)]);
+      expect(textsOf(await allocate(ports(), requestFor("c9", "n1")))).toEqual(["10.65.0.1"]);
+      expect((await releaseAttachment(ports(), idOf("c9"), "n1")).length).toBe(1);
+      expect((await releaseStale(ports(), { node: "n1", network: NETWORK, valid: [] })).length).toBe(1);
+    },
+  );
+
+  test.each([
+    ["claims", "4", "0", ["10.65.0.2/31"]],
+    ["spare", "4", "0", SOUND],
+    ["empty", "4", "0", SOUND],
+    ["borrowed", "n3", "2", SOUND],
+  ])("an entry of %p that is none", async (tree, node, address, counted) => {
+    const entry = key(tree, node, address);
+    await world.etcd.ctl(["put", entry, "x"]);
+    const { problems: found } = await check();
+    expect(found).toEqual([
+      { class: "corrupt-block", object: `10.65.0.${address}/31`, detail: expect.stringContaining(`read "${entry}" in etcd`) },
+    ]);
+    const { show, get } = await shown();
+    expect([show.cidrs, get.cidrs]).toEqual([counted, SOUND]);
+  });
+
+  test.each(["claims/4", "spare/4", "empty/4", "borrowed/n3"])("an entry of %p whose key no block can have", async (tree) => {
+    const entries = ["-26.5", "--1", "-22"].map((length) => `/netplug/ipam/${tree}/010.065.002.000${length}`);
+    for (const entry of entries) await put(entry, { node: "n1", since: 1 });
+    const { problems: found } = await check();
+    const sorted = found.map(({ class: name, object, detail }) => [name, object, detail]).toSorted();
+    expect(sorted).toEqual(
+      entries.toSorted().map((entry) => ["corrupt-block", entry, expect.stringContaining(`read "${entry}" in etcd: the value is not`)]),
+    );
+    expect((await shown()).get.cidrs).toEqual(SOUND);
+  });
+
+  test("hundreds of claims that are none, and those behind them", async () => {
+    const claims = Array.from({ length: 600 }, (_, i) => `put /netplug/ipam/claims/4/010.064.${pad(i >> 8)}.${pad(i & 255)}-32 x`);
+    await world.etcd.ctl(["txn"], [], `\n${claims.slice(0, 100).join("\n")}\n\n\n`);
+    for (let i = 100; i < claims.length; i += 100) await world.etcd.ctl(["txn"], [], `\n${claims.slice(i, i + 100).join("\n")}\n\n\n`);
+    const { problems: found, blocks } = await check();
+    expect(new Set(found.map(({ class: name }) => name))).toEqual(new Set(["corrupt-block"]));
+    expect([found.length, blocks]).toEqual([600, 602]);
+    expect((await shown()).show.cidrs).toEqual(SOUND);
+  });
+});
+
+describe("a resource that cannot be read", () => {
+  test.each([
+    ["IPPool", "/netplug/v3/ippools/zzz", "x"],
+    ["Node", "/netplug/v3/nodes/zzz", "[]"],
+    ["WorkloadEndpoint", "/netplug/v3/workloadendpoints/default/zzz", "{}"],
+  ])("is named, and hides no problem: %s", async (kind, at, value) => {
+    await world.etcd.ctl(["put", at, value]);
+    await put(key("empty", "4", "0"), { node: "n1", since: 1 });
+    const { unread, problems: found } = await check();
+    expect(unread).toEqual([{ kind, object: at, detail: expect.stringContaining(`read "${at}" in etcd`) }]);
+    expect(found.map(({ class: name, object }) => [name, object])).toEqual([["corrupt-block", "10.65.0.0/31"]]);
+    const { status, stdout, stderr } = await world.ctl(["ipam", "check"]);
+    expect([status, stdout, stderr]).toEqual([1, expect.stringContaining("found 1 problem\n"), expect.stringContaining(at)]);
+  });
+
+  test("is left out of what ipam show counts, and named there", async () => {
+    for (const plural of ["ippools", "ipreservations"]) await world.etcd.ctl(["put", `/netplug/v3/${plural}/zzz`, "x"]);
+    const { status, stdout, stderr } = await world.ctl(["ipam", "show", "-o", "json"]);
+    const { pools } = JSON.parse(stdout) as { pools: { name: string }[] };
+    expect([status, pools.map(({ name }) => name)]).toEqual([0, ["a"]]);
+    for (const plural of ["ippools", "ipreservations"]) expect(stderr).toContain(`/netplug/v3/${plural}/zzz`);
+  });
+});
+
+function pad(octet: number): string {
+  return String(octet).padStart(3, "0");
+}

@@ -163,7 +163,7 @@ describe("ipam check", () => {
     const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
     await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
     const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
-    expect([status, JSON.parse(stdout)]).toEqual([0, { problems: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1 }]);
+    expect([status, JSON.parse(stdout)]).toEqual([0, { problems: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1, unread: [] }]);
   });
 
   test("fails and names what leaked, and how to release it", async () => {

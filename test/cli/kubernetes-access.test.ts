@@ -136,7 +136,7 @@ describe("what goes wrong", () => {
   test("wrong credentials are code 108 and name their source, without the secret (needs cluster)", async () => {
     const { url, caFile } = world.api;
     const { status, stderr } = await ask([], { env: { ...TYPE, K8S_API_ENDPOINT: url, K8S_API_TOKEN: "hush", K8S_CA_FILE: caFile } });
-    expect([status, stderr]).toEqual([1, expect.stringContaining("does not accept the token of the settings (code 108)\n")]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining("does not accept the token of K8S_API_TOKEN (code 108)\n")]);
     expect(stderr).not.toContain("hush");
   });
 

@@ -6,12 +6,14 @@ import { allocate } from "../../src/ipam/store.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
-import { parseAddress } from "../../src/lib/ip/address.ts";
+import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
+import { blocksShown } from "../support/blocks-shown.ts";
 import { poolYaml } from "../support/cli.ts";
 import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
 import { textsOf } from "../support/ipam.ts";
+import { releaseAttachment, releaseStale } from "../support/ipam-operations.ts";
 import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());
@@ -145,17 +147,129 @@ describe("ipam check compares blocks with pods:", () => {
   });
 });
 
-test("a block whose labels kubectl has removed is found not to be listed (needs cluster)", async () => {
-  const ip = await give("web-0", "n1", "10.65.0.7");
-  await run("web-0", "n1", ip);
-  const [block] = await readBlocks();
-  const name = block?.metadata.name ?? "";
-  await world.api.kubectl(["label", "ipamblock", name, "netplug.io/spare-"]);
-  expect(await problems()).toEqual(["corrupt-block 10.65.0.0/26: the list of blocks with unallocated addresses lacks it"]);
-  await world.api.kubectl(["label", "ipamblock", name, "netplug.io/spare=", "netplug.io/cell-"]);
-  expect(await problems()).toContainEqual(
-    expect.stringMatching(/^orphaned-block 10\.65\.0\.0\/26: has a record of node "n1", but its claim is gone/),
+const shown = () => blocksShown((args) => world.ctl(args));
+
+const createBlock = (name: string, spec: object, labels: object = {}): Promise<string> =>
+  world.api.kubectl(
+    ["create", "-f", "-"],
+    JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPAMBlock", metadata: { name, labels }, spec }),
   );
+
+describe("what kubectl made in the place of blocks is named, and the rest as well:", () => {
+  const SOUND = ["10.65.0.0/26"];
+  const OTHER = { cidr: "10.65.0.64/26", node: "n1" };
+
+  beforeEach(async () => {
+    if (canStartApiServer()) await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+  });
+
+  test.each(["{", "{}", '{"cidr":"10.65.9.0/26"}'])(
+    "a block without labels and with the record %p (needs cluster)",
+    async (allocations) => {
+      await createBlock("010-065-000-064-26", { ...OTHER, allocations });
+      expect(await problems()).toEqual([
+        expect.stringMatching(/^corrupt-block 10\.65\.0\.64\/26: read block "10\.65\.0\.64\/26" of node "n1": /),
+      ]);
+      expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 1, stdout: expect.stringContaining(", 2 blocks,") });
+      const { show, get } = await shown();
+      expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
+      expect(show.stderr).toContain("block 010-065-000-064-26 is not counted");
+      expect(get.stderr).toContain('left out: read block "10.65.0.64/26" of node "n1": ');
+    },
+  );
+
+  test("an object whose name no block has; its node works on, whatever its labels say (needs cluster)", async () => {
+    const [block] = await readBlocks();
+    const labels = { "netplug.io/cell": "010-065-000-000", "holder.netplug.io/n1": "", "netplug.io/node": "n1", "netplug.io/spare": "" };
+    await createBlock("garbage", block?.spec ?? {}, labels);
+    expect(await problems()).toEqual([
+      'corrupt-block garbage: read ipamblock "garbage": it is not what netplug writes there; restore it or delete it',
+    ]);
+    const { show, get } = await shown();
+    expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
+    for (const { stderr } of [show, get]) expect(stderr).toContain("garbage");
+    expect(await world.ctl(["get", "ipamblock", "10.65.0.0/26", "-o", "name"])).toMatchObject({ status: 0, stderr: "" });
+    const ip = await give("web-1", "n1", "10.65.0.8");
+    const released = await releaseAttachment(ports(), { network: "net", containerID: "c-web-1", ifName: "eth0" }, "n1");
+    expect(released.map(({ address }) => toAddressText(address))).toEqual([ip]);
+    expect(await releaseStale(ports(), { node: "n1", network: "net", valid: [{ containerID: "c-web-0", ifName: "eth0" }] })).toEqual([]);
+  });
+
+  test("an object that has the name of one block and is another (needs cluster)", async () => {
+    const [block] = await readBlocks();
+    const labels = { "netplug.io/cell": "010-065-000-000", "holder.netplug.io/n2": "", "netplug.io/node": "n2" };
+    await createBlock("010-065-000-128-26", { ...block?.spec, node: "n2" }, labels);
+    const notOurs = 'read ipamblock "010-065-000-128-26": it is not what netplug writes there; restore it or delete it';
+    expect(await problems()).toEqual([`corrupt-block 10.65.0.128/26: ${notOurs}`]);
+    const { show, get } = await shown();
+    expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
+    for (const { stderr } of [show, get]) expect(stderr).toContain(notOurs);
+    // It is n2's business, and nobody else's.
+    expect(await give("web-1", "n1", "10.65.0.8")).toBe("10.65.0.8");
+    await expect(give("web-2", "n2", "10.65.0.70")).rejects.toThrow(notOurs);
+  });
+
+  test("an object in the place that a node would claim; the node takes another (needs cluster)", async () => {
+    const places = ["010-065-000-064-26", "010-065-000-128-26"];
+    for (const name of places) await createBlock(name, { cidr: "10.65.9.0/26", node: "n9", allocations: "{}" });
+    const request = { owner: { network: "net", containerID: "c", ifName: "eth0", node: "n2" }, use: "Workload", families: [4] } as const;
+    const given = await allocate(ports(), { ...request, pools: {}, addresses: [], namespaceLabels: {} });
+    expect(textsOf(given)[0]).toStartWith("10.65.0.1");
+    expect((await readBlocks()).map(({ spec }) => spec["cidr"])).toContain("10.65.0.192/26");
+    expect((await problems()).map((text) => text.slice(0, text.indexOf(":")))).toEqual(
+      ["10.65.0.64/26", "10.65.0.128/26"].map((cidr) => `corrupt-block ${cidr}`),
+    );
+  });
+});
+
+describe("labels that kubectl has changed are named, and so is the command that mends them:", () => {
+  test.each([
+    ["holder.netplug.io/n1-", 'label "holder.netplug.io/n1" is missing'],
+    ["netplug.io/spare-", 'label "netplug.io/spare" is missing'],
+    ["netplug.io/cell-", 'label "netplug.io/cell" is missing'],
+    ["netplug.io/cell=010-099-000-000", 'label "netplug.io/cell" is "010-099-000-000", want "010-065-000-000"'],
+    ["netplug.io/node=n9", 'label "netplug.io/node" is "n9", want "n1"'],
+    ["netplug.io/empty=7", 'label "netplug.io/empty" does not belong there'],
+    ["holder.netplug.io/n9=", 'label "holder.netplug.io/n9" does not belong there'],
+  ])("%s (needs cluster)", async (change, fault) => {
+    await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+    const [block] = await readBlocks();
+    await world.api.kubectl(["label", "--overwrite", "ipamblock", block?.metadata.name ?? "", change]);
+    const found = await problems();
+    expect(found[0]).toStartWith(`corrupt-block 10.65.0.0/26: ${fault}, so that `);
+    const [, command = ""] = (found[0] ?? "").split("or: kubectl ");
+    await world.api.kubectl(command.split(" "));
+    expect(await problems()).toEqual([]);
+  });
+
+  test("the block's next write mends them as well, and people's own labels are theirs (needs cluster)", async () => {
+    await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+    const [block] = await readBlocks();
+    const name = block?.metadata.name ?? "";
+    await world.api.kubectl(["label", "ipamblock", name, "team=blue"]);
+    expect(await problems()).toEqual([]);
+    await world.api.kubectl(["label", "ipamblock", name, "holder.netplug.io/n1-", "netplug.io/spare-"]);
+    await world.api.kubectl(["annotate", "--overwrite", "ipamblock", name, "netplug.io/next=x"]);
+    const [first, ...more] = await problems();
+    expect(first).toContain('label "holder.netplug.io/n1" is missing, label "netplug.io/spare" is missing, annotation "netplug.io/next" ');
+    expect(more).toEqual([]);
+    await run("web-1", "n1", await give("web-1", "n1", "10.65.0.8"));
+    expect(await problems()).toEqual([]);
+  });
+
+  test("without the label of its holder a block is not found by its node: a release without a hint does nothing (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7");
+    const [block] = await readBlocks();
+    await world.api.kubectl(["label", "ipamblock", block?.metadata.name ?? "", "holder.netplug.io/n1-"]);
+    const attachment = { network: "net", containerID: "c-web-0", ifName: "eth0" };
+    expect(await releaseAttachment(ports(), attachment, "n1")).toEqual([]);
+    expect(await problems()).toEqual([
+      expect.stringContaining('label "holder.netplug.io/n1" is missing'),
+      expect.stringContaining(`leaked-address ${ip}: `),
+    ]);
+    await world.done(["ipam", "release", `--ip=${ip}`]);
+    expect(await problems()).toEqual([]);
+  });
 });
 
 describe("ipam show, configure and split", () => {

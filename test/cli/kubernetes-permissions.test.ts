@@ -125,7 +125,7 @@ describe("with the role for viewers", () => {
   test.each([
     [["init"], "get customresourcedefinitions.apiextensions.k8s.io"],
     [["create", "-f", "-"], "create ippools.netplug.io"],
-    [["label", "node", "n1", "rack=r9"], "patch nodes"],
+    [["label", "node", "n1", "rack=r9", "--overwrite"], "patch nodes"],
     [RELEASE, "update ipamblocks.netplug.io"],
     [["ipam", "configure", "--max-blocks-per-host=9"], "patch ipamconfigurations.netplug.io"],
     [["patch", "clusterinformation", "default", "-p", '{"spec":{"datastoreReady":false}}'], "patch clusterinformations.netplug.io"],
@@ -151,7 +151,7 @@ const DENIALS: readonly Denial[] = [
   ["customresourcedefinitions", "patch", ["init"], "patch customresourcedefinitions.apiextensions.k8s.io"],
   ["nodes", "get", ["get", "node", "n1"], "get nodes"],
   ["nodes", "list", ["ipam", "check"], "list nodes"],
-  ["nodes", "patch", ["label", "node", "n1", "rack=r2"], "patch nodes"],
+  ["nodes", "patch", ["label", "node", "n1", "rack=r2", "--overwrite"], "patch nodes"],
   ["pods", "get", GET_ENDPOINT, "get pods"],
   ["pods", "list", ["get", "wep", "-A"], "list pods"],
   ["*", "get", ["get", "tier", "mine"], "get tiers.netplug.io"],

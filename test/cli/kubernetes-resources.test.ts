@@ -19,7 +19,12 @@ beforeAll(async () => {
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 interface Stored {
-  readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
@@ -211,6 +216,38 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     );
     expect(await world.done(["get", "node", "n4", "-o", "yaml"])).toContain("interfaceIPv4Address: 10.65.0.2");
     await world.api.kubectl(["delete", "pod", "fixed", "--grace-period=0", "--force"]);
+  });
+
+  test("an endpoint that is deleted shows no addresses any more, and what becomes of it is told (needs cluster)", async () => {
+    await createPod(world.api, {
+      name: "over",
+      spec: { nodeName: "n4" },
+      annotations: { containerID: "c1", podIP: "10.65.0.8/32", podIPs: "10.65.0.8/32,fd00:65::8/128" },
+    });
+    const endpoint = "n4-k8s-over-eth0";
+    const stays = "the endpoint is a view of the pod and ends with it";
+    const remove = () => world.ctl(["delete", "wep", endpoint]);
+    const cleared = `workloadendpoint/${endpoint} cleared: 10.65.0.8/32, fd00:65::8/128 taken out of pod "default/over"; ${stays}\n`;
+    expect(await remove()).toEqual({ status: 0, stdout: cleared, stderr: "" });
+    const { metadata } = await world.read<Stored>("pod", "over");
+    expect(metadata.annotations).toMatchObject({ "cni.netplug.io/podIPs": "", "cni.netplug.io/containerID": "c1" });
+    expect(await world.done(["get", "wep", endpoint, "--no-headers"])).not.toContain("10.65");
+    const unchanged = `workloadendpoint/${endpoint} unchanged: pod "default/over" shows no address; ${stays}\n`;
+    expect(await remove()).toEqual({ status: 0, stdout: unchanged, stderr: "" });
+    await world.api.kubectl(["delete", "pod", "over", "--grace-period=0", "--force"]);
+    expect(await remove()).toMatchObject({ status: 1, stderr: expect.stringContaining(`"default/${endpoint}": there is none\n`) });
+  });
+
+  test("an endpoint whose addresses only the kubelet knows is not deleted, and that is told (needs cluster)", async () => {
+    await createPod(world.api, { name: "foreign", spec: { nodeName: "n4" } });
+    const status = { phase: "Running", podIP: "192.0.2.7", podIPs: [{ ip: "192.0.2.7" }] };
+    await world.api.kubectl(["patch", "pod", "foreign", "--subresource=status", "-p", JSON.stringify({ status })]);
+    expect(await world.ctl(["delete", "wep", "n4-k8s-foreign-eth0"])).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringContaining('192.0.2.7/32 is what the kubelet reports of pod "default/foreign", not what netplug recorded;'),
+    });
+    await world.api.kubectl(["delete", "pod", "foreign", "--grace-period=0", "--force"]);
   });
 
   test("pods are endpoints, in the namespace of the context unless another is named (needs cluster)", async () => {

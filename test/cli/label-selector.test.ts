@@ -12,7 +12,11 @@ const LABELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bare: {},
   db: { rack: "r1", tier: "db" },
   gpu: { rack: "", "netplug.test/gpu": "x" },
+  high: { size: "9223372036854775807" },
   in: { rack: "r2", in: "notin" },
+  low: { size: "007" },
+  over: { size: "9223372036854775808" },
+  word: { size: "5_6" },
   web: { rack: "r2", tier: "web" },
 };
 
@@ -39,19 +43,25 @@ afterAll(async () => {
 const GOOD: readonly (readonly [selector: string, pools: readonly string[]])[] = [
   ["rack=r2", ["in", "web"]],
   [" rack == r2 , tier = web ", ["web"]],
-  ["rack!=r2", ["bare", "db", "gpu"]],
+  ["rack!=r2", ["bare", "db", "gpu", "high", "low", "over", "word"]],
   ["rack=", ["gpu"]],
   ["rack in (r1, r2)", ["db", "in", "web"]],
   ["rack in(,r1),tier", ["db"]],
   ["rack in ()", ["gpu"]],
-  ["rack notin (r2)", ["bare", "db", "gpu"]],
+  ["rack notin (r2)", ["bare", "db", "gpu", "high", "low", "over", "word"]],
   ["tier notin (db),rack", ["gpu", "in", "web"]],
   ["netplug.test/gpu", ["gpu"]],
-  ["!netplug.test/gpu,!tier", ["bare", "in"]],
-  ["! rack", ["bare"]],
+  ["!netplug.test/gpu,!tier", ["bare", "high", "in", "low", "over", "word"]],
+  ["! rack", ["bare", "high", "low", "over", "word"]],
   ["in in (in,notin)", ["in"]],
   ["constructor", []],
-  ["", ["bare", "db", "gpu", "in", "web"]],
+  ["size>6", ["high", "low"]],
+  ["size > 7", ["high"]],
+  ["size<8", ["low"]],
+  [" size<9223372036854775807,size > 06 ", ["low"]],
+  ["size>9223372036854775806", ["high"]],
+  ["rack>0", []],
+  ["", ["bare", "db", "gpu", "high", "in", "low", "over", "web", "word"]],
 ];
 
 /** Names without the kind. */
@@ -80,6 +90,17 @@ describe("get -l", () => {
     "rack=-",
     "!a=b",
     "=r1",
+    "size>",
+    "size>x",
+    "size>-1",
+    "size>+1",
+    "size>1.5",
+    "size>=5",
+    "size<>5",
+    "size>9223372036854775808",
+    "size>1 2",
+    "!size>1",
+    ">1",
   ];
 
   always.each(BAD)("refuses %p with one that is right, without a datastore", async (selector) => {
@@ -132,7 +153,7 @@ always("labels have a column, and a table may go without its header", async () =
     [
       "NAME   CIDR          SELECTOR   LABELS",
       "db     10.1.0.0/16   all()      rack=r1,tier=db",
-      "web    10.4.0.0/16   all()      rack=r2,tier=web",
+      "web    10.8.0.0/16   all()      rack=r2,tier=web",
       "",
     ].join("\n"),
   );

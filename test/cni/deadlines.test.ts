@@ -11,7 +11,7 @@ import type { Host } from "../../src/cni/host.ts";
 import { type PluginOutcome, runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { silentLog } from "../support/silent-log.ts";
 import { hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
@@ -23,7 +23,16 @@ let world: IpamWorld;
 let pod: TestNetns;
 let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
-const LATE = ["delegate/mod", "gc", "give-back", "ipam-add", "link/inspect", "wait/readiness-gates"];
+const LATE = [
+  "attachment-state/give-back",
+  "delegated-addresses",
+  "gc/collect-garbage",
+  "gc/release-pending",
+  "ipam-add",
+  "link/inspect",
+  "wait/policy-wait",
+  "wait/readiness-gates",
+];
 beforeAll(async () => {
   for (const name of LATE) await import(`../../src/cni/${name}.ts`);
 });
@@ -62,7 +71,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     clock,
     readStdin: () => text,
     processStart: () => clock.monotonic(),
-    takeTurn: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
+    takeLock: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
     openDatastore: () => datastore,
     openLog: () => silentLog,
   };
@@ -97,12 +106,14 @@ function deafFrom(nth: number): Partial<Host> {
   const answer = <T>(work: () => Promise<T>): Promise<T> => (++requests < nth ? work() : new Promise<T>(() => {}));
   const { datastore } = world;
   const deaf: Datastore = {
+    type: datastore.type,
+    traits: datastore.traits,
     requests: datastore.requests,
     read: (queries, options) => answer(() => datastore.read(queries, options)),
     commit: (writes, options) => answer(() => datastore.commit(writes, options)),
     watch: (...args) => datastore.watch(...args),
     close: () => {},
-  } as Datastore;
+  };
   return { openDatastore: () => deaf };
 }
 

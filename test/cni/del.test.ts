@@ -112,6 +112,32 @@ describe("that cannot know the datastore, or itself in it, removes the interface
   });
 });
 
+describe("whose CNI_ARGS cannot be read does its work without them, and then says so", () => {
+  const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=lost";
+  const env = { CNI_ARGS: "K8S_POD_NAME=lost" };
+
+  test("interface, address and record go", async () => {
+    using pod = new TestNetns();
+    await node.add(pod, { containerID, args });
+    const reply = await node.call("DEL", { containerID, netns: pod.path, env });
+    expect([reply.status, reply.json?.code]).toEqual([1, 104]);
+    expect(pod.link("eth0")).toBeUndefined();
+    await expectNothingLeft();
+  });
+
+  test("a delegate releases what it gave: it does not see them", async () => {
+    using pod = new TestNetns();
+    const dataDir = join(node.folder, "host-local-args");
+    const config = node.config({ ipam: { type: "host-local", subnet: "10.77.0.0/24", dataDir } });
+    await node.add(pod, { containerID, args, config });
+    const reply = await node.call("DEL", { containerID, netns: pod.path, config, env });
+    expect([reply.status, reply.json?.code, reply.json?.details]).toEqual([1, 104, undefined]);
+    expect(readdirSync(join(dataDir, "test-net")).filter((name) => name.startsWith("10."))).toEqual([]);
+    await node.del({ containerID, netns: pod.path, config, args });
+    expect(await node.endpoints()).toEqual([]);
+  });
+});
+
 test("that may not take the interface away keeps its address, which another pod would get", async () => {
   using pod = new TestNetns();
   await node.add(pod, { containerID });

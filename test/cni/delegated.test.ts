@@ -127,6 +127,21 @@ describe("host-local", () => {
     await expectGone(await node.call("DEL", holder));
   });
 
+  test.each<[ipam: Json, key: string]>([
+    [{ ranges: 5 }, "ipam.ranges"],
+    [{ ranges: [{}] }, "ipam.ranges[0]"],
+    [{ subnet: 5 }, "ipam.subnet"],
+    [{ subnet: "10.88.0.0/24", routes: 5 }, "ipam.routes"],
+  ])("with %j is code 7 on ADD, and a DEL with it does its work", async (bad, key) => {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: pod.path };
+    const refused = await node.call("ADD", { ...call, config: configOf(bad) });
+    expect([refused.json?.code, refused.json?.msg]).toEqual([7, expect.stringContaining(`read "${key}": got `)]);
+    await node.call("ADD", { ...call, config: configOf({ subnet: "10.88.0.0/24" }) });
+    expect(reserved()).toHaveLength(1);
+    await expectGone(await node.call("DEL", { ...call, config: configOf(bad) }));
+  });
+
   test("takes no pools of ours: code 105", async () => {
     using pod = new TestNetns();
     const config = configOf({ subnet: "10.88.0.0/24", ipv4_pools: ["pool-0"] });

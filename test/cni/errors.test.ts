@@ -67,7 +67,9 @@ describe("the environment", () => {
   test("empty pieces and a trailing semicolon in CNI_ARGS are accepted", async () => {
     const containerID = node.newContainerID();
     await node.add(pod, { containerID, args: ";IgnoreUnknown=true;;FOO=bar;" });
+    expect(pod.addresses("eth0")).toHaveLength(1);
     await node.del({ containerID, netns: pod.path });
+    expect(pod.addresses("eth0")).toEqual([]);
   });
 });
 

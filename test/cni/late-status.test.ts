@@ -5,29 +5,25 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Fate, type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
+import type { Fate, FaultProxy } from "../support/fault-proxy.ts";
 import { pluginPath } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod, type TestPod } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
 import { annotationsOf } from "../support/pod-records.ts";
-import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
+import { type ProxiedNode, startProxiedNode } from "../support/proxied-node.ts";
 import type { TestNode } from "../support/test-node.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
+let world: ProxiedNode | undefined;
 let api: ApiServer;
 let node: TestNode;
 let proxy: FaultProxy;
 beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
-  proxy = await startFaultProxy(api);
+  if (canStartApiServer()) ({ api, node, proxy } = world = await startProxiedNode(["10.65.0.0/24"]));
 });
-afterAll(async () => {
-  await proxy?.[Symbol.asyncDispose]();
-  await node?.[Symbol.asyncDispose]();
-});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 type Attachment = CniCall & { readonly containerID: string };
 

@@ -19,15 +19,20 @@ beforeAll(async () => {
 });
 afterAll(async () => await node?.[Symbol.asyncDispose]());
 
-const note = (): string => join(node.folder, "next-add.json");
+const note = (config: Json = node.config()): string => join(node.folder, `next-add.${String(config["name"])}.json`);
 
 /** Attachments that end with the test. */
 class Attachments implements AsyncDisposable {
   readonly containerIDs: string[] = [];
+  readonly #config: Json;
   readonly #pods = new DisposableStack();
 
+  constructor(config: Json = node.config()) {
+    this.#config = config;
+  }
+
   /** @returns the ADD's rounds of requests, as the ledger has counted them */
-  async add(config: Json = node.config(), plugin = "netplug"): Promise<unknown> {
+  async add(config: Json = this.#config, plugin = "netplug"): Promise<unknown> {
     const containerID = node.newContainerID();
     await node.add(this.#pods.use(new TestNetns()), { containerID, config, plugin });
     this.containerIDs.push(containerID);
@@ -36,12 +41,13 @@ class Attachments implements AsyncDisposable {
 
   /** Adds until the node's blocks are used up. */
   async fill(): Promise<void> {
-    for (let i = 0; i < 16 * BLOCK_ADDRESSES && !existsSync(note()); i++) await this.add();
-    expect(existsSync(note())).toBe(true);
+    const left = note(this.#config);
+    for (let i = 0; i < 16 * BLOCK_ADDRESSES && !existsSync(left); i++) await this.add();
+    expect(existsSync(left)).toBe(true);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const containerID of this.containerIDs) await node.del({ containerID });
+    for (const containerID of this.containerIDs) await node.del({ containerID, config: this.#config });
     this.#pods.dispose();
   }
 }
@@ -69,6 +75,22 @@ test("an attachment to which another IPAM plugin gives addresses leaves the note
   await node.del({ containerID: attachments.containerIDs.pop() ?? "", config });
   expect(existsSync(note())).toBe(true);
   expect(await attachments.add()).toBe(ROUNDS);
+});
+
+test("networks of different pools do not take each other's", async () => {
+  await node.createPool("other", { cidr: "10.67.0.0/26", blockSize: 30, assignmentMode: "Manual" });
+  const config = node.config({ name: "other", ipam: { ipv4_pools: ["other"] } });
+  await using attachments = new Attachments();
+  await using others = new Attachments(config);
+  const turns = [
+    [attachments, others],
+    [others, attachments],
+  ] as const;
+  for (const [full, other] of turns) {
+    await full.fill();
+    await other.add();
+    expect(await full.add()).toBe(ROUNDS);
+  }
 });
 
 test("`netplug-ipam` uses it, too", async () => {

@@ -9,6 +9,7 @@ import { realHost } from "../../src/cni/real-host.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { Clock } from "../../src/lib/ports.ts";
+import type { RouteSocket } from "../../src/linux/netlink/socket.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { IpamWorld } from "../support/ipam.ts";
@@ -124,6 +125,36 @@ test("an ADD that had to wait goes by what is so after that", async () => {
   const lock = async (): Promise<void> => await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
   expect(await callInLine("ADD", DELEGATE, lock)).toMatchObject({ code: 11 });
   expect(calls).toEqual([]);
+});
+
+/** A socket whose last answer of several is lost: the link seems not to be usable yet. */
+function unfinished(socket: RouteSocket): RouteSocket {
+  return {
+    transact(requests) {
+      const outcomes = socket.transact(requests);
+      return requests.length > 1 ? [...outcomes.slice(0, -1), { replies: [], error: undefined }] : outcomes;
+    },
+    dump: (request) => socket.dump(request),
+    start: (request) => socket.start(request),
+    [Symbol.dispose]: () => socket[Symbol.dispose](),
+  };
+}
+
+test("an ADD whose link is taken away while the kernel finishes it says that it was ended", async () => {
+  const { kernel } = realHost();
+  let isEnded = false;
+  const sleep: Clock["sleep"] = async (ms, ...args) => {
+    // Longer ones are deadlines: between looks at the link there are few milliseconds.
+    if (isEnded || ms > 16) return await systemClock.sleep(ms, ...args);
+    isEnded = true;
+    // One that does not wait for the ADD.
+    expect(await call("DEL", OWN, { host: { kernel: { ...kernel, lockNetns: () => true } } })).toBeUndefined();
+  };
+  const openRouteSocket: Host["kernel"]["openRouteSocket"] = (netns) =>
+    netns === undefined ? kernel.openRouteSocket() : unfinished(kernel.openRouteSocket(netns));
+  const reply = await call("ADD", OWN, { host: { clock: { ...systemClock, sleep }, kernel: { ...kernel, openRouteSocket } } });
+  expect(reply).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
+  expect([isEnded, pod.link("eth0"), await recorded()]).toEqual([true, undefined, []]);
 });
 
 test("of two interfaces of one container each has its own DEL, and each network its own record", async () => {

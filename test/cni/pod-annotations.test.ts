@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { type CniJson, type CniReply, hostInterfaceName } from "../support/cni.ts";
+import { shownValue } from "../support/shown-value.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
@@ -339,7 +340,7 @@ test.each<[string, string]>([
   const pod = await makePod({ [annotation]: value });
   const config = podConfig({ feature_control: { ip_addrs_no_ipam: true, floating_ips: true } });
   const { code, msg } = await refusal(pod, config);
-  const start = `read annotation "cni.netplug.io/${annotation}" of pod "default/${pod.name}": got ${JSON.stringify(value)}, want `;
+  const start = `read annotation "cni.netplug.io/${annotation}" of pod "default/${pod.name}": got ${shownValue(value)}, want `;
   expect([code, msg.slice(0, start.length)]).toEqual([104, start]);
 });
 
@@ -364,6 +365,8 @@ onEtcd(() => {
     const config = podConfig({ kubernetes: { kubeconfig: "/nowhere" } });
     const containerID = node.newContainerID();
     await node.add(netns, { containerID, config });
+    expect(netns.addresses("eth0")).toHaveLength(1);
     await node.del({ containerID, netns: netns.path, config });
+    expect(netns.addresses("eth0")).toEqual([]);
   });
 });

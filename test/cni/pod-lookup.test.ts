@@ -68,7 +68,9 @@ async function addAndDelete(args: string, config: Json, env: CniCall["env"] = {}
   using netns = new TestNetns();
   const call = { containerID: node.newContainerID(), args, config, env };
   await node.add(netns, call);
+  expect(netns.addresses("eth0")).toHaveLength(1);
   await node.del({ ...call, netns: netns.path });
+  expect(netns.addresses("eth0")).toEqual([]);
 }
 
 describe("the pod", () => {

@@ -58,6 +58,7 @@ describe("stdin", () => {
     using pod = new TestNetns();
     const containerID = node.newContainerID();
     await node.add(pod, { containerID, config: `\ufeff${JSON.stringify(node.config())}` });
+    expect(pod.addresses("eth0")).toHaveLength(1);
     await node.del({ containerID, netns: pod.path });
   });
 });

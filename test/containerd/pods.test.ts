@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
-import { nodePlace, TestNetns } from "../support/netns.ts";
+import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
+import { type NetworkPlace, nodePlace, TestNetns } from "../support/netns.ts";
 import { TestNode } from "../support/test-node.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodRequest } from "./cri-client.ts";
@@ -68,7 +69,7 @@ test("two pods get addresses of the pool and ping each other; removing them leav
   expect(nodePlace.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
 });
 
-test("portmap, chained after the plugin, forwards a host port from outside of the node to the pod", async () => {
+test("portmap, chained after the plugin, forwards a host port from outside of the node to the pod, under the rules of SECURITY.md too", async () => {
   using outside = new TestNetns();
   nodePlace.must(["ip", "link", "add", "npgt-out", "type", "veth", "peer", "name", "up0", "netns", outside.netns]);
   nodePlace.must(["ip", "address", "add", "192.0.2.1/30", "dev", "npgt-out"]);
@@ -82,8 +83,14 @@ test("portmap, chained after the plugin, forwards a host port from outside of th
     [{ containerPort: POD_PORT, hostPort: HOST_PORT }],
     ["/bin/nc", "-ll", "-p", String(POD_PORT), "-e", "/bin/echo", "hello from the pod"],
   );
-  const answer = await untilAnswered(outside, ["busybox", "nc", "-w", "3", "192.0.2.1", String(HOST_PORT)]);
-  expect(answer.trim()).toBe("hello from the pod");
+  const ask = ["busybox", "nc", "-w", "3", "192.0.2.1", String(HOST_PORT)];
+  expect((await untilAnswered(outside, ask)).trim()).toBe("hello from the pod");
+
+  nodePlace.must(["nft", "-f", "-"], DOCUMENTED_RULES);
+  expect((await untilAnswered(outside, ask)).trim()).toBe("hello from the pod");
+  const fromNode = ["busybox", "nc", "-w", "3", "127.0.0.1", String(HOST_PORT)];
+  expect((await untilAnswered(nodePlace, fromNode)).trim()).toBe("hello from the pod");
+  nodePlace.must(["nft", "delete", "table", "inet", DOCUMENTED_TABLE]);
 
   await containerd.cri.removePod(server.sandboxID);
   expect(nodePlace.must(["iptables-save", "-t", "nat"])).not.toContain(`${server.address}:${POD_PORT}`);
@@ -92,7 +99,7 @@ test("portmap, chained after the plugin, forwards a host port from outside of th
 });
 
 /** The server inside the pod needs a moment after the container's start. */
-async function untilAnswered(from: TestNetns, command: readonly string[]): Promise<string> {
+async function untilAnswered(from: NetworkPlace, command: readonly string[]): Promise<string> {
   let last = "";
   for (const end = performance.now() + 60_000; performance.now() < end; await Bun.sleep(100)) {
     const { status, stdout, stderr } = from.run(command);

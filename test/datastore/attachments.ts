@@ -31,7 +31,7 @@ function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
     random: systemRandom,
     deadline: startDeadline(systemClock, 30_000),
     mayLag: true,
-    ...(lockFile !== undefined && { takeTurn: (waitMs: number) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
+    ...(lockFile !== undefined && { takeLock: (waitMs: number) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
   };
 }
 

@@ -45,6 +45,20 @@ describe.concurrent("discovery", () => {
     expect(dns.questions).toEqual([TLS_NAME]);
   });
 
+  test("does not ask for endpoints without TLS when certificates are configured", async () => {
+    using dns = await startDnsServer({ [PLAIN_NAME]: [at(1)] });
+    const { certFile, keyFile } = ca.issueClient("netplug");
+    for (const config of [{ caCertFile: ca.certFile }, { certFile, keyFile }]) {
+      expect(await failureOf(namesIn(discover(dns, config)))).toMatchObject({
+        kind: "tryAgainLater",
+        message: expect.stringMatching(
+          /^discover etcd by "example\.test": .*; certificates are configured, so only endpoints with TLS will do$/,
+        ),
+      });
+    }
+    expect(dns.questions).toEqual([TLS_NAME, TLS_NAME]);
+  });
+
   test("never falls back to plain text because a name server is silent, and ends in time", async () => {
     using dns = await startDnsServer({ [TLS_NAME]: undefined, [PLAIN_NAME]: [at(1)] });
     const giveUp = async (): Promise<void> =>

@@ -6,12 +6,13 @@ import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import { REQUEST_LIMITS } from "../../src/datastore/etcd/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { durationOf } from "../support/duration.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
-import { makePool } from "./resources.ts";
+import { makePool, poolRef } from "./resources.ts";
 import { create, failureOf, namesIn } from "./steps.ts";
 
 const QUICK = { quick: true };
@@ -73,6 +74,22 @@ describe.concurrent.each([
     expect(await durationOf(beLost)).toBeWithin(750, 4_000);
     server.resume();
     expect(["a", undefined]).toContain((await namesIn(patient))[0]);
+  });
+
+  test("is not asked for a caller whose time is up already, and a commit is known not to be applied", async () => {
+    let requests = 0;
+    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(`{"token":"${++requests}"}`) });
+    try {
+      const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 5 s");
+      for (const user of [{}, { username: "netplug", password: "secret" }]) {
+        const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${server.port}`], ...user });
+        const signal = AbortSignal.abort(reason);
+        expect(await failureOf(datastore.commit([{ op: "delete", ref: poolRef("a") }], { signal }))).toBe(reason);
+      }
+      expect(requests).toBe(0);
+    } finally {
+      await server.stop(true);
+    }
   });
 
   test("that stands still is waited for no longer than the caller wants", async () => {

@@ -1,6 +1,9 @@
 /** Where etcd's JSON gateway does not serve us: certificates whose name is the user, and gateways that are off. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createGateway } from "../../src/datastore/etcd/gateway.ts";
+import { createGrpcTransport } from "../../src/datastore/etcd/grpc/transport.ts";
+import type { Transport } from "../../src/datastore/etcd/transport.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";
@@ -84,6 +87,26 @@ describe.concurrent("a certificate's name", () => {
 });
 
 describe.concurrent("a gateway", () => {
+  test("and gRPC read a key that is no UTF-8 alike, also at the end of a page", async () => {
+    await using both = await startEtcd(QUICK);
+    const folder = "/netplug/v3/ippools/";
+    const keys = ["a", "b\xff", "c"].map((name) => folder + name);
+    for (const key of keys) {
+      await fetch(`${both.endpoint}/v3/kv/put`, { method: "POST", body: JSON.stringify({ key: btoa(key), value: btoa("{}") }) });
+    }
+    const range = { end: "/netplug/v3/ippools0", limit: 2 };
+    const readAll = async (transport: Transport) => {
+      const ask = async (key: string) =>
+        (await transport.read({ ranges: [{ ...range, key }] }, { endpoint: both.endpoint, signal: AbortSignal.timeout(10_000) })).ranges[0];
+      const first = (await ask(folder))?.kvs ?? [];
+      const second = (await ask(`${first.at(-1)?.key}\0`))?.kvs ?? [];
+      transport.close();
+      return [...first, ...second].map(({ key }) => key);
+    };
+    expect(await readAll(createGateway())).toEqual(keys);
+    expect(await readAll(createGrpcTransport())).toEqual(keys);
+  });
+
   test("that is switched off is done without", async () => {
     await using off = await startEtcd({ ...QUICK, args: ["--enable-grpc-gateway=false"] });
     expect(await use(openEtcd({ endpoints: [off.endpoint] }), "a")).toBe("works");

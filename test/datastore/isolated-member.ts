@@ -26,8 +26,9 @@ export async function startIsolatedMember(heartbeatMs: number): Promise<Isolated
   const hosts = [{ address: there, prefix: ["ip", "netns", "exec", netns.netns] }, outside, outside];
   const [isolated, ...others] = await startEtcdCluster(3, { quick: true, heartbeatMs, hosts });
   if (isolated === undefined) throw new Error("start etcd: no member");
-  // Every message between members leaves the namespace from one of these ports or to one.
-  const rules = [["sport", isolated.peerPort] as const, ...others.map(({ peerPort }) => ["dport", peerPort] as const)];
+  // Every message between members comes from one of these ports and goes to one. Those that arrive must be stopped too: a leader's last ones,
+  // unacknowledged, would give the member its leader back after it had lost it.
+  const rules = [isolated, ...others].flatMap(({ peerPort }) => [["sport", peerPort] as const, ["dport", peerPort] as const]);
   return {
     isolated,
     others,

@@ -75,7 +75,7 @@ const READS = [
 ] as const;
 
 describe("an ADD (needs cluster)", () => {
-  test("of a node that has nothing yet lists by label only, notes its block, claims it, and records the endpoint", async () => {
+  test("of a node that has nothing yet lists by label only, writes its hint, claims its block, and records the endpoint", async () => {
     const web = await pods.create("web");
     await audit.take(server);
     const [address = ""] = await call("n1", (datastore) => add(datastore, web));
@@ -151,6 +151,17 @@ describe("an ADD (needs cluster)", () => {
     expect(writes.map((request) => request.split(" ")[0])).toEqual(["update", "patch"]);
   });
 
+  test("ends the bookkeeping of the block's fields, which every update would pay for", async () => {
+    const managers = () =>
+      server.kubectl(["get", "ipamblocks", "--show-managed-fields", "-o", "jsonpath={.items[0].metadata.managedFields}"]);
+    await call("n1", async (datastore) => add(datastore, await pods.create("first")));
+    expect(await managers()).not.toBe("");
+    for (const name of ["second", "third"]) {
+      await call("n1", async (datastore) => add(datastore, await pods.create(name)));
+      expect(await managers()).toBe("");
+    }
+  });
+
   test("of both families writes both blocks in one round", async () => {
     await putPool("b", "fd00:65::/64");
     const both = { families: [4, 6] } as const;
@@ -177,7 +188,7 @@ describe("an ADD (needs cluster)", () => {
     await call("n1", async (datastore) => add(datastore, await pods.create("first")));
     const web = await pods.create("web");
     await call("n1", (datastore) => add(datastore, web));
-    // Whose block may lend is found by label; the note gives the rest.
+    // Whose block may lend is found by label; the hint gives the rest.
     const [block] = await ask(admin, { type: "blocks-of-node", node: "n2" });
     expect(block?.value.allocations.map(({ owner }) => owner.node)).toEqual(["n2", "n1", "n1"]);
     await audit.take(server);
@@ -187,7 +198,7 @@ describe("an ADD (needs cluster)", () => {
   });
 });
 
-test("a node with more blocks than requests may be made at once lists them by label, though it has a note (needs cluster)", async () => {
+test("a node with more blocks than requests may be made at once lists them by label, though it has a hint (needs cluster)", async () => {
   const blocks = Array.from({ length: 130 }, (_, i) => makeBlock(`10.65.${200 + (i >> 5)}.${(i & 31) * 8}/29`, "n1", { 0: "n1" }));
   await commit(admin, ...blocks.map((block) => ({ op: "create-block", block }) as const));
   const process = async (verb: typeof add | typeof del, container: Container): Promise<readonly string[]> => {
@@ -252,12 +263,12 @@ describe("a DEL (needs cluster)", () => {
   });
 });
 
-describe("the note of a node's blocks (needs cluster)", () => {
+describe("the hint of a node's blocks (needs cluster)", () => {
   test("is written before a block is claimed", async () => {
     await call("n1", async (datastore) => void (await datastore.read([{ type: "blocks-of-node", node: "n1" }])));
     const name = "010-065-016-000-26";
     const datastore = openKubernetes(server, { hints: { file: hintFile("n1"), node: "n1" } });
-    // Somebody else has it: the claim fails, and is noted all the same.
+    // Somebody else has it: the claim fails, and its name is there all the same.
     await commit(admin, { op: "create-block", block: makeBlock("10.65.16.0/26", "n2") });
     expect(await datastore.commit([{ op: "create-block", block: makeBlock("10.65.16.0/26", "n1") }])).toMatchObject({ committed: false });
     expect(Object.keys((JSON.parse(readFileSync(hintFile("n1"), "utf8")) as { blocks: object }).blocks)).toEqual(["10.65.16.0/26"]);
@@ -299,10 +310,10 @@ describe("the note of a node's blocks (needs cluster)", () => {
     const containers = await Promise.all(Array.from({ length: 12 }, (_, i) => pods.create(`p${i}`)));
     await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
     await audit.take(server);
-    const noted = await call("n1", (datastore) => ask(datastore, { type: "blocks-of-node", node: "n1" }));
+    const known = await call("n1", (datastore) => ask(datastore, { type: "blocks-of-node", node: "n1" }));
     expect((await audit.take(server)).filter((request) => request.startsWith("list"))).toEqual([]);
     const all = await ask(admin, { type: "all-blocks" });
-    expect(noted).toEqual(all);
+    expect(known).toEqual(all);
     expect(all).toHaveLength(12);
   });
 });

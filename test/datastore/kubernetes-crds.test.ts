@@ -68,9 +68,9 @@ test("without CRDs an ADD is code 112 and names the command, a DEL does what the
     message:
       'list ippools.netplug.io: the API server does not serve ippools.netplug.io in version netplug.io/v3: its CRD is missing; run "netplugctl init"',
   });
-  const withNote = openKubernetes(server, { hints: { file: `${server.folder}/blocks.json`, node: "n1" } });
-  expect(await failureOf(ask(withNote, { type: "blocks-of-node", node: "n1" }))).toMatchObject({ code: 112 });
-  withNote.close();
+  const withHint = openKubernetes(server, { hints: { file: `${server.folder}/blocks.json`, node: "n1" } });
+  expect(await failureOf(ask(withHint, { type: "blocks-of-node", node: "n1" }))).toMatchObject({ code: 112 });
+  withHint.close();
   const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "t" }, spec: {} } as const;
   expect(await failureOf(commit(datastore, { op: "create", resource: tier }))).toMatchObject({ code: 112 });
 });

@@ -7,6 +7,7 @@ import { canStartApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/duration.ts";
 import { untilAllowed } from "../support/rights.ts";
 import { add, del } from "./attachments.ts";
+import { type Audit, createAudit } from "./audit.ts";
 import type { Fate, PassingRequest } from "../support/fault-proxy.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
@@ -14,13 +15,19 @@ import { ask, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const test = always.skipIf(!canStartApiServer());
+let audit: Audit;
 let world: KubernetesWorld;
 let { server, proxy, admin, pods } = {} as KubernetesWorld;
 
 beforeAll(async () => {
-  if (canStartApiServer()) ({ server, proxy, admin, pods } = world = await KubernetesWorld.start({ users: { nobody: {}, reader: {} } }));
+  if (!canStartApiServer()) return;
+  audit = createAudit();
+  ({ server, proxy, admin, pods } = world = await KubernetesWorld.start({ users: { nobody: {}, reader: {} }, args: audit.args }));
 });
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  audit?.[Symbol.dispose]();
+});
 beforeEach(async () => {
   if (!canStartApiServer()) return;
   await world.empty();
@@ -258,7 +265,8 @@ describe("a watch (needs cluster)", () => {
     datastore.close();
   });
 
-  test("tells all kinds anew when the history of one is gone", async () => {
+  test("tells all kinds anew when the history of one is gone, and asks for each of them once", async () => {
+    await audit.take(server);
     const ending = new AbortController();
     const datastore = world.openThroughProxy();
     let isExpired = false;
@@ -272,6 +280,8 @@ describe("a watch (needs cluster)", () => {
     const snapshot = ["put a", "put default", "put kube-admin", "put kube-baseline"];
     expect([words[0], words.slice(1, 5).toSorted(), words[5]]).toEqual(["reset", snapshot, "in-sync"]);
     expect([words[6], words.slice(7, 11).toSorted(), words[11]]).toEqual(["reset", snapshot, "in-sync"]);
+    const lists = (await audit.take(server)).flatMap((request) => /^list .*\/(\w+)\?/.exec(request)?.[1] ?? []);
+    expect(lists.toSorted()).toEqual(["ippools", "ippools", "tiers", "tiers"]);
     ending.abort();
     datastore.close();
   });

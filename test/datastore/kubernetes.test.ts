@@ -6,8 +6,8 @@ import { startWithCrds } from "../crds/definitions.ts";
 import { describeDatastore } from "./conformance.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";
 
-/** With the note of what "n1" has, reads go other ways, to the same answers. */
-const CASES = ["on Kubernetes", "on Kubernetes, where n1 notes its blocks"] as const;
+/** With the hint of what "n1" has, reads go other ways, to the same answers. */
+const CASES = ["on Kubernetes", "on Kubernetes, where n1 has a hint of its blocks"] as const;
 
 for (const name of canStartApiServer() ? CASES : []) {
   describeDatastore(name, async () => {

@@ -2,7 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Datastore, WatchEvent } from "../../src/datastore/datastore.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { fakeClock } from "../support/fake-clock.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
@@ -105,6 +107,26 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     proxy.cut();
     await create(as("netplug", server.port), "a");
     expect(await watch.next(1)).toEqual(["put a"]);
+  });
+
+  test("stays when its token expires while nothing happens", async () => {
+    await using server = await startEtcd(options);
+    await switchUsersOn(server);
+    const as = (username: string, ports = {}) => openEtcd({ endpoints: [server.endpoint], username, password: PASSWORD }, ports);
+    const clock = fakeClock();
+    const datastore = as("reader", { clock });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    const put = watch.next(1);
+    while (clock.sleepers === 0) await systemClock.sleep(1);
+    await endTokensOf(server, "reader");
+    const { retries } = datastore.requests;
+    await clock.advance(30_000);
+    // Whether it lives is asked with a new token, and the watch sleeps again.
+    while (clock.sleepers === 0) await Promise.race([systemClock.sleep(1), put]);
+    expect(datastore.requests.retries).toBe(retries + 1);
+    await create(as("netplug"), "a");
+    expect(await put).toEqual(["put a"]);
   });
 
   test("tells of what somebody else has put there, and goes on", async () => {

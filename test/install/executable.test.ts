@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/cni.ts";
 import { testSeed } from "../support/seed.ts";
-import { seededRandom } from "../../src/lib/random.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 
 const EXECUTABLE = join(distFolder, "netplug");
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { openPodNetns, takeTurnInNetns } from "../../src/cni/link/pod-netns.ts";
+import { openPodNetns, waitForNetnsLock } from "../../src/cni/link/pod-netns.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import type { Netns } from "../../src/linux/netns.ts";
@@ -9,9 +9,9 @@ import { TestNode } from "./support/node.ts";
 const openBefore = Fd.openCount();
 afterAll(() => expect(Fd.openCount()).toBe(openBefore));
 
-function takeTurn(netns: Netns, waitMs: number): ReturnType<typeof takeTurnInNetns> {
+function takeTurn(netns: Netns, waitMs: number): ReturnType<typeof waitForNetnsLock> {
   const end = systemClock.monotonic() + waitMs;
-  return takeTurnInNetns(linuxKernel, netns, { clock: systemClock, remainingMs: () => end - systemClock.monotonic() });
+  return waitForNetnsLock(linuxKernel, netns, { clock: systemClock, remainingMs: () => end - systemClock.monotonic() });
 }
 
 test("calls in one namespace take turns, whatever path they know it by; those in another do not wait", async () => {

@@ -47,6 +47,24 @@ describe("whenUsable()", () => {
     expect(looks).toBe(3);
   });
 
+  test("looks once more when there is no time to wait: the first look may have been long ago", async () => {
+    using node = new TestNode();
+    const pod = node.addPlace("a");
+    await addUsableLink(node, pod, link);
+    node.ip(pod, "-6 route del local fd00:65::7 dev eth0 table local");
+    let isMended = false;
+    const clock = {
+      monotonic: () => {
+        // What asks for the time has looked before.
+        if (!isMended) node.ip(pod, "-6 route add local fd00:65::7 dev eth0 table local");
+        isMended = true;
+        return 0;
+      },
+      sleep: () => Promise.reject(new Error("there is no time to wait")),
+    };
+    expect(await unusable(node, pod, link, clock, 0)).toEqual([]);
+  });
+
   test("does not wait where the kernel keeps local routes in the main table, as one without IPv6 policy routing does", async () => {
     using node = new TestNode();
     const pod = node.addPlace("a");

@@ -89,8 +89,9 @@ async function readText(request: IncomingMessage): Promise<string> {
 }
 
 function toHeaders({ headers }: IncomingMessage): Record<string, string> {
-  const { accept = "*/*", "content-type": type } = headers;
-  return type === undefined ? { accept } : { accept, "content-type": type };
+  // The audit log tells by the agent who asked.
+  const { accept = "*/*", "content-type": type, "user-agent": agent = "" } = headers;
+  return { accept, "user-agent": agent, ...(type !== undefined && { "content-type": type }) };
 }
 
 function refuse(

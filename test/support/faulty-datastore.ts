@@ -26,6 +26,7 @@ export class FaultyDatastore {
     };
     this.datastore = {
       type: inner.type,
+      traits: inner.traits,
       requests: inner.requests,
       read: (queries, options) => inner.read(queries, options),
       commit,

@@ -7,11 +7,11 @@ import { checkConsistency } from "../../src/ipam/admin/check.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { allocate } from "../../src/ipam/store.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
-import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
-import { addressAt, toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { Death, type Fault, FaultyDatastore } from "./faulty-datastore.ts";
+import { type Family, parseAddress, toAddressText, WIDTH } from "../../src/lib/ip/address.ts";
+import { addressAt, containsPrefix, overlaps, parsePrefix, toPrefixText } from "../../src/lib/ip/prefix.ts";
+import { Death, FaultyDatastore } from "./faulty-datastore.ts";
 import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
-import { type Action, action, addressesOf, CONTAINERS, PLACES, POOLS } from "./ipam-model-actions.ts";
+import { type Action, action, addressesOf, CONTAINERS, placesOf, type PoolName, POOLS } from "./ipam-model-actions.ts";
 import { releaseStale } from "./ipam-operations.ts";
 
 /** Where histories happen. */
@@ -38,6 +38,12 @@ export async function playHistories({ start, pause, seed, numRuns }: Scene): Pro
   );
 }
 
+/** Addresses that may be given: all of them, and first of all those of the node's own blocks, in their order. */
+interface Usable {
+  readonly all: readonly string[];
+  readonly own: readonly string[];
+}
+
 /** The system and its model, side by side. */
 class History {
   /** Address to `<container> on <node>`. */
@@ -49,6 +55,8 @@ class History {
   #strict = false;
   #cooldown = 0;
   #maxBlocks = 0;
+  #mayClaim = true;
+  readonly #pools = new Map<PoolName, { readonly cidr: string; readonly blockSize: number; readonly disabled: boolean }>();
   #step = 0;
   readonly #world: IpamWorld;
   readonly #faults: FaultyDatastore;
@@ -57,8 +65,9 @@ class History {
   static async start(datastore: Datastore, pause: Scene["pause"]): Promise<History> {
     const faults = new FaultyDatastore(datastore);
     const world = await createIpamWorld(faults.datastore);
-    for (const { name, cidr, blockSize } of POOLS) await world.putPool(name, cidr, { blockSize });
-    return new History(world, faults, pause);
+    const history = new History(world, faults, pause);
+    for (const { name, cidr, blockSize } of POOLS) await history.#putPool(name, WIDTH[parsePrefix(cidr).family] - blockSize, false);
+    return history;
   }
 
   private constructor(world: IpamWorld, faults: FaultyDatastore, pause: Scene["pause"]) {
@@ -79,7 +88,7 @@ class History {
     const world = this.#world;
     switch (next.do) {
       case "add":
-        return await this.#add(next.container, next.node, next.fault);
+        return await this.#add(next);
       case "add explicit":
         return await this.#addExplicit(next.container, next.node, next.address);
       case "del":
@@ -93,7 +102,10 @@ class History {
         this.#strict = next.strictAffinity;
         this.#cooldown = next.ipCooldownSeconds;
         this.#maxBlocks = next.maxBlocksPerHost;
+        this.#mayClaim = next.autoAllocateBlocks;
         return await world.configure({ ...next });
+      case "change pool":
+        return await this.#putPool(next.pool, next.hostBits, next.disabled);
       case "wait":
         return await world.clock.advance(next.seconds * 1000);
       case "collect": {
@@ -108,29 +120,34 @@ class History {
     }
   }
 
-  async #add(name: string, on: string, next: Fault): Promise<void> {
+  async #add({ container: name, node: on, families, fault }: Action & { readonly do: "add" }): Promise<void> {
     const owner = `${name} on ${on}`;
-    const before = [...this.#held].filter(([, holder]) => holder === owner).map(([address]) => address);
-    const usable = await this.#usableFor(on);
-    this.#faults.next = next;
+    const held = [...this.#held].filter(([, holder]) => holder === owner).map(([address]) => address);
+    const wanted = await Promise.all(
+      families.map(async (family) => ({ before: held.filter((one) => isOf(one, family)), usable: await this.#usableFor(on, family) })),
+    );
+    this.#faults.next = fault;
     try {
-      const given = await this.#untilDone(() => this.#world.add(name, on));
+      const given = await this.#untilDone(() => this.#world.add(name, on, { families }));
       if (given === undefined) return await this.#adopt(owner); // it died: what it left is found by its owner's name
-      const [address = ""] = given;
-      expect(given).toHaveLength(1);
-      if (before.length > 0) {
-        expect(before).toContain(address);
-        return;
-      }
-      expect(usable.all).toContain(address);
-      if (usable.own.length > 0) expect(address).toBe(usable.own[0] ?? "");
-      this.#held.set(address, owner);
-      this.#released.delete(address);
+      expect(given).toHaveLength(families.length);
+      for (const [i, { before, usable }] of wanted.entries()) this.#take(given[i] ?? "", owner, before, usable);
     } catch (thrown) {
       if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
-      expect(before).toEqual([]);
-      expect(usable.all).toEqual([]);
+      expect(wanted.some(({ before, usable }) => before.length === 0 && usable.all.length === 0)).toBe(true);
     }
+  }
+
+  /** @param before what it had of the address's family */
+  #take(address: string, owner: string, before: readonly string[], { all, own }: Usable): void {
+    if (before.length > 0) {
+      expect(before).toContain(address);
+      return;
+    }
+    expect(all).toContain(address);
+    if (own.length > 0) expect(address).toBe(own[0] ?? "");
+    this.#held.set(address, owner);
+    this.#released.delete(address);
   }
 
   async #addExplicit(name: string, on: string, address: string): Promise<void> {
@@ -145,27 +162,49 @@ class History {
     } catch (thrown) {
       if (!(thrown instanceof NetplugError)) throw thrown;
       if (thrown.kind === "addressInUse") expect(holder).toBeDefined();
-      else expect([thrown.kind, this.#strict]).toEqual(["addressOutsidePools", true]);
+      else expect([thrown.kind, this.#strict || (await this.#isOutOfReach(address))]).toEqual(["addressOutsidePools", true]);
     }
   }
 
-  /** Addresses that may be given on a node: all of them, and first of all those of its own blocks, in their order. */
-  async #usableFor(on: string): Promise<{ readonly all: readonly string[]; readonly own: readonly string[] }> {
+  /** Whether the pool of an address gives none, or one of its blocks would overlap others there. */
+  async #isOutOfReach(address: string): Promise<boolean> {
+    const host = parsePrefix(address);
+    const pool = [...this.#pools.values()].find(({ cidr }) => containsPrefix(parsePrefix(cidr), host));
+    if (pool === undefined || pool.disabled) return true;
+    const place = placesOf(pool.cidr, pool.blockSize).find((one) => containsPrefix(one, host));
     const [stored] = await this.#world.datastore.read([{ type: "all-blocks" }]);
-    const claimed = new Map(stored.map(({ value }) => [toPrefixText(value.cidr), value]));
+    const cidrs = stored.map(({ value }) => value.cidr);
+    return place !== undefined && !cidrs.some((cidr) => containsPrefix(cidr, host)) && cidrs.some((cidr) => overlaps(cidr, place));
+  }
+
+  async #putPool(name: PoolName, hostBits: number, disabled: boolean): Promise<void> {
+    const { cidr = "" } = POOLS.find((pool) => pool.name === name) ?? {};
+    const blockSize = WIDTH[parsePrefix(cidr).family] - hostBits;
+    this.#pools.set(name, { cidr, blockSize, disabled });
+    await this.#world.putPool(name, cidr, { blockSize, disabled });
+  }
+
+  /** What may be given of a family on a node. */
+  async #usableFor(on: string, family: Family): Promise<Usable> {
+    const [stored] = await this.#world.datastore.read([{ type: "all-blocks" }]);
+    const blocks = stored.map(({ value }) => value).filter(({ cidr }) => cidr.family === family);
     const now = Math.floor(this.#world.clock.now() / 1000);
     const isFree = (address: string): boolean =>
       !this.#held.has(address) && !this.#reserved.includes(address) && !this.#rests(address, now);
     const own: string[] = [];
     const others: string[] = [];
-    const mayClaim = [...claimed.values()].filter(({ node: holder }) => holder === on).length < (this.#maxBlocks || 20);
-    for (const cidr of PLACES) {
-      const block = claimed.get(cidr);
-      const free = addressesOf(cidr).filter(isFree);
-      const isEmpty = block === undefined || (block.emptySince !== undefined && block.emptySince <= now);
-      if (block?.node === on) own.push(...free);
-      else if ((isEmpty && mayClaim && free.length > 0 && !this.#isResting(cidr, now)) || (block !== undefined && !this.#strict))
-        others.push(...free);
+    const mayClaim = this.#mayClaim && blocks.filter(({ node }) => node === on).length < (this.#maxBlocks || 20);
+    for (const { cidr, blockSize, disabled } of this.#pools.values()) {
+      if (disabled || parsePrefix(cidr).family !== family) continue;
+      const inPool = blocks.filter((block) => containsPrefix(parsePrefix(cidr), block.cidr));
+      for (const block of inPool) {
+        const free = addressesOf(toPrefixText(block.cidr)).filter(isFree);
+        const isEmpty = block.emptySince !== undefined && block.emptySince <= now && !this.#isResting(toPrefixText(block.cidr), now);
+        if (block.node === on) own.push(...free);
+        else if ((isEmpty && mayClaim) || !this.#strict) others.push(...free);
+      }
+      const unclaimed = placesOf(cidr, blockSize).filter((place) => !inPool.some((block) => overlaps(block.cidr, place)));
+      if (mayClaim) others.push(...unclaimed.flatMap((place) => addressesOf(toPrefixText(place)).filter(isFree)));
     }
     const pool = (address: string): string => address.slice(0, 6);
     const order = (address: string): number => this.#released.get(address) ?? -1;
@@ -242,6 +281,10 @@ class History {
     expect(Object.fromEntries(await this.#stored())).toEqual(Object.fromEntries(this.#held));
     expect((await checkConsistency(this.#world.datastore)).problems).toEqual([]);
   }
+}
+
+function isOf(address: string, family: Family): boolean {
+  return parseAddress(address).family === family;
 }
 
 function compareTexts(a: string, b: string): number {

@@ -12,7 +12,7 @@ import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { type Family, toAddressText } from "../../src/lib/ip/address.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { seededRandom } from "../../src/lib/random.ts";
+import { seededRandom } from "./seeded-random.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { releaseAttachment } from "./ipam-operations.ts";
 

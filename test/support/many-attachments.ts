@@ -12,7 +12,7 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import { joinEndpointName } from "../../src/api/endpoint-names.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt, type Prefix, sizeOf } from "../../src/lib/ip/prefix.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { silentLog } from "./silent-log.ts";
 import { openNetns } from "../../src/linux/netns.ts";
 import type { CniJson } from "./cni.ts";
 import type { Json } from "./cni-call.ts";

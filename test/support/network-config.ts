@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../../src/lib/errors.ts";
 import { type ParsedConfig, parseNetworkConfig } from "../../src/cni/config/parse-network-config.ts";
-import type { NetworkConfig } from "../../src/cni/network-config.ts";
+import type { NetworkConfig } from "../../src/cni/config/network-config.ts";
 
 const BASE = { cniVersion: "1.1.0", name: "pods", type: "netplug" };
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
 import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
-import { silentLog } from "../../src/lib/log.ts";
+import { silentLog } from "./silent-log.ts";
 import type { CniJson } from "./cni.ts";
 import type { Json } from "./cni-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "./ipam.ts";

@@ -32,7 +32,9 @@ describe("imports", () => {
 describe("the direction of imports", () => {
   test.each([
     ["cni", "ipam", true],
-    ["ipam", "endpoint", true],
+    ["endpoint", "ipam", true],
+    ["ipam", "endpoint", false],
+    ["policy", "ipam", false],
     ["cni", "cli", false],
     ["lib", "linux", false],
     ["linux", "lib", true],

@@ -97,7 +97,7 @@ const EXPLANATIONS: Readonly<Record<ErrorName, Explanation>> = {
   },
   policyNotReady: {
     meaning: "policy was not programmed in time and the config asks to fail closed",
-    advice: "the agent did not program the pod's policy in time: look at the agent's log on this node",
+    advice: "nobody programmed the pod's policy in time: as long as there is no node agent, leave `policy_setup_timeout_seconds` at 0",
   },
   delegateFailed: {
     meaning: "a delegated plugin failed; its own code and message are in details",

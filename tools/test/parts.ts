@@ -117,6 +117,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     files: [
       "add",
       "changed-main",
+      "changed-request",
       "check-status-gc",
       "del",
       "delegated",
@@ -175,7 +176,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     name: "containerd",
     folders: ["test/containerd"],
     needsRoot: true,
-    tools: [...NODE, "containerd", "ctr", "runc", "busybox", "iptables"],
+    tools: [...NODE, "containerd", "ctr", "runc", "busybox", "iptables", "nft"],
     needsBuild: true,
     testTimeoutMs: 4 * MINUTE,
     timeoutMs: 10 * MINUTE,

@@ -24,7 +24,7 @@ export function toPathText(steps: readonly PathStep[]): string {
 
 /** Input that is no valid resource. */
 export class ValidationError extends Error {
-  override readonly name = "ValidationError";
+  override readonly name: string = "ValidationError";
   /** What it is called, e.g. `IPPool "blue"`. */
   readonly object: string;
   /** All of them, in the order of the schema. */
@@ -38,6 +38,11 @@ export class ValidationError extends Error {
     this.problems = problems;
     this.resource = resource;
   }
+}
+
+/** An object of a kind that there is not. */
+export class UnknownKind extends ValidationError {
+  override readonly name = "UnknownKind";
 }
 
 /** One problem in one line. */

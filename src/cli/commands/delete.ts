@@ -7,6 +7,7 @@ import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
+import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/name-arguments.ts";
@@ -53,11 +54,10 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
 }
 
 async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
-  if (ref.kind !== KINDS.IPPool.kind) {
-    await deleteResource(target, ref);
-    return "deleted";
-  }
-  return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
+  if (ref.kind === KINDS.IPPool.kind) return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
+  if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.type === "kubernetes") return await clearEndpoint(target, ref);
+  await deleteResource(target, ref);
+  return "deleted";
 }
 
 function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {

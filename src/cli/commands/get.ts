@@ -46,15 +46,22 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
   return withDatastore(cli, async (datastore) => {
     const answers: Answer[] = [];
     const absent: string[] = [];
+    const broken: string[] = [];
     let listing: string | undefined;
     for (const one of asked) {
-      const { resources, missing } = await findResources(datastore, one, { namespace: one.namespace, selector: flags.selector });
+      const { resources, missing, unreadable } = await findResources(datastore, one, {
+        namespace: one.namespace,
+        selector: flags.selector,
+      });
       if (resources.length > 0 || missing.length === 0) answers.push({ asked: one, resources });
       absent.push(...missing);
+      broken.push(...unreadable);
       if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;
     }
     print(cli, answers, flags);
-    if (absent.length === 0) return EXIT.done;
+    if (absent.length === 0 && broken.length === 0) return EXIT.done;
+    for (const reason of broken) note(cli, `left out: ${reason}`);
+    if (absent.length === 0) return EXIT.failed;
     throw new CommandFailed(`find ${absent.join(", ")}: there is none`, { next: listing ?? "get" });
   });
 }

@@ -16,7 +16,7 @@ const LIMIT_MS = 60_000;
 
 /** Creates what is missing and changes nothing that exists, except that on Kubernetes the definitions become those of this version. */
 export async function init(cli: Cli): Promise<number> {
-  const config = datastoreConfigOf(cli);
+  const config = await datastoreConfigOf(cli);
   return withDatastore(cli, async (datastore) => {
     const isNew = await (config.type === "kubernetes"
       ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))

@@ -16,8 +16,9 @@ export interface CheckFlags {
 /** Fails when there are problems, so that scripts notice. */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, checkConsistency);
-  const { problems } = report;
-  const status = problems.length === 0 ? EXIT.done : EXIT.failed;
+  const { problems, unread } = report;
+  const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
+  for (const { detail } of unread) note(cli, `${detail}; what depends on it is not checked`);
   if (flags.output !== undefined) {
     cli.io.stdout.write(toReportText(flags.output, report));
     return status;

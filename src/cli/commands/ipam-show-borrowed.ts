@@ -8,10 +8,13 @@ import { type Cli, note } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
+import { noteUncounted } from "./ipam-show-utilisation.ts";
 
 /** Prints a line for each address: who borrows it, and from which block. */
 export async function showBorrowed(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<void> {
-  const borrowed = (await readBorrowed(datastore)).map(({ block, address, owner }) => ({
+  const found = await readBorrowed(datastore);
+  noteUncounted(cli, found.uncounted);
+  const borrowed = found.borrowed.map(({ block, address, owner }) => ({
     ip: toAddressText(address),
     borrowingNode: owner.node,
     block: toPrefixText(block.cidr),

@@ -1,6 +1,7 @@
 /** `ipam show`, and with `--show-blocks`: how full pools and blocks are. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
+import type { UncountedBlock } from "../../ipam/admin/blocks.ts";
 import { readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
 import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { toCommandLine } from "../hints.ts";
@@ -18,7 +19,8 @@ export interface UtilisationFlags {
 /** Prints the pools, and says on stderr which blocks could not be counted. */
 export async function showUtilisation(cli: Cli, datastore: Datastore, { output, showBlocks = false }: UtilisationFlags): Promise<void> {
   const utilisation = await readUtilisation(datastore);
-  for (const { ref, fault } of utilisation.unread) note(cli, `block ${toPrefixText(ref.cidr)} is not counted: ${fault}`);
+  for (const reason of utilisation.unread) note(cli, reason);
+  noteUncounted(cli, utilisation.uncounted);
   if (output !== undefined) {
     const pools = utilisation.pools.map((pool) => ({ ...pool, cidr: toPrefixText(pool.cidr) }));
     const blocks = utilisation.blocks.map((block) => ({ ...block, cidr: toPrefixText(block.cidr) }));
@@ -32,6 +34,12 @@ export async function showUtilisation(cli: Cli, datastore: Datastore, { output, 
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];
   cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([3, 4, 5, 6]) }));
+}
+
+/** Says which blocks are not in the numbers, and what tells more of them. */
+export function noteUncounted(cli: Cli, uncounted: readonly UncountedBlock[]): void {
+  for (const { name, fault } of uncounted) note(cli, `block ${name} is not counted: ${fault}`);
+  if (uncounted.length > 0) note(cli, `next: ${toCommandLine(cli, "ipam check")}`);
 }
 
 /** Blocks follow their pool; those of no pool come last. */

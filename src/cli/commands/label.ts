@@ -1,18 +1,19 @@
 /** `label`: sets and removes labels of one object. */
 
+import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
-import { EXIT, UsageError } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
-import { toPathName } from "../resources/object-name.ts";
+import { toPathName, toTitle } from "../resources/object-name.ts";
 import { validate } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 export interface LabelFlags {
   readonly namespace?: string;
-  /** Accepted because `kubectl` asks for it; a label that exists is always replaced. */
+  /** Without it a label that has another value keeps it, and nothing is written. */
   readonly overwrite?: boolean;
 }
 
@@ -31,6 +32,7 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => {
       const labels = new Map(Object.entries(current.metadata.labels ?? {}));
+      if (flags.overwrite !== true) requireNew(ref, labels, changes);
       for (const { key, value } of changes) {
         if (value === undefined) labels.delete(key);
         else labels.set(key, value);
@@ -44,6 +46,17 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
   );
   say(cli, `${toPathName(ref)} ${outcome === "configured" ? "labelled" : outcome}`);
   return EXIT.done;
+}
+
+/** As kubectl has it: pools are chosen by labels, and a slip of the hand must not move a node. */
+function requireNew(ref: ResourceRef, labels: ReadonlyMap<string, string>, changes: readonly LabelChange[]): void {
+  for (const { key, value } of changes) {
+    const present = labels.get(key);
+    if (value === undefined || present === undefined || present === value) continue;
+    throw new CommandFailed(
+      `label ${toTitle(ref)}: ${quote(key)} is ${quote(present)} already; give --overwrite to make it ${quote(value)}`,
+    );
+  }
 }
 
 function parseChange(word: string): LabelChange {

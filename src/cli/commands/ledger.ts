@@ -1,7 +1,8 @@
 /** `ledger`: reads back where the time of each ADD and DEL went. */
 
-import { type LedgerEntry, readLedger } from "../../lib/ledger.ts";
+import { type LedgerEntry, readLedger } from "../../lib/ledger-entry.ts";
 import { rotatedFiles } from "../../lib/log-file.ts";
+import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note } from "../io.ts";
@@ -36,6 +37,12 @@ export async function ledger(cli: Cli, flags: LedgerFlags): Promise<number> {
   return EXIT.done;
 }
 
+/** The folder is looked at only when the newest file has not enough. */
+function* newestFirst(file: string, files: Files): Generator<string> {
+  yield file;
+  yield* rotatedFiles(file, files).toReversed();
+}
+
 /** Goes back from the end of the newest file until there are enough. */
 async function readEntries({ io }: Cli, { file, last, container = "", pod, verb }: LedgerFlags): Promise<readonly LedgerEntry[]> {
   const isWanted = (entry: LedgerEntry): boolean =>
@@ -44,7 +51,7 @@ async function readEntries({ io }: Cli, { file, last, container = "", pod, verb 
     (verb === undefined || entry.verb === verb);
   const found: LedgerEntry[] = [];
   let isThere = false;
-  for (const path of [file, ...rotatedFiles(file, io.files).toReversed()]) {
+  for (const path of newestFirst(file, io.files)) {
     const log = await io.openLog(path);
     isThere ||= log !== undefined;
     if (log === undefined || last === 0) continue;

@@ -1,7 +1,8 @@
 /** `patch`: changes some fields of one object. */
 
-import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { quoteValue } from "../../lib/quote.ts";
+import { findExcess } from "../../api/schema/excess.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { withDatastore } from "../access.ts";
@@ -9,6 +10,7 @@ import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
+import { parseValues } from "../resources/documents.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { validate } from "../resources/validation.ts";
@@ -25,7 +27,7 @@ export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Pr
   const { info, name, rest } = parseOneName(words);
   if (rest.length > 0) throw new UsageError(`read arguments: got ${quoteValue(rest[0])}, want one object`);
   const ref = toRef(info, name, flags.namespace, await defaultNamespaceOf(cli));
-  const change = parsePatch(flags.patch, flags.type);
+  const change = await parsePatch(flags.patch, flags.type);
   const { outcome } = await withDatastore(cli, (datastore) =>
     updateResource({ datastore, io: cli.io }, ref, (current) => patched(current, flags.type, change)),
   );
@@ -33,15 +35,15 @@ export async function patch(cli: Cli, flags: PatchFlags, ...words: string[]): Pr
   return EXIT.done;
 }
 
-function parsePatch(text: string, type: PatchType): unknown {
-  if (text.trim() === "") throw new UsageError(`read option "--patch": got nothing, want JSON`);
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch (error) {
-    if (error instanceof JsonError) throw new UsageError(`read option "--patch": want JSON: ${error.message}`);
-    throw error;
-  }
+async function parsePatch(text: string, type: PatchType): Promise<unknown> {
+  const values = await parseValues(text, 'option "--patch"').catch((thrown: unknown) => {
+    throw thrown instanceof CommandFailed ? new UsageError(thrown.message) : thrown;
+  });
+  const [value] = values;
+  if (value === undefined || value === null) throw new UsageError('read option "--patch": got nothing, want JSON or YAML');
+  if (values.length > 1) throw new UsageError(`read option "--patch": got ${values.length} documents, want one`);
+  const excess = findExcess(value);
+  if (excess !== undefined) throw new UsageError(`read option "--patch": ${excess}`);
   if (type !== "json" && !isJsonObject(value)) {
     const hint = Array.isArray(value) ? "; a list of operations wants --type json" : "";
     throw new UsageError(`read option "--patch": got ${quoteValue(value)}, want an object${hint}`);

@@ -4,7 +4,7 @@ import { EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { checkDocuments, toInvalidText } from "../resources/validation.ts";
+import { checkDocuments, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
 
 export interface ValidateFlags {
   readonly filename: readonly string[];
@@ -17,5 +17,5 @@ export async function validate(cli: Cli, flags: ValidateFlags): Promise<number> 
   for (const { resource } of valid) say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} valid`);
   if (invalid.length === 0) return EXIT.done;
   note(cli, toInvalidText(invalid));
-  return EXIT.failed;
+  return statusOfInvalid(invalid);
 }

@@ -60,7 +60,7 @@ function sayCluster(cli: Cli, information: ClusterInformationSpec | undefined): 
 
 /** @returns undefined when the datastore is not the Kubernetes API */
 async function readKubernetes(cli: Cli): Promise<string | undefined> {
-  const config = datastoreConfigOf(cli);
+  const config = await datastoreConfigOf(cli);
   if (config.type !== "kubernetes") return undefined;
   const { readServerVersion } = await import("../kubernetes/server-version.ts");
   return withKube(cli, config.kubernetes, async (client) => (await readServerVersion(client)) ?? "unknown");

@@ -6,14 +6,18 @@ import type { ReportFormat } from "./format.ts";
 /** Makes the digits of a text stand in JSON as a number; newer than the compiler's library. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
-/** Characters that JSON need not escape, but that move the cursor of a terminal or turn the direction of its text. */
-const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/**
+ * Characters that JSON need not escape, but that move the cursor of a terminal or turn the direction of its text; and U+FFFD, which whoever
+ * reads it takes for bytes that are no text.
+ */
+const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffd]/g;
 
 /**
  * Numbers and times to programs that read YAML 1.1, and texts to the YAML writer: with underscores, to the base of 2 or 16, or to the base
- * of 60, as which a MAC address may read.
+ * of 60, as which a MAC address may read; "=" stands for a default there.
  */
-const NO_TEXT_IN_YAML_1_1 = /^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|0x[\da-f_]+|[\d_]*\.?[\d_]*(e[-+]?\d+)?)$/i;
+const NO_TEXT_IN_YAML_1_1 =
+  /^=$|^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|0x[\da-f_]+|[\d_]*\.?[\d_]*(e[-+]?\d+)?)$/i;
 
 /**
  * Stands, with a number behind it, for what the YAML writer cannot write: integers beyond a double, and escapes. YAML does not quote it.

@@ -4,8 +4,7 @@ import { isJsonObject, JsonError, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
-import { describeDuplicateKey } from "./duplicate-keys.ts";
-import { describeYamlFault } from "./yaml-fault.ts";
+import { parseYaml, requireUniqueKeys, YamlError } from "../yaml.ts";
 
 /** One object as it was written. */
 export interface InputDocument {
@@ -14,7 +13,7 @@ export interface InputDocument {
   readonly origin: string;
 }
 
-/** Largest input that is read, in characters; a cluster's whole configuration is far smaller. */
+/** Largest input that is read, in bytes, and so in characters; a cluster's whole configuration is far smaller. */
 const MAX_INPUT = 16 * 1024 * 1024;
 
 /**
@@ -26,7 +25,7 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
   const documents: InputDocument[] = [];
   for (const source of sources) {
     for (const { name, text } of await readSource(io, source)) {
-      for (const document of parseDocuments(text, name)) documents.push(document);
+      for (const document of await parseDocuments(text, name)) documents.push(document);
     }
   }
   if (documents.length === 0)
@@ -39,9 +38,8 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
  *
  * @throws {CommandFailed} text that is neither YAML nor JSON
  */
-export function parseDocuments(text: string, name: string): readonly InputDocument[] {
-  if (text.length > MAX_INPUT) throw new CommandFailed(`read ${name}: got more than ${MAX_INPUT} characters, want fewer`);
-  const values = parseAll(text, name);
+export async function parseDocuments(text: string, name: string): Promise<readonly InputDocument[]> {
+  const values = await parseValues(text, name);
   return values.flatMap((value, index) => {
     const origin = values.length === 1 ? name : `${name}, document ${index + 1}`;
     if (value === null || value === undefined) return [];
@@ -69,46 +67,44 @@ function toInputName(source: string): string {
   return source === "-" ? "stdin" : source;
 }
 
-/** Tries JSON first: its errors are exact, and a YAML parser reads broken JSON as something else. */
-function parseAll(text: string, name: string): readonly unknown[] {
-  if (/^\s*[{[]/.test(text)) {
-    const objects = splitJsonObjects(text);
-    if (objects !== undefined) return objects.map((object) => parseJsonDocument(object, name));
-  }
-  refuseTagAsSelector(text, name);
-  try {
-    const parsed: unknown = Bun.YAML.parse(text);
-    refuseDuplicateKey(text, name, (one) => Bun.YAML.parse(one));
-    // Several documents come as a list; a single document that is a list is no object either way.
-    return Array.isArray(parsed) ? parsed : [parsed];
-  } catch (error) {
-    if (error instanceof CommandFailed) throw error;
-    throw new CommandFailed(`read ${name}: ${describeYamlFault(text, error)}; want YAML or JSON`);
-  }
+/**
+ * The values that stand in a text.
+ *
+ * JSON is read by its own parser, which is quicker, and whose errors are exact: a YAML parser reads broken JSON as something else.
+ *
+ * @throws {CommandFailed} text that is neither YAML nor JSON
+ */
+export async function parseValues(text: string, name: string): Promise<readonly unknown[]> {
+  if (text.length > MAX_INPUT) throw new CommandFailed(`read ${name}: got more than ${MAX_INPUT} characters, want fewer`);
+  const objects = JSON_BEGINS.test(text) ? splitJsonObjects(text) : undefined;
+  if (objects === undefined) return await parseYamlDocuments(text, name);
+  const toName = (index: number): string => (objects.length === 1 ? name : `${name}, document ${index + 1}`);
+  return await Promise.all(objects.map(async (object, index) => await parseJsonDocument(object, toName(index))));
 }
 
-function refuseDuplicateKey(text: string, name: string, parse: (text: string) => unknown): void {
-  const fault = describeDuplicateKey(text, parse);
-  if (fault !== undefined) throw new CommandFailed(`read ${name}: ${fault}`);
+/** Of YAML in braces the first key stands without quotes. */
+const JSON_BEGINS = /^\s*[{[][\s{[]*["\]}]/;
+
+async function parseYamlDocuments(text: string, name: string): Promise<readonly unknown[]> {
+  return await parseYaml(text).catch((thrown: unknown) => {
+    throw toFailure(thrown, name);
+  });
 }
 
-/** `nodeSelector: !has(gpu)` is a tag without a value in YAML, so nothing at all: the pool would serve every node. */
-function refuseTagAsSelector(text: string, name: string): void {
-  const found = /^[ \t]*(?:-[ \t]+)?["']?\w*[sS]elector["']?:[ \t]+!(?!!)/m.exec(text);
-  if (found === null) return;
-  const line = text.slice(0, found.index).split("\n").length;
-  throw new CommandFailed(`read ${name}: line ${line}: a selector that begins with "!" needs quotes in YAML`);
-}
-
-function parseJsonDocument(text: string, name: string): unknown {
+async function parseJsonDocument(text: string, name: string): Promise<unknown> {
   try {
     const value = parseJson(text, { maxLength: MAX_INPUT });
-    refuseDuplicateKey(text, name, JSON.parse);
+    await requireUniqueKeys(text);
     return value;
-  } catch (error) {
-    if (error instanceof JsonError) throw new CommandFailed(`read ${name}: ${error.message}`);
-    throw error;
+  } catch (thrown) {
+    throw toFailure(thrown, name);
   }
+}
+
+function toFailure(thrown: unknown, name: string): unknown {
+  if (!(thrown instanceof YamlError || thrown instanceof JsonError)) return thrown;
+  const wanted = thrown instanceof YamlError && thrown.what === "syntax" ? "; want YAML or JSON" : "";
+  return new CommandFailed(`read ${name}: ${thrown.message}${wanted}`);
 }
 
 /**

@@ -1,11 +1,11 @@
 /** Finds the objects that a command line names, blocks among them. */
 
 import type { Resource } from "../../api/resource.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
+import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type LabelSelector, matchesLabels } from "../label-selector.ts";
-import { toBlockResource } from "./block-resource.ts";
+import { toBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
 
@@ -14,6 +14,8 @@ export interface Found {
   readonly resources: readonly Resource<string>[];
   /** Titles of what was named and does not exist. */
   readonly missing: readonly string[];
+  /** Why what was named cannot be read. */
+  readonly unreadable: readonly string[];
 }
 
 /** Where a command line looks for objects. */
@@ -34,27 +36,41 @@ export async function findResources(datastore: Datastore, { info, names }: Named
     const [stored] = await datastore.read([{ type: "list", kind, ...within, ...selection }]);
     const all = stored.map(({ value }) => value);
     const resources = selector === undefined ? all : all.filter(({ metadata }) => matchesLabels(selector, metadata.labels));
-    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [] };
+    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [], unreadable: [] };
   }
   const refs = names.map((name) => ({ kind, name, ...within }));
   const answers = await datastore.read(refs.map((ref) => ({ type: "get", ref }) as const));
   return {
     resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),
     missing: refs.filter((_, index) => answers[index] === undefined).map(toTitle),
+    unreadable: [],
   };
 }
 
+/** Goes past blocks that cannot be read: they are the reason why somebody looks. */
 async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
-  const [stored] = await datastore.read([{ type: "all-blocks" }]);
+  const damages: Damage[] = [];
+  const [stored] = await datastore.read([{ type: "all-blocks" }], { onDamage: (damage) => damages.push(damage) });
   const blocks = stored.map((block) => toBlockResource(block, datastore.type));
-  if (names.length === 0) return { resources: blocks, missing: [] };
+  const unreadable = damages.filter(({ isAnswered }) => !isAnswered);
+  if (names.length === 0) return { resources: blocks, missing: [], unreadable: unreadable.map(({ reason }) => reason) };
   const byName = new Map(blocks.map((block) => [block.metadata.name, block]));
   for (const block of blocks) byName.set(block.spec.cidr, block);
-  const wanted = names.map((name) => ({ name, block: byName.get(toKnownName(name)) }));
+  const reasons = new Map(unreadable.flatMap((damage) => namesOf(damage, datastore.type).map((name) => [name, damage.reason])));
+  const wanted = names.map(toKnownName);
+  const absent = wanted.filter((name) => !byName.has(name));
   return {
-    resources: wanted.flatMap(({ block }) => (block === undefined ? [] : [block])),
-    missing: wanted.filter(({ block }) => block === undefined).map(({ name }) => `ipamblock ${quote(name)}`),
+    resources: wanted.flatMap((name) => byName.get(name) ?? []),
+    missing: names
+      .filter((name) => !byName.has(toKnownName(name)) && !reasons.has(toKnownName(name)))
+      .map((name) => `ipamblock ${quote(name)}`),
+    unreadable: absent.flatMap((name) => reasons.get(name) ?? []),
   };
+}
+
+/** What people may call a block that cannot be read. */
+function namesOf({ name, cidr }: Damage, datastore: Datastore["type"]): readonly string[] {
+  return cidr === undefined ? [name] : [name, toBlockName(cidr, datastore), toPrefixText(cidr)];
 }
 
 /** People know a block by its CIDR, however they write it. */

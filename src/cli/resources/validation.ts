@@ -1,12 +1,12 @@
 /** Turns documents into resources, all or none. */
 
-import { type Problem, ValidationError } from "../../api/schema/problem.ts";
+import { type Problem, UnknownKind, ValidationError } from "../../api/schema/problem.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import { KINDS } from "../../api/registry.ts";
 import { validateResource } from "../../api/validate.ts";
 import { quote } from "../../lib/quote.ts";
 import { checkSelector } from "../../policy/selector/check.ts";
-import { CommandFailed } from "../failure.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
 import type { InputDocument } from "./documents.ts";
 
 /** A document that passed. */
@@ -81,7 +81,12 @@ export function requireValid(
 
 /** That nothing is done because of these. */
 export function toInvalidFailure(invalid: readonly InvalidDocument[]): CommandFailed {
-  return new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE" });
+  return new CommandFailed(toInvalidText(invalid), { next: "validate -f FILE", status: statusOfInvalid(invalid) });
+}
+
+/** The exit status because of these. */
+export function statusOfInvalid(invalid: readonly InvalidDocument[]): number {
+  return invalid.some(({ error }) => error instanceof UnknownKind) ? EXIT.usage : EXIT.failed;
 }
 
 /** Every problem of every document, one a line. */

@@ -101,17 +101,17 @@ export async function applyResource(target: Target, resource: AnyResource): Prom
   });
 }
 
-/** Deletes an object on which nothing else depends; a pool needs `deletePool`. @throws {CommandFailed} */
-export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<void> {
+/** Deletes an object on which nothing else depends; a pool needs `deletePool`. @returns what it was @throws {CommandFailed} */
+export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<Resource> {
   if (ref.kind === "ClusterInformation") throw new CommandFailed(`delete ${toTitle(ref)}: the datastore would count as never initialised`);
   if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
     throw new CommandFailed(`delete ${toTitle(ref)}: it is built in`);
-  await withRetries(`delete ${toTitle(ref)}`, async () => {
+  return withRetries(`delete ${toTitle(ref)}`, async () => {
     const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
     if (stored === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
     const result = await datastore.commit([{ op: "delete", ref, revision: stored.revision }, ...guards]);
-    return result.committed ? true : undefined;
+    return result.committed ? stored.value : undefined;
   });
 }
 

@@ -4,7 +4,7 @@ import { toDatastoreConfig, datastoreSettingsOfEnvironment, mergeDatastoreSettin
 import type { DatastoreSettings } from "../../datastore/datastore-settings.ts";
 import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
 import type { KubeSettings } from "../../kube/access/access.ts";
-import type { NetworkConfig } from "../network-config.ts";
+import type { NetworkConfig } from "./network-config.ts";
 
 /**
  * Merges config and environment. A config that says in any form where etcd is hides both variables that say it too.

@@ -82,8 +82,16 @@ export type WordField = Traits & {
 export type ListField = Traits & { readonly kind: "list"; readonly of: keyof EntryValues };
 /** A key that is ours to know and somebody else's to read. */
 export type ForeignField = { readonly kind: "foreign" };
-/** An object whose keys are known, unless another plugin has keys of its own in it: one whose `type` is not in `knownTypes`. */
-export type Section<T> = { readonly kind: "section"; readonly table: T; readonly knownTypes?: readonly unknown[] };
+/**
+ * An object whose keys are known, unless another plugin has keys of its own in it: one whose `type` is not in `knownTypes`. What stands in the
+ * place of an old one matters to no removal: what it may say of the datastore has its place elsewhere.
+ */
+export type Section<T> = {
+  readonly kind: "section";
+  readonly table: T;
+  readonly knownTypes?: readonly unknown[];
+  readonly isOld?: true;
+};
 
 export type Field = ScalarField | IntegerField | WordField | ListField;
 export type Table = { readonly [key: string]: Field | ForeignField | Section<Table> };

@@ -114,6 +114,7 @@ describe("DEL and GC", () => {
     [{ datastore_type: "kubernetes", etcd_endpoints: 5, etcd_password: 5, etcd_scheme: 5 }],
     [{ datastore_type: "etcdv3", kubernetes: { kubeconfig: 5, k8s_api_root: "x" } }],
     [{ kubernetes: "x" }],
+    [{ datastore_type: "kubernetes", policy: 5 }],
   ])("do not need what another key makes superfluous: %j", (keys) => {
     expect(configOf({ ...keys, "cni.dev/valid-attachments": [] }, "GC").name).toBe("pods");
     expect(parseKeys(keys, "DEL").fault).toBeUndefined();

@@ -4,7 +4,7 @@ import { isName } from "../../lib/characters.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
-import type { NetworkConfig } from "../network-config.ts";
+import type { NetworkConfig } from "./network-config.ts";
 import { parseResult, ResultError } from "../protocol/parse-result.ts";
 import type { CniResult } from "../protocol/result.ts";
 import {

@@ -2,8 +2,9 @@
 
 import { isJsonObject } from "../../lib/json.ts";
 import { type Field, FieldFault, type Need, type Section, type Table, type Values } from "./field.ts";
-import { type Findings, takeFault, warnIfMisspelt, within } from "./findings.ts";
+import type { Findings } from "./findings.ts";
 import { isEmpty, readValue, wantedOf } from "./read-value.ts";
+import { warnIfMisspelt, within } from "./spelling.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -35,11 +36,16 @@ function readObject(table: Table, document: Document, place: string, isOurs: boo
   return values;
 }
 
-function readSection({ table, knownTypes }: Section<Table>, given: unknown, place: string, findings: Findings): Document | undefined {
+function readSection(
+  { table, knownTypes, isOld }: Section<Table>,
+  given: unknown,
+  place: string,
+  findings: Findings,
+): Document | undefined {
   if (isJsonObject(given)) {
     return readObject(table, given, place, knownTypes === undefined || knownTypes.includes(given["type"]), findings);
   }
-  takeFault(new FieldFault(place, given, "an object"), needOf(table, findings), findings);
+  takeFault(new FieldFault(place, given, "an object"), isOld === true ? undefined : needOf(table, findings), findings);
   return undefined;
 }
 
@@ -72,4 +78,17 @@ function needOf(table: Table, findings: Findings): Need | undefined {
     if (need !== undefined) return need;
   }
   return undefined;
+}
+
+/**
+ * A key has a value that is not allowed; its default is used if this returns. A config that went bad must not keep a pod from going:
+ * DEL goes on in any case, and tells at its end a fault in a key that it needed; GC goes on without what it does not need.
+ *
+ * @throws {FieldFault} for all other verbs, and for GC when it needs the key
+ */
+function takeFault(fault: FieldFault, need: Need | undefined, { verb, warnings, faults }: Findings): void {
+  if (verb === "DEL" && need === "removal") faults.push(fault);
+  else if (verb === "DEL" || (verb === "GC" && need === undefined)) {
+    warnings.push(`${fault.message}; not needed here, the default is used`);
+  } else throw fault;
 }

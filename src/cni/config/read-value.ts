@@ -1,20 +1,12 @@
 /** Reading the value of one key. On the way of every ADD: no regular expression, no callback for what is usual. */
 
-import { hasControlCharacter } from "../../lib/characters.ts";
 import { HOST_MAC } from "../../endpoint/pod-link.ts";
+import { hasControlCharacter, isName } from "../../lib/characters.ts";
+import { tryParseAddress } from "../../lib/ip/address.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
-import { type Entry, type EntryKind, type Field, FieldFault, type IntegerField, type WordField } from "./field.ts";
+import { ENTRY_WANTED, parseHttpUrl, readList } from "./entry-readers.ts";
+import type { Field, IntegerField, WordField } from "./field.ts";
 import type { Findings } from "./findings.ts";
-import {
-  isDomainName,
-  parseAddressOrCidr,
-  parseEtcdAuthority,
-  parseEtcdEndpoints,
-  parseHttpUrl,
-  readAttachment,
-  readLabel,
-  readRoute,
-} from "./values.ts";
 
 /** Whether empty text, or 0, counts as if the key were not there. */
 export function isEmpty(field: Field, value: unknown): boolean {
@@ -78,20 +70,11 @@ const SCALAR_WANTED = {
   socket: 'an absolute path, or "" to ask no agent',
   plugin: 'the name of a plugin, without "/"',
   flag: "true or false, without quotes",
-  url: "an absolute http:// or https:// URL",
+  url: ENTRY_WANTED.url,
   mac: `a unicast address aa:bb:cc:dd:ee:ff, not the host side's ${HOST_MAC}`,
   domain: "a domain name",
   endpoints: "http:// or https:// URLs without user and path, joined by commas",
   authority: "host:port",
-} as const;
-
-const ENTRY_WANTED = {
-  pool: "a pool's name or CIDR",
-  url: SCALAR_WANTED.url,
-  address: "an address",
-  route: "an object with dst",
-  label: 'an object with the texts "key" and "value"',
-  attachment: 'an object with the texts "containerID" and "ifname"',
 } as const;
 
 function choiceOf({ words, anyCase }: WordField): string {
@@ -116,29 +99,47 @@ function readWord({ words, anyCase }: WordField, value: string): string | undefi
   return undefined;
 }
 
-function readList(kind: EntryKind, list: readonly unknown[], place: string, findings: Findings): readonly Entry[] {
-  const entries: Entry[] = [];
-  for (let i = 0; i < list.length; i++) {
-    const entry = readEntry(kind, list[i], `${place}[${i}]`, findings);
-    if (entry === undefined) throw new FieldFault(`${place}[${i}]`, list[i], ENTRY_WANTED[kind]);
-    entries.push(entry);
-  }
-  return entries;
+/** A name under which SRV records are looked up; underscores are common there. */
+function isDomainName(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*\.?$/i.test(text);
 }
 
-function readEntry(kind: EntryKind, entry: unknown, place: string, findings: Findings): Entry | undefined {
-  switch (kind) {
-    case "pool":
-      return typeof entry === "string" && entry !== "" && !entry.includes(" ") && !hasControlCharacter(entry) ? entry : undefined;
-    case "url":
-      return typeof entry === "string" ? parseHttpUrl(entry) : undefined;
-    case "address":
-      return typeof entry === "string" ? parseAddressOrCidr(entry) : undefined;
-    case "route":
-      return readRoute(entry, place, findings);
-    case "label":
-      return readLabel(entry, place, findings);
-    case "attachment":
-      return readAttachment(entry, place);
+/** `etcd_endpoints`: URLs joined by commas; spaces around them and empty pieces do not count. */
+function parseEtcdEndpoints(text: string): readonly string[] | undefined {
+  const endpoints: string[] = [];
+  for (const piece of text.split(",")) {
+    const endpoint = piece.trim();
+    if (endpoint === "") continue;
+    if (!isEtcdEndpoint(endpoint)) return undefined;
+    endpoints.push(endpoint);
   }
+  return endpoints.length === 0 ? undefined : endpoints;
+}
+
+/** `etcd_authority`: what follows the scheme in a URL. */
+function parseEtcdAuthority(text: string): string | undefined {
+  return isAuthority(text) ? text : undefined;
+}
+
+/** Scheme, authority and at most one slash. What `URL` makes of it is checked where it is opened. */
+function isEtcdEndpoint(text: string): boolean {
+  const at = text.indexOf("://") + 3;
+  const scheme = text.slice(0, at).toLowerCase();
+  if (scheme !== "http://" && scheme !== "https://") return false;
+  return isAuthority(text.slice(at, text.endsWith("/") ? -1 : undefined));
+}
+
+/** Host name or address, IPv6 in brackets, and a port or none; no user. */
+function isAuthority(text: string): boolean {
+  const colon = text.indexOf(":", text.indexOf("]") + 1);
+  const host = colon < 0 ? text : text.slice(0, colon);
+  if (colon >= 0 && !isPort(text.slice(colon + 1))) return false;
+  if (host.startsWith("[")) return host.endsWith("]") && tryParseAddress(host.slice(1, -1))?.family === 6;
+  return isName(host, "._-");
+}
+
+/** 1 … 65535, in decimal without sign or leading zero. */
+function isPort(text: string): boolean {
+  const port = Number(text);
+  return String(port) === text && port >= 1 && port <= 65_535 && Number.isInteger(port);
 }

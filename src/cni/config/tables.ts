@@ -95,7 +95,7 @@ export const NETWORK_CONFIG = {
   container_settings: { kind: "section", table: { allow_ip_forwarding: OFF } },
   readiness_gates: { kind: "list", of: "url" },
   kubernetes: { kind: "section", table: KUBERNETES },
-  policy: { kind: "section", table: POLICY },
+  policy: { kind: "section", table: POLICY, isOld: true },
   /** At most a day: nobody holds a pod back longer by intent. */
   policy_setup_timeout_seconds: { kind: "integer", min: 0, max: 86_400 },
   policy_setup_timeout_action: { kind: "word", words: ["start", "fail"] },
@@ -109,6 +109,7 @@ export const NETWORK_CONFIG = {
   include_default_routes: OFF,
   qps: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },
   burst: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },
+  /** For the agent to come: only checked. */
   agent_socket: { kind: "socket" },
   ipam_lock_file: { kind: "path" },
   netplug_api_group: FOREIGN,

@@ -1,7 +1,7 @@
 /** From the spelling of the file to the words that the program uses. */
 
 import type { Family } from "../../lib/ip/address.ts";
-import type { EtcdOptions, IpamConfig, NetworkConfig } from "../network-config.ts";
+import type { EtcdOptions, IpamConfig, NetworkConfig } from "./network-config.ts";
 import { type Label, SKIPPED, type Values } from "./field.ts";
 import type { NETWORK_CONFIG } from "./tables.ts";
 
@@ -67,7 +67,6 @@ export function toNetworkConfig(
     includeDefaultRoutes: values.include_default_routes ?? false,
     qps: values.qps,
     burst: values.burst,
-    agentSocket: values.agent_socket ?? "/var/run/netplug/agent.sock",
     ipamLockFile: values.ipam_lock_file ?? "/var/run/netplug/ipam.lock",
     runtimeConfig: { ips: values.runtimeConfig?.ips ?? [], mac: values.runtimeConfig?.mac },
     args: { labels: labels === undefined ? {} : toLabels(labels), ips: values.args?.cni?.ips ?? [] },

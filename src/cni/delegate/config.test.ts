@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mayUsePodCidr, podCidrFamilyOf, toDelegateConfig } from "./config.ts";
+import { toDelegateConfig } from "./config.ts";
+import { mayUsePodCidr } from "../pod/facts.ts";
+import { podCidrFamilyOf } from "./pod-cidr-words.ts";
 
 const network = (ipam: unknown): Record<string, unknown> => ({ cniVersion: "1.0.0", name: "net", type: "netplug", ipam });
 
@@ -50,8 +52,10 @@ describe("pod-CIDR words", () => {
 
   test("leave no range of the runtime that could overlap the subnet", () => {
     const config = { ...network({ subnet: "usePodCidr" }), runtimeConfig: { ipRanges: [[{ subnet: "10.3.0.0/24" }]], mac: "m" } };
-    expect(toDelegateConfig("DEL", "host-local", config)).toMatchObject({ runtimeConfig: { mac: "m" } });
-    expect(toDelegateConfig("DEL", "host-local", config)).not.toHaveProperty("runtimeConfig.ipRanges");
+    expect(toDelegateConfig("CHECK", "host-local", config)).toMatchObject({ runtimeConfig: { mac: "m" } });
+    for (const verb of ["CHECK", "DEL"] as const) {
+      expect(toDelegateConfig(verb, "host-local", config)).not.toHaveProperty("runtimeConfig.ipRanges");
+    }
   });
 
   test("are looked for in the config of host-local only, in any case", () => {
@@ -66,6 +70,16 @@ describe("pod-CIDR words", () => {
       undefined,
     ]);
   });
+});
+
+test.each(["DEL", "GC"] as const)("%s gets nothing in which a fault could keep host-local from removing", (verb) => {
+  const stripped = (ipam: Record<string, unknown>): unknown =>
+    toDelegateConfig(verb, "host-local", { ...network(ipam), args: 5, runtimeConfig: { ips: 5, ipRanges: 5 } });
+  expect(stripped({ subnet: "10.1.0.0/24", dataDir: "/d", routes: 5 })).toEqual(network({ subnet: "10.1.0.0/24", dataDir: "/d" }));
+  const any = network({ dataDir: "/d", ranges: [[{ subnet: "0.0.0.0/0" }]] });
+  for (const bad of [{ ranges: 5 }, { ranges: [{}] }, { subnet: 5 }, { subnet: "10.1.0.0/24", rangeEnd: 5 }]) {
+    expect(stripped({ dataDir: "/d", ...bad })).toEqual(any);
+  }
 });
 
 test("what has not the shape of ranges is left for host-local to complain about", () => {

@@ -2,27 +2,28 @@
 
 import type { Family } from "../../lib/ip/address.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import { findRangeFault } from "./host-local.ts";
 import type { DelegateVerb } from "./invoke.ts";
+import { podCidrFamilyOf } from "./pod-cidr-words.ts";
 
 type Document = Readonly<Record<string, unknown>>;
-
-/** What a `host-local` range may have as its subnet instead of one: the node's pod CIDR of a family. Lower case; written in any. */
-const POD_CIDR_WORDS: ReadonlyMap<string, Family> = new Map([
-  ["usepodcidr", 4],
-  ["usepodcidripv6", 6],
-]);
 
 const ANY_SUBNET: Readonly<Record<Family, string>> = { 4: "0.0.0.0/0", 6: "::/0" };
 
 /** Verbs that go by container ID alone. @see the CNI project's `host-local`: its DEL and CHECK read the ranges, and do not look at them */
 const VERBS_WITHOUT_RANGES: readonly DelegateVerb[] = ["DEL", "CHECK", "STATUS", "GC"];
 
+/** Verbs that take away, which what is wrong in keys that they do not need must not keep from it. */
+const REMOVING_VERBS: readonly DelegateVerb[] = ["DEL", "GC"];
+
 /**
  * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR words are resolved before an
- * ADD; the other verbs need not know the node. Other delegates get the config as it came.
+ * ADD; the other verbs need not know the node. Those that remove get nothing that they can do without. Other delegates get the config as it
+ * came.
  */
 export function toDelegateConfig(verb: DelegateVerb, type: string, config: Document): Document {
   if (type !== "host-local") return config;
+  if (REMOVING_VERBS.includes(verb)) return toRemovalConfig(config);
   const { ipam, runtimeConfig, ...rest } = config;
   const hasWords = VERBS_WITHOUT_RANGES.includes(verb) && isJsonObject(ipam) && podCidrFamiliesOf(ipam).length > 0;
   if (hasWords)
@@ -38,16 +39,6 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
   };
 }
 
-/** Whether a pod-CIDR word may stand in the config of a delegate. A quick look: where it stands is seen when it is resolved. */
-export function mayUsePodCidr(type: string | undefined, { ipam }: Document): boolean {
-  return type === "host-local" && /"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
-}
-
-/** The family of the pod CIDR that a word stands for; undefined for everything that is no such word. */
-export function podCidrFamilyOf(word: unknown): Family | undefined {
-  return typeof word === "string" ? POD_CIDR_WORDS.get(word.toLowerCase()) : undefined;
-}
-
 /**
  * Rewrites every range: `ipam` is one itself in the old form, and holds a list of lists of ranges in the new one.
  *
@@ -55,6 +46,15 @@ export function podCidrFamilyOf(word: unknown): Family | undefined {
  */
 export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: string) => Document): Document {
   return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));
+}
+
+/** Without routes, and without all by which somebody asks for addresses. It wants ranges, of whatever kind. */
+function toRemovalConfig(config: Document): Document {
+  const { ipam, runtimeConfig: _runtimeConfig, args: _args, ...rest } = config;
+  if (!isJsonObject(ipam)) return config;
+  const { routes: _routes, ...kept } = toHostLocalIpam(ipam);
+  const isAnyRange = podCidrFamiliesOf(ipam).length > 0 || findRangeFault({ ipam }) !== undefined;
+  return { ...rest, ipam: isAnyRange ? withAnyRanges(kept) : kept };
 }
 
 function toHostLocalIpam(ipam: Document): Document {
@@ -79,10 +79,11 @@ function podCidrFamiliesOf(ipam: Document): readonly Family[] {
   return [...families];
 }
 
-/** Ranges that parse and do not overlap. */
+/** Ranges that parse and do not overlap: of the families of the words, or any. */
 function withAnyRanges(ipam: Document): Document {
   const { subnet: _subnet, rangeStart: _start, rangeEnd: _end, ...rest } = toHostLocalIpam(ipam);
-  return { ...rest, ranges: podCidrFamiliesOf(ipam).map((family) => [{ subnet: ANY_SUBNET[family] }]) };
+  const families = podCidrFamiliesOf(ipam);
+  return { ...rest, ranges: (families.length === 0 ? [4 as const] : families).map((family) => [{ subnet: ANY_SUBNET[family] }]) };
 }
 
 function mapRanges(holder: Document, key: string, rewrite: (range: Document, where: string) => Document): Document {

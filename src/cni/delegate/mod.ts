@@ -10,6 +10,7 @@ import { hasVerb } from "../protocol/versions.ts";
 import type { CniVersion } from "../protocol/versions.ts";
 import { toDelegateConfig } from "./config.ts";
 import { findDelegate } from "./find.ts";
+import { requireRanges } from "./host-local.ts";
 import { describeRun, invoke } from "./invoke.ts";
 import type { DelegateAnswer, DelegateCall, DelegateError, DelegatePorts, DelegateVerb } from "./invoke.ts";
 import { negotiateVersion, toVersion, versionOf } from "./versions.ts";
@@ -27,9 +28,11 @@ const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
  * thrown. One that complains of the container by its ID holds addresses for it, of an ADD that was ended before we heard of them: it is
  * asked again after the DEL.
  *
- * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, nodeCidrMissing, and what {@link invoke} throws
+ * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, invalidConfig for ranges that are none, and what
+ *   {@link invoke} throws
  */
 export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<CniResult> {
+  requireRanges(call.type, call.config);
   const config = toDelegateConfig("ADD", call.type, call.config);
   findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
   const containerID = call.environment["CNI_CONTAINERID"] ?? "";
@@ -61,6 +64,7 @@ export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Pro
  * @throws as {@link delegateAdd}
  */
 export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
+  requireRanges(call.type, call.config);
   const { answer, cniVersion } = await callInAgreedVersion("CHECK", call, toDelegateConfig("CHECK", call.type, call.config), ports);
   if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", call.type, answer.error);
   return answer.ok;

@@ -4,7 +4,7 @@ import { ENODEV } from "../../linux/errno.ts";
 import { type Ifindex, getLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import type { PodLink } from "../../endpoint/pod-link.ts";
-import { parseAlias } from "./alias.ts";
+import { parseAlias } from "../../endpoint/names.ts";
 
 /** What identifies an attachment's link. */
 export type LinkNames = Pick<PodLink, "hostName" | "podName" | "alias">;

@@ -12,7 +12,7 @@ import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
 import { familiesOf, gatewayRoutesOf, nextHopOf } from "./program.ts";
-import type { LinkSession } from "./session.ts";
+import type { LinkSockets } from "./sockets.ts";
 
 /** What an inspection requires. MTU, queues and the pod's MAC are never: others may change them. */
 export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes"> & {
@@ -27,10 +27,10 @@ export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addre
  * @returns one sentence per fault, the pod's side first; empty when the link is complete
  * @throws {KernelError}
  */
-export function inspectLink(session: LinkSession, wanted: WantedLink): readonly string[] {
-  const pod = findLink(session.pod, { name: wanted.podName });
-  const host = findLink(session.host, { name: wanted.hostName });
-  return [...inspectPodSide(session, wanted, pod), ...inspectHostSide(session.host, wanted, host), ...inspectPair(wanted, host, pod)];
+export function inspectLink(sockets: LinkSockets, wanted: WantedLink): readonly string[] {
+  const pod = findLink(sockets.pod, { name: wanted.podName });
+  const host = findLink(sockets.host, { name: wanted.hostName });
+  return [...inspectPodSide(sockets, wanted, pod), ...inspectHostSide(sockets.host, wanted, host), ...inspectPair(wanted, host, pod)];
 }
 
 function inspectPair(wanted: WantedLink, host: Link | undefined, pod: Link | undefined): readonly string[] {
@@ -38,7 +38,7 @@ function inspectPair(wanted: WantedLink, host: Link | undefined, pod: Link | und
   return [`interface ${quote(wanted.podName)} in the pod: its other end is not ${quote(wanted.hostName)}`];
 }
 
-function inspectPodSide({ pod, netns }: LinkSession, wanted: WantedLink, link: Link | undefined): readonly string[] {
+function inspectPodSide({ pod, netns }: LinkSockets, wanted: WantedLink, link: Link | undefined): readonly string[] {
   const name = `interface ${quote(wanted.podName)} in the pod`;
   if (link === undefined) return [`${name}: missing in network namespace ${quote(netns.path)}`];
   return [

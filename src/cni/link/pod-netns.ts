@@ -58,7 +58,7 @@ export function expectNetns(kernel: Kernel, netns: Netns): void {
 }
 
 /** How long one call waits for another in the same namespace. */
-export interface TurnOptions {
+export interface LockOptions {
   readonly clock: Pick<Clock, "sleep">;
   /** Milliseconds that are left. */
   readonly remainingMs: () => number;
@@ -70,10 +70,10 @@ export interface TurnOptions {
  *
  * @returns `at-once`, `waited` (what was read before is out of date), or `busy`: the other had it all the time
  */
-export async function takeTurnInNetns(
+export async function waitForNetnsLock(
   kernel: Kernel,
   netns: Netns,
-  { clock, remainingMs }: TurnOptions,
+  { clock, remainingMs }: LockOptions,
 ): Promise<"at-once" | "waited" | "busy"> {
   if (kernel.lockNetns(netns)) return "at-once";
   while (remainingMs() > 0) {

@@ -5,7 +5,7 @@ import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { type AliasParts, parseAlias } from "./alias.ts";
+import { type AliasParts, parseAlias } from "../../endpoint/names.ts";
 import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
 import type { Kernel } from "./kernel.ts";
 import { openNetnsIfThere } from "./pod-netns.ts";

@@ -17,7 +17,7 @@ import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink } from "./find.ts";
 import { gatewayRoute, gatewayRoutesOf, hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
 import { removePair } from "./remove.ts";
-import { findExisting, type LinkSession } from "./session.ts";
+import { findExisting, type LinkSockets } from "./sockets.ts";
 import { hostEnd, looksAt, podEnd, unusableOf } from "./usable.ts";
 
 /** The host side of a pair that was created, with the index of the pod side. */
@@ -33,10 +33,10 @@ export type CreatedLink = Link & { readonly peer: Ifindex };
  * @param mayReplace throws when what bears the names may be newer than the caller
  * @throws {KernelError} what `undo` was given then has to run
  */
-export function createLink(session: LinkSession, link: PodLink, undo: UndoStack, mayReplace: () => void = () => {}): CreatedLink {
-  const { kernel, netns, host } = session;
+export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack, mayReplace: () => void = () => {}): CreatedLink {
+  const { kernel, netns, host } = sockets;
   undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => removePair(kernel, link, netns) });
-  const created = createOrReplacePair(session, link, mayReplace);
+  const created = createOrReplacePair(sockets, link, mayReplace);
   // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
   // name that was there before.
   execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
@@ -51,27 +51,27 @@ export function createLink(session: LinkSession, link: PodLink, undo: UndoStack,
  * @returns what is not usable yet, for `whenUsable()`
  * @throws {KernelError}
  */
-export function programLink({ host, pod }: LinkSession, link: PodLink, created: CreatedLink): readonly string[] {
+export function programLink({ host, pod }: LinkSockets, link: PodLink, created: CreatedLink): readonly string[] {
   programHost(host, link, created);
   const unusable = programPod(pod, link, created.peer);
   return [...unusable, ...verifyHost(host, link, created)];
 }
 
 /** Tries first and looks afterwards: the names are nearly always free. */
-function createOrReplacePair(session: LinkSession, link: PodLink, mayReplace: () => void): CreatedLink {
+function createOrReplacePair(sockets: LinkSockets, link: PodLink, mayReplace: () => void): CreatedLink {
   try {
-    return createPair(session, link);
+    return createPair(sockets, link);
   } catch (cause) {
     if (!(cause instanceof KernelError) || cause.errno !== EEXIST) throw cause;
-    const inTheWay = findExisting(session)?.host;
+    const inTheWay = findExisting(sockets)?.host;
     // Not before: one that comes after this has another index, and stays.
     mayReplace();
-    if (inTheWay !== undefined) execute(session.host, [deleteLink(inTheWay.index, inTheWay.name)]);
-    return createPair(session, link);
+    if (inTheWay !== undefined) execute(sockets.host, [deleteLink(inTheWay.index, inTheWay.name)]);
+    return createPair(sockets, link);
   }
 }
 
-function createPair({ host, netns }: LinkSession, link: PodLink): CreatedLink {
+function createPair({ host, netns }: LinkSockets, link: PodLink): CreatedLink {
   const request = createVeth({
     name: link.hostName,
     mtu: link.mtu,

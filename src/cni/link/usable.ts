@@ -13,7 +13,7 @@ import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import type { Outcome, RouteSocket } from "../../linux/netlink/socket.ts";
 import type { PodLink } from "../../endpoint/pod-link.ts";
 import { familiesOf, nextHopOf } from "./program.ts";
-import type { LinkSession } from "./session.ts";
+import type { LinkSockets } from "./sockets.ts";
 
 /** Milliseconds between looks: at first, and at most. */
 const FIRST_PAUSE_MS = 1;
@@ -46,7 +46,8 @@ export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
 }
 
 /**
- * Waits until both ends send, and receive what is for their addresses.
+ * Waits until both ends send, and receive what is for their addresses. Looks once more also when there is no time to wait: the first look
+ * may have been long ago.
  *
  * @param unusable what {@link unusableOf} said at the first look
  * @returns what is not usable after all this time, one text for each; empty when the link is ready
@@ -54,18 +55,18 @@ export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
  */
 export async function whenUsable(
   unusable: readonly string[],
-  { host, pod }: Pick<LinkSession, "host" | "pod">,
+  { host, pod }: Pick<LinkSockets, "host" | "pod">,
   link: PodLink,
   { index, peer }: { readonly index: Ifindex; readonly peer: Ifindex },
   { clock, waitMs }: UsableOptions,
 ): Promise<readonly string[]> {
+  if (unusable.length === 0) return unusable;
   const end = clock.monotonic() + waitMs;
-  let left = unusable;
-  for (let pauseMs = FIRST_PAUSE_MS; left.length > 0 && clock.monotonic() < end; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    await clock.sleep(pauseMs);
-    left = [...look(pod, podEnd(link, peer)), ...look(host, hostEnd(link, index))];
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    if (clock.monotonic() < end) await clock.sleep(pauseMs);
+    const left = [...look(pod, podEnd(link, peer)), ...look(host, hostEnd(link, index))];
+    if (left.length === 0 || clock.monotonic() >= end) return left;
   }
-  return left;
 }
 
 /** {@link unusableOf} as it is now. @throws {KernelError} the end is gone */

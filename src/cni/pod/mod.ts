@@ -1,82 +1,56 @@
-/** What the plugin asks the API server: everything of one call at the same time, over one connection. */
+/** The door to the Kubernetes API: behind it everything is loaded on the first use. */
 
+import type { Datastore } from "../../datastore/datastore.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { NAMESPACES } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
-import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts, type PodFacts } from "../kubernetes-facts.ts";
-import { toConfigWithPodCidrs } from "./node-cidrs.ts";
-import { POLICY_PODS, readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
+import { resolveKubeSettings } from "../config/datastore-environment.ts";
+import type { Host } from "../host.ts";
+import { type Asked, isNodeAsked, isPodAsked } from "./facts.ts";
+import type { NetworkConfig } from "../config/network-config.ts";
+import type { Verb } from "../protocol/versions.ts";
 
-/** Any namespace that is always there, and a pod of it that need not be: whether they may be read is all that STATUS wants to know. */
-const PROBED = { namespace: "default", pod: "netplug-status" } as const;
+/** Roles of `manifests/`, for messages. */
+const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
+
+/** Whoever keeps the plugin's token fresh. */
+const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
 
 /**
- * Asks for all that an ADD must know.
+ * Requests a second of a GC whose config does not say how many. A runtime lets no other call run beside it, so it is all that the node
+ * asks, and pods that start wait for its end.
  *
- * @returns once the requests are on their way; waiting for the facts throws accessDenied, tryAgainLater, invalidConfig, nodeCidrMissing
- * @throws NetplugError invalidConfig, accessDenied
+ * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
  */
-export async function askForFacts(call: Call): Promise<Asked> {
-  const { answer } = await ask(call, async (client, signal): Promise<KubernetesFacts> => {
-    const [toFacts, delegateConfig] = await Promise.all([
-      isPodAsked(call) ? askForPod(call, client, signal) : () => undefined,
-      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
-    ]);
-    return { toPodFacts: toFacts, delegateConfig };
-  });
-  return { facts: answer };
-}
+const GC_QPS = 50;
 
-/** For a main plugin on the Kubernetes datastore the pod comes with the other reads there. */
-async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
-  const { pod: identity } = call.args;
-  if (identity === undefined) return () => undefined;
-  const isRead = call.plugin !== "netplug" || call.datastore.type !== "kubernetes";
-  const [pod, namespace] = await Promise.all([
-    isRead ? readPod(client, identity, signal) : undefined,
-    readNamespace(client, identity, signal),
-  ]);
-  if (isRead) return () => toPodFacts(call, identity, pod, namespace);
-  return (endpoint) => toPodFacts(call, identity, endpoint === undefined ? undefined : toPodView(endpoint, identity), namespace);
-}
-
-/** The pod alone. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */
-export async function readPodFacts(call: Call): Promise<PodFacts | undefined> {
-  const { pod: identity } = call.args;
-  if (identity === undefined) return undefined;
-  const { answer } = await ask(call, (client, signal) =>
-    Promise.all([readPod(client, identity, signal), readNamespace(client, identity, signal)]),
-  );
-  return toPodFacts(call, identity, ...(await answer));
-}
-
-/** Whether an ADD could be told what it asks for. @throws NetplugError with the reason why not */
-export async function probeKubernetes(call: Call): Promise<void> {
-  const { answer } = await ask(call, async (client, signal) => {
-    await Promise.all([
-      ...(arePodsAsked(call) ? probePods(client, signal) : []),
-      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
-    ]);
-  });
-  await answer;
-}
-
-function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<unknown>[] {
-  return [
-    client.get(NAMESPACES, { name: PROBED.namespace }, { signal }),
-    client.get(POLICY_PODS, { namespace: PROBED.namespace, name: PROBED.pod }, { signal }),
-  ];
+/** What gives a call its one client. */
+export function kubeOpenerOf(verb: Verb, config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
+  let opening: Promise<KubeClient> | undefined;
+  const { qps = verb === "GC" ? GC_QPS : undefined, burst } = config;
+  const options = { qps, burst, protocol: "http2", role: ROLES[datastore], renewal: RENEWAL } as const;
+  return () => (opening ??= host.openKube(resolveKubeSettings(config, host.env), options));
 }
 
 /**
- * With credentials in hand, a request is sent before its promise is there. A client that is not the datastore's too is closed afterwards.
+ * Asks for all that an ADD must know; resolves when the requests are on their way, so that the caller can use the time.
+ *
+ * @returns undefined when there is nothing to ask for
+ * @throws NetplugError invalidConfig, accessDenied when it cannot be asked at all
  */
-async function ask<T>(
-  call: Call,
-  requests: (client: KubeClient, signal: AbortSignal) => Promise<T>,
-): Promise<{ readonly answer: Promise<T> }> {
-  const client = await call.openKube();
-  await call.deadline.wait("credentials of the Kubernetes API", () => client.requester.login());
-  const answer = call.deadline.wait("the Kubernetes API", (signal) => requests(client, signal));
-  return { answer: call.datastore.type === "kubernetes" ? answer : answer.finally(() => client.close()) };
+export async function askKubernetes(call: Call): Promise<Asked | undefined> {
+  if (!isPodAsked(call) && !isNodeAsked(call)) return undefined;
+  const span = call.ledger.phase("kubernetes");
+  try {
+    const { askForFacts } = await import("./ask.ts");
+    const { facts } = await askForFacts(call);
+    facts
+      .finally(() => span[Symbol.dispose]())
+      .catch(() => {
+        // Reported by whoever waits for it, unless something else fails first.
+      });
+    return { facts };
+  } catch (thrown) {
+    span[Symbol.dispose]();
+    throw thrown;
+  }
 }

@@ -8,7 +8,8 @@ import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import type { Call } from "../call.ts";
-import { mapIpamRanges, podCidrFamilyOf } from "../delegate/config.ts";
+import { mapIpamRanges } from "../delegate/config.ts";
+import { podCidrFamilyOf } from "../delegate/pod-cidr-words.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** The pod of a call and its namespace: compared with what the runtime says, and what both ask for. */
 
-import { type KubernetesPod, type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
+import { type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
@@ -9,19 +9,15 @@ import { requireSamePod } from "../../endpoint/same-pod.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { toPodEndpoint } from "../../endpoint/pod-endpoint.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { NAMESPACES } from "../../kube/core-types.ts";
+import { NAMESPACES, type Pod, PODS } from "../../kube/core-types.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
-import type { ResourceType } from "../../kube/resource-type.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
-import type { PodFacts } from "../kubernetes-facts.ts";
-
-/** Pods, with the fields that policy goes by. */
-export const POLICY_PODS: ResourceType<KubernetesPod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };
+import type { PodFacts } from "./facts.ts";
 
 /** A pod as far as we look at it. */
-export interface PodView extends Pick<KubernetesPod, "metadata"> {
+export interface PodView extends Pick<Pod, "metadata"> {
   readonly fields: PodFields;
   /** Whether its endpoint is a view of it, which must stay bound to it. */
   readonly isEndpoint: boolean;
@@ -29,7 +25,7 @@ export interface PodView extends Pick<KubernetesPod, "metadata"> {
 
 /** @returns undefined when there is none */
 export async function readPod(client: KubeClient, { namespace, name }: PodIdentity, signal: AbortSignal): Promise<PodView | undefined> {
-  const pod = await client.get(POLICY_PODS, { namespace, name }, { signal });
+  const pod = await client.get(PODS, { namespace, name }, { signal });
   return pod === undefined ? undefined : { metadata: pod.metadata, fields: toPodFields(pod), isEndpoint: false };
 }
 
@@ -60,7 +56,7 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
   if (namespace === undefined) throw notThere(identity, "the API server has no such namespace; it was deleted");
   const { config } = call;
   const { metadata, fields, isEndpoint } = pod;
-  const { uid, annotations = {} } = metadata;
+  const { uid = "", annotations = {} } = metadata;
   const { labels = {}, annotations: namespaceAnnotations = {} } = namespace.metadata;
   const annotated = { ...identity, annotations };
   for (const warning of warnOfIneffective(annotated, namespaceAnnotations)) call.log.warning(warning);

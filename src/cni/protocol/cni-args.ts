@@ -40,12 +40,13 @@ export function parseCniArgs(text: string): CniArgs {
   return toCniArgs(values);
 }
 
-/** As {@link parseCniArgs}; what cannot be read says nothing. For a DEL, which finds the interface by its alias too. */
-export function parseCniArgsOrNone(text: string): CniArgs {
+/** As {@link parseCniArgs}; what cannot be read says nothing, and `fault` says why. For a DEL, which finds nearly all without them. */
+export function readCniArgs(text: string): { readonly args: CniArgs; readonly fault: NetplugError | undefined } {
   try {
-    return parseCniArgs(text);
-  } catch {
-    return { pod: undefined, ip: undefined };
+    return { args: parseCniArgs(text), fault: undefined };
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+    return { args: { pod: undefined, ip: undefined }, fault: thrown };
   }
 }
 

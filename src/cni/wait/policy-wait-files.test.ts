@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { toStatusFileName } from "../../endpoint/status-file.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
-import { silentLog } from "../../lib/log.ts";
+import { silentLog } from "../../../test/support/silent-log.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { Fd } from "../../linux/fd.ts";
 import { linuxFiles } from "../../linux/files.ts";

@@ -3,7 +3,7 @@ import { startDeadline } from "../../lib/deadline.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { fakeClock } from "../../../test/support/fake-clock.ts";
 import type { FakeClock } from "../../../test/support/fake-clock.ts";
-import { silentLog } from "../../lib/log.ts";
+import { silentLog } from "../../../test/support/silent-log.ts";
 import { waitForGates } from "./readiness-gates.ts";
 import type { GateFetch } from "./readiness-gates.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Clock, Connect, Files } from "../../lib/ports.ts";
 import type { EtcdConfig } from "../datastore-config.ts";
-import { EtcdFailure, isSurelyNotApplied, judge } from "./failure.ts";
+import { EtcdFailure, isSurelyNotApplied, judge, neverSent } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { createGateway } from "./gateway.ts";
 import { PlainHttp } from "./plain-http.ts";
@@ -67,6 +67,7 @@ export class Access {
       try {
         // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
         if (this.#config.username !== undefined) token = await this.#logIn(transport, { endpoint, signal, tls });
+        if (signal.aborted) throw neverSent(signal.reason);
         this.#counts.roundTrips++;
         return await run(transport, { endpoint, signal, tls, token: token === NO_TOKEN ? undefined : token });
       } catch (thrown) {

@@ -11,6 +11,7 @@ import { Access } from "./access.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { createEndpoints, shuffle } from "./endpoints.ts";
 import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
+import type { Verdict } from "./failure.ts";
 import { toFailure } from "./fetch-failure.ts";
 import { withLiveness } from "./liveness.ts";
 import type { Action, FailedTry } from "./messages.ts";
@@ -89,8 +90,10 @@ export class EtcdClient {
     const endpoints = await this.#findEndpoints("watch", signal);
     const endpoint = endpoints.inOrder()[0] ?? DEFAULT_ETCD_ENDPOINT;
     const connection = new AbortController();
+    let hasBegun = false;
     try {
       const replies = await this.#startWatch(endpoint, ranges, signal, connection);
+      hasBegun = true;
       endpoints.onSuccess(endpoint);
       for await (const reply of replies) {
         throwIfRefused(reply);
@@ -100,7 +103,8 @@ export class EtcdClient {
       if (thrown instanceof NetplugError) throw thrown;
       const failure = toFailure(thrown);
       endpoints.onFailure(endpoint);
-      throw failedError("watch", [{ endpoint, failure }], judge(failure));
+      const verdict = judge(failure);
+      throw failedError("watch", [{ endpoint, failure }], hasBegun && isMendedAtStart(verdict) ? "try-elsewhere" : verdict);
     } finally {
       connection.abort();
     }
@@ -124,7 +128,8 @@ export class EtcdClient {
       const replies = transport.watch(ranges, { ...target, signal: ends })[Symbol.asyncIterator]();
       const probe = async (): Promise<void> => {
         using probeLimit = new TryLimit(this.#limits.requestMs, ends);
-        await transport.read(PROBE, { ...target, signal: probeLimit.signal });
+        // Not with the watch's own token: that may have expired, while the watch goes on.
+        await this.#access.call(endpoint, probeLimit.signal, (current, currentTarget) => current.read(PROBE, currentTarget));
       };
       const first = await replies.next();
       if (first.done !== true) throwIfRefused(first.value); // here, where an old token is mended
@@ -142,6 +147,7 @@ export class EtcdClient {
       const order = endpoints.inOrder();
       for (const endpoint of order) {
         const leftMs = end - clock.monotonic();
+        if (options.signal?.aborted === true) throw abortedError(action, options.signal.reason);
         if (leftMs <= 0) throw failedError(action, tries, "try-elsewhere");
         if (round > 1 || tries.length > 0) this.requests.retries++;
         const mayFailOver = action === "read from" && tries.length < order.length - 1;
@@ -183,8 +189,10 @@ export class EtcdClient {
     using limit = new TryLimit(this.#limits.requestMs, signal);
     const { discover } = await import("./srv.ts");
     const { random, resolveSrv } = this.#ports;
+    const { discoverySrv = "", caCertFile, certFile, keyFile } = this.#config;
+    const wantsTls = [caCertFile, certFile, keyFile].some((file) => file !== undefined);
     try {
-      const urls = await discover(this.#config.discoverySrv ?? "", { random, resolveSrv, signal: limit.signal });
+      const urls = await discover(discoverySrv, { random, resolveSrv, wantsTls, signal: limit.signal });
       this.#endpoints = createEndpoints(urls);
       return this.#endpoints;
     } catch (thrown) {
@@ -202,6 +210,11 @@ function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: Abort
   if (signal?.aborted === true) throw abortedError(action, signal.reason);
   const verdict = judge(last.failure);
   if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
+}
+
+/** What the next connection mends as it begins, where a log-in and the choice of the wire belong. */
+function isMendedAtStart(verdict: Verdict): boolean {
+  return verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc";
 }
 
 /** @throws EtcdFailure for a watch that the server ends; its reason is text only */

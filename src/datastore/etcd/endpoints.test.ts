@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { seededRandom } from "../../lib/random.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { createEndpoints, shuffle } from "./endpoints.ts";
 
 describe("createEndpoints()", () => {

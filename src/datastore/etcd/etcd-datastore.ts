@@ -1,8 +1,19 @@
 /** The datastore on etcd v3: one transaction per read, one per commit. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import type { Answers, CommitResult, Datastore, Query, RequestOptions, Revision, WatchEvent, WatchOptions, Write } from "../datastore.ts";
-import type { EtcdConfig } from "../datastore-config.ts";
+import type {
+  Answers,
+  CommitResult,
+  Datastore,
+  Query,
+  ReadOptions,
+  RequestOptions,
+  Revision,
+  WatchEvent,
+  WatchOptions,
+  Write,
+} from "../datastore.ts";
+import { type EtcdConfig, ETCD_TRAITS } from "../datastore-config.ts";
 import { EtcdClient } from "./client.ts";
 import type { EtcdPorts } from "./client.ts";
 import type { QueryPlan } from "./queries.ts";
@@ -15,6 +26,7 @@ import { planWrites } from "./writes.ts";
 
 export class EtcdDatastore implements Datastore {
   readonly type = "etcdv3";
+  readonly traits = ETCD_TRAITS;
   readonly #client: EtcdClient;
   readonly #source: WatchSource;
 
@@ -28,10 +40,17 @@ export class EtcdDatastore implements Datastore {
     return this.#client.requests;
   }
 
-  async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
+  async read<const Qs extends readonly Query[]>(queries: Qs, options: ReadOptions = {}): Promise<Answers<Qs>> {
     const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
-    return toAnswers(plans, (await readSnapshot(this.#client, ranges, options)).ranges);
+    const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
+    const { onDamage } = options;
+    if (onDamage === undefined) return toAnswers(plans, replies);
+    const { pastDamage } = await import("./damage.ts");
+    return toAnswers(
+      plans.map((plan, i) => pastDamage(plan, queries[i], onDamage)),
+      replies,
+    );
   }
 
   async commit<const Qs extends readonly Query[] = readonly []>(

@@ -1,5 +1,7 @@
 /** What can go wrong between us and etcd, and what it means for the request that met it. */
 
+import { messageOf } from "../../lib/errors.ts";
+
 /** Why a request has no result. */
 export type FailureReason =
   /** Nothing was sent: refused, no route, no such host. */
@@ -25,6 +27,11 @@ export class EtcdFailure extends Error {
     this.reason = reason;
     this.status = status;
   }
+}
+
+/** What a signal says that aborted before the first byte was sent. */
+export function neverSent(reason: unknown): EtcdFailure {
+  return new EtcdFailure("unreachable", messageOf(reason), 0, reason);
 }
 
 /** What a server does to those who do not speak TLS when it does, or the reverse; and one that is going down. */

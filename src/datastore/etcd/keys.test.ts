@@ -58,7 +58,12 @@ describe("the key of a block", () => {
   test.each([
     "/netplug/ipam/blocks/n1/10.65.0.0-26",
     "/netplug/ipam/blocks/n1/010.065.000.000-33",
+    "/netplug/ipam/blocks/n1/010.065.000.000--1",
+    "/netplug/ipam/blocks/n1/010.065.000.000-26.5",
+    "/netplug/ipam/blocks/n1/010.065.000.001-24",
+    "/netplug/ipam/blocks/n1/010.065.000.1.5-26",
     "/netplug/ipam/blocks/n1/010.065.000.256-26",
+    "/netplug/ipam/blocks/n1/fd00:0000:0000:0000:0000:0000:0000:0001-122",
     "/netplug/ipam/blocks/n1/010.065.000.000",
     "/netplug/ipam/blocks/n1/",
     "/netplug/ipam/blocks/010.065.000.000-26",
@@ -86,6 +91,13 @@ describe("an index", () => {
     fc.assert(property, { seed });
   });
 });
+
+test.each(["010.065.000.000-26.5", "010.065.000.000--1", "010.065.000.001-24", "010.065.000.1.5-26"])(
+  "a key of an index that ends with %p names no CIDR",
+  (end) => {
+    expect(cidrOfIndexKey(`/netplug/ipam/claims/4/${end}`)).toBeUndefined();
+  },
+);
 
 describe("enclosingBlocks()", () => {
   test("names every block that a prefix can lie in, longest first", () => {

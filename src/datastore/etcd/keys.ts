@@ -151,7 +151,9 @@ function fromCidrForm(form: string): Prefix | undefined {
   const family = address.length === V4_FORM_LENGTH ? 4 : 6;
   const base = family === 4 ? fromV4Form(address) : fromV6Form(address);
   const length = Number(form.slice(dash + 1));
-  if (base === undefined || !(length <= widthOf(family))) return undefined;
+  if (base === undefined || !(Number.isInteger(length) && length >= 0 && length <= widthOf(family))) return undefined;
+  const hostBits = BigInt(widthOf(family) - length);
+  if ((base >> hostBits) << hostBits !== base) return undefined;
   const cidr: Prefix = { family, base, length };
   return toCidrForm(cidr) === form ? cidr : undefined;
 }
@@ -161,7 +163,7 @@ function fromV4Form(form: string): bigint | undefined {
   let value = 0;
   for (let at = 0; at < V4_FORM_LENGTH; at += 4) {
     const octet = Number(form.slice(at, at + 3));
-    if (!(octet <= 255)) return undefined;
+    if (!(Number.isInteger(octet) && octet <= 255)) return undefined;
     value = value * 256 + octet;
   }
   return BigInt(value);

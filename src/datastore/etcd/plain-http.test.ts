@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "../../lib/clock.ts";
+import type { ByteStream } from "../../lib/ports.ts";
 import { Fd } from "../../linux/fd.ts";
 import { connectTcp } from "../../linux/tcp.ts";
 import { EtcdFailure } from "./failure.ts";
@@ -67,6 +68,26 @@ test("requests one after the other share a connection, and those at once do not"
   expect(Fd.openCount()).toBe(descriptors);
 });
 
+test("a connection that the server has closed, or spoken on unasked, is not used again", async () => {
+  let replies = 0;
+  const sockets: Socket[] = [];
+  const endpoint = listen({
+    open: (socket) => void sockets.push(socket),
+    data: (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n${++replies}`),
+  });
+  const descriptors = Fd.openCount();
+  const http = open();
+  expect((await post(http, endpoint, "")).body).toBe("1");
+  sockets.at(-1)?.end();
+  expect((await post(http, endpoint, "")).body).toBe("2");
+  sockets.at(-1)?.write("HTTP/1.1 408 Request Timeout\r\ncontent-length: 7\r\n\r\nUNASKED");
+  expect((await post(http, endpoint, "")).body).toBe("3");
+  expect((await post(http, endpoint, "")).body).toBe("4");
+  expect(sockets).toHaveLength(3);
+  http.close();
+  expect(Fd.openCount()).toBe(descriptors);
+});
+
 test("requests arrive in the order in which they were made", async () => {
   const arrived: string[] = [];
   const endpoint = serve(async (request) => {
@@ -98,6 +119,69 @@ test("an abort ends the wait with its reason and closes the connection", async (
   const descriptors = Fd.openCount();
   expect(await failureOf(post(open(), endpoint, "", abort.signal))).toBe(reason);
   expect(Fd.openCount()).toBe(descriptors);
+});
+
+/** A connection that gives these pieces one by one, and counts what is done with it. */
+function script(pieces: Iterable<string>, msPerRead: number) {
+  const counts = { reads: 0, turns: 0 };
+  const rest = pieces[Symbol.iterator]();
+  let now = 0;
+  const stream: ByteStream = {
+    write: (bytes) => bytes.length,
+    read() {
+      if (++counts.reads > 100_000) throw new Error("nobody else has a turn");
+      now += msPerRead;
+      return new TextEncoder().encode(rest.next().value ?? "");
+    },
+    [Symbol.dispose]: () => undefined,
+  };
+  const sleep = async (): Promise<void> => {
+    counts.turns++;
+    await systemClock.sleep(0);
+  };
+  const http = new PlainHttp(() => stream, { sleep, monotonic: () => now });
+  stops.push(() => http.close());
+  return { http, counts };
+}
+
+const CHUNKED = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+test.each([0.01, 2, 4])("a reply that keeps coming, a piece each %d ms, ends when its time is up", async (msPerRead) => {
+  function* pieces() {
+    for (yield CHUNKED; ;) yield "1\r\nx\r\n";
+  }
+  const { http } = script(pieces(), msPerRead);
+  const abort = new AbortController();
+  const reason = new EtcdFailure("lost", "no answer within 5 ms");
+  setTimeout(() => abort.abort(reason), 5);
+  expect(await failureOf(post(http, "http://127.0.0.1:1", "", abort.signal))).toBe(reason);
+});
+
+test("a reply that comes soon is read in one go, in as many reads as it has pieces", async () => {
+  const { http, counts } = script([CHUNKED, "2\r\no", "k\r\n", "0\r\n\r\n"], 1);
+  expect((await post(http, "http://127.0.0.1:1", "")).body).toBe("ok");
+  expect(counts).toEqual({ reads: 4, turns: 0 });
+});
+
+test("an abort before the first byte is sent says so, and a later one does not", async () => {
+  const write = [() => 0, (bytes: Uint8Array) => Math.min(1, bytes.length)];
+  const reasons = [];
+  for (const [i, each] of write.entries()) {
+    const abort = new AbortController();
+    const stream: ByteStream = { write: each, read: () => undefined, [Symbol.dispose]: () => undefined };
+    const http = new PlainHttp(() => stream, {
+      monotonic: () => 0,
+      sleep: async () => abort.abort(new EtcdFailure("lost", "no answer within 5 s")),
+    });
+    const { reason, message } = await failureOf(post(http, "http://127.0.0.1:1", "body", abort.signal));
+    reasons.push([i, reason, message]);
+  }
+  expect(reasons).toEqual([
+    [0, "unreachable", "no answer within 5 s"],
+    [1, "lost", "no answer within 5 s"],
+  ]);
+  const { reason } = await failureOf(post(open(), "http://127.0.0.1:1", "", AbortSignal.abort(new Error("over"))));
+  expect(reason).toBe("unreachable");
 });
 
 test("nobody listening is unreachable, so that a commit may be sent again", async () => {

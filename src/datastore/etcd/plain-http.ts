@@ -1,6 +1,6 @@
 /**
  * HTTP over sockets of our own, for processes that live for one ADD: `fetch` starts a thread and costs such a process a fifth of its
- * time (docs/performance.md has the figures). Only for `http://` and an address; names and TLS are left to `fetch`.
+ * time (docs/design/performance.md has the figures). Only for `http://` and an address; names and TLS are left to `fetch`.
  */
 
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
@@ -8,9 +8,9 @@ import { type HttpReply, HttpReplyError, HttpReplyReader } from "../../lib/http-
 import type { ByteStream, Clock, Connect } from "../../lib/ports.ts";
 import { toErrnoMeaning } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
-import { EtcdFailure, NO_REPLY } from "./failure.ts";
+import { EtcdFailure, neverSent, NO_REPLY } from "./failure.ts";
 
-/** How long the whole process waits for a reply before it looks what else there is to do, in milliseconds. */
+/** How long the whole process waits for a reply, or reads one, before it looks what else there is to do, in milliseconds. */
 const SLICE_MS = 5;
 
 interface Server {
@@ -29,11 +29,11 @@ export interface PlainRequest {
 /** Connections that are kept for the next request. */
 export class PlainHttp {
   readonly #connect: Connect;
-  readonly #clock: Pick<Clock, "sleep">;
+  readonly #clock: Pick<Clock, "sleep" | "monotonic">;
   readonly #idle = new Map<string, ByteStream[]>();
   #isClosed = false;
 
-  constructor(connect: Connect, clock: Pick<Clock, "sleep">) {
+  constructor(connect: Connect, clock: Pick<Clock, "sleep" | "monotonic">) {
     this.#connect = connect;
     this.#clock = clock;
   }
@@ -46,17 +46,18 @@ export class PlainHttp {
   /**
    * The request is on its way when this returns; the reply is looked for only after the caller has done what it does meanwhile.
    *
-   * @throws {EtcdFailure} unreachable when nothing was sent, lost when that is not certain; the signal's reason when it aborts
+   * @throws {EtcdFailure} unreachable when nothing was sent, lost when that is not certain; the signal's reason when it aborts after that
    */
   async post(request: PlainRequest): Promise<HttpReply> {
     const { endpoint, signal } = request;
-    signal.throwIfAborted();
-    const stream = this.#idle.get(endpoint)?.pop() ?? this.#open(endpoint);
+    if (signal.aborted) throw neverSent(signal.reason);
+    const stream = this.#takeIdle(endpoint) ?? this.#open(endpoint);
     let isKept = false;
     try {
-      const rest = send(stream, toBytes(request), 0);
+      const bytes = toBytes(request);
+      const rest = send(stream, bytes, 0);
       await Promise.resolve();
-      if (rest.length > 0) await this.#sendRest(stream, rest, signal);
+      if (rest.length > 0) await this.#sendRest(stream, rest, bytes.length, signal);
       const reply = await this.#receive(stream, signal);
       isKept = reply.isKept;
       return reply;
@@ -71,6 +72,16 @@ export class PlainHttp {
     this.#isClosed = true;
     for (const streams of this.#idle.values()) for (const stream of streams) stream[Symbol.dispose]();
     this.#idle.clear();
+  }
+
+  /** One on which nothing has come since: what the server closed, or spoke on unasked, would answer the next request wrongly. */
+  #takeIdle(endpoint: string): ByteStream | undefined {
+    const streams = this.#idle.get(endpoint);
+    for (let stream = streams?.pop(); stream !== undefined; stream = streams?.pop()) {
+      if (isQuiet(stream)) return stream;
+      stream[Symbol.dispose]();
+    }
+    return undefined;
   }
 
   #open(endpoint: string): ByteStream {
@@ -90,23 +101,30 @@ export class PlainHttp {
   }
 
   /** A request larger than the kernel's buffer, or a connection that is not made yet. */
-  async #sendRest(stream: ByteStream, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  async #sendRest(stream: ByteStream, bytes: Uint8Array, wholeLength: number, signal: AbortSignal): Promise<void> {
     for (let rest = bytes; ;) {
-      rest = send(stream, rest, SLICE_MS, rest.length < bytes.length);
+      rest = send(stream, rest, SLICE_MS, rest.length < wholeLength);
       if (rest.length === 0) return;
-      await this.#giveWay(signal);
+      const isUnsent = rest.length === wholeLength;
+      await this.#giveWay(signal).catch((reason: unknown) => {
+        throw isUnsent ? neverSent(reason) : reason;
+      });
     }
   }
 
   async #receive(stream: ByteStream, signal: AbortSignal): Promise<HttpReply> {
     const reader = new HttpReplyReader();
+    let lastTurn = this.#clock.monotonic();
     for (let hasBegun = false; ;) {
       const bytes = receive(stream);
       if (bytes?.length === 0 && !hasBegun) throw new EtcdFailure("lost", NO_REPLY);
       const reply = bytes === undefined ? undefined : readReply(reader, bytes);
       if (reply !== undefined) return reply;
-      if (bytes === undefined) await this.#giveWay(signal);
-      else hasBegun = true;
+      if (bytes !== undefined) hasBegun = true;
+      // By the clock as well: a reply that keeps coming must not keep the time from being up.
+      if (bytes !== undefined && this.#clock.monotonic() - lastTurn < SLICE_MS) continue;
+      await this.#giveWay(signal);
+      lastTurn = this.#clock.monotonic();
     }
   }
 
@@ -131,6 +149,14 @@ function receive(stream: ByteStream): Uint8Array | undefined {
     return stream.read(SLICE_MS);
   } catch (thrown) {
     throw toFailure("lost", thrown);
+  }
+}
+
+function isQuiet(stream: ByteStream): boolean {
+  try {
+    return stream.read(0) === undefined;
+  } catch {
+    return false; // broken, which is no failure of a request that has another connection
   }
 }
 

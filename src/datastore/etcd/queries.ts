@@ -3,7 +3,7 @@
 import type { BlockRef } from "../../api/ipam-block.ts";
 import { type SpareBlock, toNextOrdinals } from "../../api/ipam-block-spare.ts";
 import { toHostPrefix } from "../../lib/ip/prefix.ts";
-import type { EmptyBlock, Query } from "../datastore.ts";
+import type { BlockPlace, EmptyBlock, Query } from "../datastore.ts";
 import type { KeyRange } from "./keys.ts";
 import {
   blockKey,
@@ -36,12 +36,24 @@ export function planQuery(query: Query): QueryPlan {
     case "block":
       return planOne(blockKey(query.ref), toStoredBlock);
     case "blocks-of-node":
-      return planMany(blockRange(query.node), toStoredBlock);
+      // What stands under a key that no block can have is nobody's.
+      return {
+        ranges: [blockRange(query.node)],
+        toAnswer: (replies) =>
+          kvsOf(replies)
+            .filter(({ key }) => parseBlockKey(key) !== undefined)
+            .map(toStoredBlock),
+      };
     case "all-blocks": {
       const { family } = query;
       const isWanted = (kv: KeyValue): boolean => family === undefined || parseBlockKey(kv.key)?.cidr.family === family;
       return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).filter(isWanted).map(toStoredBlock) };
     }
+    case "block-places":
+      return {
+        ranges: [{ ...blockRange(), keysOnly: true }],
+        toAnswer: (replies) => kvsOf(replies).map(({ key }): BlockPlace => ({ name: key, ref: parseBlockKey(key) })),
+      };
     case "blocks-borrowed-by":
       return planMany(borrowedRange(query.node), toBlockRef);
     case "block-of-address": {

@@ -2,11 +2,26 @@
 
 import type { CallOptions, EtcdClient } from "./client.ts";
 import { EtcdFailure, judge } from "./failure.ts";
-import type { RangeReply, RangeRequest, ReadReply } from "./rpc.ts";
+import { blockRange } from "./keys.ts";
+import type { KeyValue, RangeReply, RangeRequest, ReadReply } from "./rpc.ts";
 import { MAX_TXN_OPS } from "./rpc.ts";
 
-/** Keys per page: some megabytes of the largest blocks. */
+/** Keys per page, at most. */
 const PAGE_SIZE = 1_000;
+
+/**
+ * Keys on the first page of all blocks: nobody knows yet how large they are, and this many full ones of the largest kind, of 400 kB each,
+ * are read well within the time of a request.
+ */
+const FIRST_BLOCKS = 32;
+
+/** What a further page is meant to hold, in characters of its values, judged by the one before. */
+const PAGE_CHARS = 4_000_000;
+
+/** A page may hold larger values than the one before it: its keys grow by this factor at most. */
+const GROWTH = 2;
+
+const ALL_BLOCKS = blockRange();
 
 /** How often a read that lost its revision to a compaction begins anew. */
 const TRIES = 3;
@@ -25,7 +40,8 @@ export async function readSnapshot(client: EtcdClient, ranges: readonly RangeReq
 
 /** A range as it is asked for first. */
 export function toFirstPage(range: RangeRequest): RangeRequest {
-  return range.end === undefined || range.limit !== undefined || range.countOnly === true ? range : { ...range, limit: PAGE_SIZE };
+  if (range.end === undefined || range.limit !== undefined || range.countOnly === true) return range;
+  return { ...range, limit: range.key === ALL_BLOCKS.key && range.keysOnly !== true ? FIRST_BLOCKS : PAGE_SIZE };
 }
 
 /** Fetches what is missing of ranges that were asked for without a limit of their own. */
@@ -54,14 +70,20 @@ async function completeRange(
   options: CallOptions,
 ): Promise<RangeReply> {
   const kvs = [...firstPage.kvs];
-  for (let more = firstPage.more; more;) {
+  for (let page: RangeReply | undefined = firstPage; page?.more === true;) {
     const last = kvs.at(-1);
-    const next = { ...range, key: last === undefined ? range.key : `${last.key}\0`, limit: PAGE_SIZE };
-    const page = (await client.read({ ranges: [next], revision }, options)).ranges[0];
+    const next: RangeRequest = { ...range, key: last === undefined ? range.key : `${last.key}\0`, limit: sizeAfter(page.kvs) };
+    page = (await client.read({ ranges: [next], revision }, options)).ranges[0];
     kvs.push(...(page?.kvs ?? []));
-    more = page?.more ?? false;
   }
   return { kvs, count: firstPage.count, more: false };
+}
+
+/** How many keys the page after this one is asked for. */
+function sizeAfter(kvs: readonly KeyValue[]): number {
+  let chars = 1;
+  for (const { value } of kvs) chars += value.length;
+  return Math.max(1, Math.min(PAGE_SIZE, GROWTH * kvs.length, Math.floor((PAGE_CHARS * kvs.length) / chars)));
 }
 
 async function readOnce(client: EtcdClient, ranges: readonly RangeRequest[], options: CallOptions): Promise<ReadReply> {

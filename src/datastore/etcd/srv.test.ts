@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { seededRandom } from "../../lib/random.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
 import type { SrvRecord } from "./srv.ts";
 import { discover } from "./srv.ts";
 
@@ -27,5 +27,27 @@ describe("discover()", () => {
     }
     expect(firsts.w30 / firsts.w10).toBeWithin(2.4, 3.7);
     expect(firsts.w0).toBeLessThan(20);
+  });
+
+  test("uses endpoints without TLS where there are none with it, but not for those who have certificates", async () => {
+    const names: string[] = [];
+    const resolveSrv = async (name: string): Promise<readonly SrvRecord[]> => {
+      names.push(name);
+      if (name === TLS_NAME) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
+      return [{ name: "m", port: 2379, priority: 0, weight: 0 }];
+    };
+    const options = { random: seededRandom(1), resolveSrv, signal: new AbortController().signal };
+    expect(await discover("d", options)).toEqual(["http://m:2379"]);
+    names.length = 0;
+    await expect(discover("d", { ...options, wantsTls: true })).rejects.toThrow(
+      'discover etcd by "d": _etcd-client-ssl._tcp.d: ENOTFOUND; certificates are configured, so only endpoints with TLS will do',
+    );
+    expect(names).toEqual([TLS_NAME]);
+  });
+
+  test("takes a record without a target for what it says: not available", async () => {
+    const none = { name: ".", port: 0, priority: 0, weight: 0 };
+    expect(await order([none, { ...none, name: "m", port: 1 }])).toEqual(["https://m:1"]);
+    await expect(order([none])).rejects.toThrow("no records");
   });
 });

@@ -19,6 +19,8 @@ export type ResolveSrv = (name: string, signal: AbortSignal) => Promise<readonly
 export interface DiscoverOptions {
   readonly random: Random;
   readonly signal: AbortSignal;
+  /** Whether certificates are configured: then endpoints without TLS are none, whatever a name server says. @default false */
+  readonly wantsTls?: boolean;
   /** @default the system's resolver */
   readonly resolveSrv?: ResolveSrv | undefined;
 }
@@ -29,20 +31,24 @@ const PLAIN = { service: "_etcd-client._tcp", scheme: "http" } as const;
 /** What a resolver says when a name surely has no such records. */
 const HAS_NONE = /ENOTFOUND|ENODATA/;
 
+/** The target of a record that says: this service is decidedly not available here. */
+const NOT_AVAILABLE = ".";
+
 /**
  * Endpoints of a domain, in the order in which they are to be asked. Those without TLS are used only when there are surely none with it, so
- * that nothing is sent in the clear because a name server was slow.
+ * that nothing is sent in the clear because a name server was slow; and never by those who have certificates.
  *
  * @throws NetplugError tryAgainLater when no name has records, or nobody answers
  * @see RFC 2782
  */
 export async function discover(domain: string, options: DiscoverOptions): Promise<readonly string[]> {
   const failures: string[] = [];
-  for (const { service, scheme } of [TLS, PLAIN]) {
+  const { random, signal, wantsTls = false, resolveSrv = createResolver() } = options;
+  for (const { service, scheme } of wantsTls ? [TLS] : [TLS, PLAIN]) {
     const name = `${service}.${domain}`;
     try {
-      const records = await (options.resolveSrv ?? createResolver())(name, options.signal);
-      if (records.length > 0) return inOrder(records, options.random).map((record) => `${scheme}://${toHost(record.name)}:${record.port}`);
+      const records = (await resolveSrv(name, signal)).filter((record) => record.name !== NOT_AVAILABLE && record.name !== "");
+      if (records.length > 0) return inOrder(records, random).map((record) => `${scheme}://${toHost(record.name)}:${record.port}`);
       failures.push(`${name}: no records`);
     } catch (cause) {
       const code = codeOf(cause);
@@ -50,7 +56,8 @@ export async function discover(domain: string, options: DiscoverOptions): Promis
       if (!HAS_NONE.test(code)) break;
     }
   }
-  throw new NetplugError("tryAgainLater", `discover etcd by ${quote(domain)}: ${failures.join("; ")}`);
+  const advice = wantsTls ? "; certificates are configured, so only endpoints with TLS will do" : "";
+  throw new NetplugError("tryAgainLater", `discover etcd by ${quote(domain)}: ${failures.join("; ")}${advice}`);
 }
 
 /** Asks the name servers given (`address` or `address:port`), or those of the system. */

@@ -15,6 +15,9 @@ import type { KeyEvent } from "./watch-rpc.ts";
 /** Between two connections while none lasts. */
 const BETWEEN_CONNECTIONS: Backoff = { firstMs: 50, maxMs: 5_000 };
 
+/** A connection of this age has lasted, although it gave no event: milliseconds. */
+const LASTING_MS = 10_000;
+
 /** Where a watch reads, and what it waits with. */
 export interface WatchSource {
   readonly client: EtcdClient;
@@ -51,18 +54,21 @@ async function* followUntilCompacted(
   // Each range has its own place in the history: a connection may end between two replies about one transaction.
   const ranges = keyRanges.map((range) => ({ ...range, startRevision: revision + 1n }));
   for (let failures = 0; !signal.aborted;) {
+    const begunAt = source.clock.monotonic();
     try {
       for await (const reply of source.client.watch(ranges, signal)) {
         if (reply.compacted) return;
         const range = ranges[reply.range];
-        failures = 0;
         if (range === undefined || reply.created) continue;
+        if (reply.events.length > 0) failures = 0;
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
         range.startRevision = (last === undefined ? reply.revision : last.modRevision) + 1n;
       }
+      throw new NetplugError("tryAgainLater", "watch etcd: the server ended it");
     } catch (thrown) {
       if (signal.aborted) return;
+      if (source.clock.monotonic() - begunAt >= LASTING_MS) failures = 0;
       await pauseOrThrow(source, thrown, ++failures, signal);
     }
   }

@@ -38,7 +38,7 @@ export class Batch {
     return this.#missing;
   }
 
-  /** False: not even the cluster's information is served. Then nothing was ever stored, and whoever asked for it can see that. */
+  /** False: not even the cluster's information is served. Then nothing was ever stored, and the query that asked for it says so. */
   get isClusterServed(): boolean {
     return this.#isClusterServed;
   }

@@ -17,7 +17,7 @@ import {
 import type { EmptyBlock, Query } from "../datastore.ts";
 import type { Batch } from "./batch.ts";
 import { cellAround, cellsOf, toBlockName } from "./block-name.ts";
-import { BLOCK_LABELS, type BlockEntry, refOfObject, toBlockEntry } from "./block-object.ts";
+import { BLOCK_LABELS, type BlockEntry, toBlockEntry } from "./block-object.ts";
 import type { LostClaims } from "./lost-claims.ts";
 import { IPAM_BLOCKS } from "./resource-types.ts";
 import type { Walks } from "./walks.ts";
@@ -43,7 +43,7 @@ export interface IndexSources {
   readonly lostClaims: LostClaims;
   /**
    * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address:
-   * whoever asks goes on to read that block, and would find it moved again and again.
+   * the caller goes on to read that block, and would find it moved again and again.
    */
   readonly mayLag: boolean;
 }
@@ -114,9 +114,11 @@ export class IndexReads {
     const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));
     const missing = met.filter((cidr) => !names.has(toPrefixText(cidr)));
     const objects = await Promise.all(missing.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
-    return objects.flatMap((object): Entries =>
-      object === undefined ? [] : [{ ...refOfObject(object), isSpare: false, emptySince: undefined }],
-    );
+    // Whatever stands there, its place is taken.
+    return missing.flatMap((cidr, i): Entries => {
+      const object = objects[i];
+      return object === undefined ? [] : [{ cidr, node: String(object.spec?.node), isSpare: false, emptySince: undefined }];
+    });
   }
 
   #selectorFor(query: IndexQuery): string {

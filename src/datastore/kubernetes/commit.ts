@@ -1,4 +1,4 @@
-/** Carries out a commit: conditions, the node's note of its blocks, then the steps phase by phase. */
+/** Carries out a commit: conditions, the node's hint of its blocks, then the steps phase by phase. */
 
 import type { Block } from "../../api/ipam-block.ts";
 import type { KubeClient } from "../../kube/client.ts";
@@ -48,7 +48,23 @@ export async function carryOut(writes: readonly Write[], ports: CommitPorts, opt
   }
   if (unsure.length > 0 && !(await doHold(unsure, ports, options))) return undefined;
   const claimed = claimsOf(writes, ports.node);
-  if (claimed.length > 0 && ports.hints !== undefined) await ports.hints.add(await ports.readCluster(), claimed);
+  const { hints } = ports;
+  if (claimed.length === 0 || hints === undefined) return await runAll(steps, ports, options);
+  const claim = await hints.add(await ports.readCluster(), claimed);
+  let revision: Revision | undefined;
+  try {
+    revision = await runAll(steps, ports, options);
+  } catch (thrown) {
+    await hints.confirm(claim);
+    throw thrown;
+  }
+  const failure = await hints.confirm(claim);
+  if (failure !== undefined) throw failure;
+  return revision;
+}
+
+/** Phase by phase. */
+async function runAll(steps: readonly Step[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
   let revision = "" as Revision;
   for (const phase of PHASES) {
     const ofPhase = steps.filter((step) => step.phase === phase);
@@ -79,12 +95,12 @@ async function doHold(conditions: readonly Condition[], { client, seen, onRound 
 
 async function runNoted(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
   const outcome = await step.run(client, { ...(options.signal !== undefined && { signal: options.signal }) });
-  if (step.claims !== undefined && outcome === undefined) lostClaims.note(step.claims);
+  if (step.claims !== undefined && outcome === undefined) lostClaims.add(step.claims);
   if (step.ref !== undefined && outcome !== undefined) seen.note(step.ref, outcome === "" ? undefined : outcome);
   return outcome;
 }
 
-/** Waits for all: nothing shall go on behind the back of whoever hears of a failure. One whose outcome nobody knows is told first. */
+/** Waits for all: no request goes on behind the back of a caller who hears of a failure. One whose outcome nobody knows is told first. */
 async function settleAll(running: readonly Promise<StepOutcome>[]): Promise<readonly StepOutcome[]> {
   const settled = await Promise.allSettled(running);
   const failures = settled.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));

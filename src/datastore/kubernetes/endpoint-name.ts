@@ -13,7 +13,7 @@ export interface EndpointPlace {
 const KUBERNETES = "k8s";
 
 /** `n1-k8s-web--0-eth0`. */
-export function toEndpointName({ node, pod, ifName }: EndpointPlace): string {
+export function toPodEndpointName({ node, pod, ifName }: EndpointPlace): string {
   return joinEndpointName(node, KUBERNETES, pod, ifName);
 }
 

@@ -11,7 +11,7 @@
  */
 
 import { FIRST_INTERFACE, toHostSideName } from "../../api/endpoint-names.ts";
-import { type KubernetesPod, toPodFields } from "../../api/kubernetes-pod.ts";
+import { toPodFields } from "../../api/kubernetes-pod.ts";
 import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
@@ -22,8 +22,8 @@ import { WIDTH } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
 import type { Revision, Stored } from "../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
-import { toEndpointName } from "./endpoint-name.ts";
-import { toEndpointNATs, toSourcePrefixes } from "./pod-wishes.ts";
+import { toPodEndpointName } from "./endpoint-name.ts";
+import { toShownNATs, toShownSources } from "./pod-wishes.ts";
 
 type OwnAnnotation = "containerID" | "podIP" | "podIPs";
 
@@ -56,17 +56,17 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   const containerID = annotation("containerID");
   const podIPs = annotation("podIPs");
   const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "", isAnnotated: metadata.annotations !== undefined });
-  const fields = toPodFields(toKnownPod(pod));
+  const fields = toPodFields(pod);
   const { annotations = {} } = metadata;
   const networks = toNetworks(pod, podIPs, ifName);
-  const nats = toEndpointNATs(annotations, networks);
-  const sources = toSourcePrefixes(annotations);
+  const nats = toShownNATs(annotations, networks);
+  const sources = toShownSources(annotations);
   const value: WorkloadEndpoint = {
     apiVersion: API_VERSION,
     kind: "WorkloadEndpoint",
     metadata: {
       ...toMetadata(metadata),
-      name: toEndpointName({ node, pod: name, ifName }),
+      name: toPodEndpointName({ node, pod: name, ifName }),
       labels: fields.labels,
       resourceVersion: revision,
     },
@@ -177,17 +177,8 @@ function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: st
   return (status.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
 }
 
-/** Whoever may change pods may write anything there. */
+/** A user who may change pods may write anything there. */
 function isAddress(text: string): boolean {
   const prefix = tryParsePrefix(text);
   return prefix !== undefined && prefix.length === WIDTH[prefix.family];
-}
-
-/** What an API server never leaves out, and what policy goes by. */
-function toKnownPod({ metadata, spec = {} }: Pod): KubernetesPod {
-  const { name = "", namespace = "", uid = "", labels } = metadata;
-  return {
-    metadata: { name, namespace, uid, ...(labels !== undefined && { labels }) },
-    spec: { ...spec, containers: spec.containers ?? [] },
-  };
 }

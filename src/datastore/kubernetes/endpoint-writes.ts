@@ -32,7 +32,7 @@ export function isWithoutAddresses({ spec }: Resource): boolean {
  * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is
  * what was sent.
  *
- * @param resource with the UID of the pod that was looked at, where whoever made it knows it
+ * @param resource with the UID of the pod that was looked at, where the caller knows it
  * @param revision what was read; undefined: there was no such pod
  * @throws NetplugError podMismatch for an endpoint without a pod, malformedRequest for an interface whose name cannot be recorded
  */

@@ -1,4 +1,4 @@
-/** What failed requests mean to whoever uses the datastore. */
+/** What failed requests mean to the callers of the datastore. */
 
 import { KubeError } from "../../kube/kube-error.ts";
 import { NetplugError } from "../../lib/errors.ts";

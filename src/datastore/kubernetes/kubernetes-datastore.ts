@@ -3,17 +3,8 @@
 import type { KubeClient } from "../../kube/client.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import { CLUSTER_INFORMATION } from "../cluster-state.ts";
-import type {
-  Answers,
-  CommitOptions,
-  CommitResult,
-  Datastore,
-  Query,
-  RequestOptions,
-  WatchEvent,
-  WatchOptions,
-  Write,
-} from "../datastore.ts";
+import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
+import { KUBERNETES_TRAITS } from "../datastore-config.ts";
 import { Batch } from "./batch.ts";
 import type { BlockHints } from "./block-hints.ts";
 import { IndexReads } from "./block-index.ts";
@@ -33,12 +24,13 @@ export interface KubernetesDatastoreParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
-  /** Where the node that we are notes its blocks. */
+  /** Of the node that we are. */
   readonly hints?: { readonly node: string; readonly blocks: BlockHints } | undefined;
 }
 
 export class KubernetesDatastore implements Datastore {
   readonly type = "kubernetes";
+  readonly traits = KUBERNETES_TRAITS;
   readonly #parts: KubernetesDatastoreParts;
   readonly #seen: SeenRevisions;
   readonly #recent: RecentBlocks;
@@ -60,7 +52,7 @@ export class KubernetesDatastore implements Datastore {
     return { roundTrips: this.#roundTrips, retries: this.#parts.client.requester.counts.retries };
   }
 
-  async read<const Qs extends readonly Query[]>(queries: Qs, options: RequestOptions = {}): Promise<Answers<Qs>> {
+  async read<const Qs extends readonly Query[]>(queries: Qs, options: ReadOptions = {}): Promise<Answers<Qs>> {
     try {
       return await this.#answer(queries, options);
     } catch (thrown) {
@@ -107,7 +99,7 @@ export class KubernetesDatastore implements Datastore {
     this.#parts.client.close();
   }
 
-  async #answer<Qs extends readonly Query[]>(queries: Qs, { signal, mayLag = false }: RequestOptions): Promise<Answers<Qs>> {
+  async #answer<Qs extends readonly Query[]>(queries: Qs, { signal, mayLag = false, onDamage }: ReadOptions): Promise<Answers<Qs>> {
     const { client, hints } = this.#parts;
     const batch = new Batch(client, signal === undefined ? {} : { signal });
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -116,6 +108,7 @@ export class KubernetesDatastore implements Datastore {
       hints: hints?.blocks,
       readCluster: () => this.#readCluster(batch),
       onAnotherRound: () => this.#countRound(),
+      isPastDamage: onDamage !== undefined,
     };
     const nodeBlocks = (node: string): Promise<NodeBlocks> => {
       const known = nodes.get(node) ?? readNodeBlocks(node, reads);
@@ -124,7 +117,7 @@ export class KubernetesDatastore implements Datastore {
     };
     const index = new IndexReads({ batch, walks: this.#walks, lostClaims: this.#lostClaims, mayLag }, queries);
     const pods = areManyPods(queries) ? new PodsInTurn(batch) : undefined;
-    const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag };
+    const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag, onDamage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
     // A failure of one does not wait for the others.

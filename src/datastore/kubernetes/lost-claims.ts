@@ -3,32 +3,29 @@
  * somebody took away by hand. Without them the next try would find the same place free again.
  */
 
+import { ExpiringMap } from "../../lib/expiring-map.ts";
 import { overlaps, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import type { Clock } from "../../lib/ports.ts";
 
-/** After so many milliseconds lists show what can be shown, and whoever looks begins anew. */
+/** After so many milliseconds lists show what can be shown, and a claim that is still looking for a place begins anew. */
 const LIFETIME_MS = 5_000;
 
+/** Nobody loses so many claims in that time. */
+const MOST_CLAIMS = 10_000;
+
 export class LostClaims {
-  readonly #clock: Clock;
-  readonly #claims = new Map<string, { readonly cidr: Prefix; readonly at: number }>();
+  readonly #claims: ExpiringMap<Prefix>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#claims = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_CLAIMS });
   }
 
-  note(cidr: Prefix): void {
-    for (const [text, { at }] of this.#claims) if (at < this.#from()) this.#claims.delete(text);
-    this.#claims.set(toPrefixText(cidr), { cidr, at: this.#clock.monotonic() });
+  add(cidr: Prefix): void {
+    this.#claims.set(toPrefixText(cidr), cidr);
   }
 
   /** Those that overlap a prefix. */
   findIn(within: Prefix): readonly Prefix[] {
-    return [...this.#claims.values()].filter(({ cidr, at }) => at >= this.#from() && overlaps(cidr, within)).map(({ cidr }) => cidr);
-  }
-
-  /** What was noted before is forgotten. */
-  #from(): number {
-    return this.#clock.monotonic() - LIFETIME_MS;
+    return this.#claims.values().filter((cidr) => overlaps(cidr, within));
   }
 }

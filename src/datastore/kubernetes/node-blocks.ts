@@ -1,4 +1,4 @@
-/** The blocks in which a node has something: by name where the node's note tells which, else by label. */
+/** The blocks in which a node has something: by name where the node's hint tells which, else by label. */
 
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
@@ -6,7 +6,7 @@ import { comparePrefixes } from "../../lib/ip/prefix.ts";
 import type { Stored } from "../datastore.ts";
 import type { Batch } from "./batch.ts";
 import type { BlockHints } from "./block-hints.ts";
-import { toBlockName } from "./block-name.ts";
+import { parseBlockName, toBlockName } from "./block-name.ts";
 import { holderLabel, refOfObject, toStoredBlock } from "./block-object.ts";
 import type { BlockObject } from "./resource-types.ts";
 import { IPAM_BLOCKS } from "./resource-types.ts";
@@ -27,29 +27,33 @@ export interface NodeReads {
   readonly readCluster: () => Promise<string>;
   /** Called before a second round begins. */
   readonly onAnotherRound: () => void;
+  /** Whether objects that are no blocks are left out: who reads all blocks hears of them. Otherwise one fails the read. */
+  readonly isPastDamage: boolean;
 }
 
 /**
- * So many blocks are asked for by name; the list by label is cheaper than more, and one request. A call may make 100 at once where nobody
- * has set
- * `burst`; when a GC has made them, these are all sent within the time that a request has, at the 5 a second that `qps` is by default.
+ * So many blocks are asked for by name; the list by label is cheaper than more, and one request. Where nobody has set `burst`, a call may
+ * make 100 requests at once. When a GC has used these up, 16 more are still sent within the time that a request has, at the 5 a second that
+ * `qps` is by default.
  */
 const MOST_BY_NAME = 16;
 
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
-  if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, batch));
-  const note = hints.read();
-  if (note !== undefined && note.blocks.length <= MOST_BY_NAME) {
-    const [cluster, objects] = await Promise.all([readCluster(), readByName(note.blocks, batch)]);
-    if (note.cluster === cluster) return sort(node, objects);
+  if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, reads));
+  const found = hints.read();
+  const { believed } = found;
+  if (believed !== undefined && believed.blocks.length <= MOST_BY_NAME) {
+    const [cluster, objects] = await Promise.all([readCluster(), readByName(believed.blocks, batch)]);
+    if (believed.cluster === cluster) return sort(node, objects);
     onAnotherRound();
   }
-  const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, batch)]);
+  const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
   const blocks = sort(node, objects);
   // One that is too long for its names to be asked for is complete all the same.
-  if (note?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
+  if (believed?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
     await hints.replace(
+      found,
       cluster,
       objects.map((object) => refOfObject(object).cidr),
     );
@@ -62,8 +66,20 @@ async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Pr
   return objects.filter((object) => object !== undefined);
 }
 
-function listHeld(node: string, batch: Batch): Promise<readonly BlockObject[]> {
-  return batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
+/** What has a name that no block can have is nobody's, whatever its labels say. */
+async function listHeld(node: string, { batch, isPastDamage }: NodeReads): Promise<readonly BlockObject[]> {
+  const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
+  const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);
+  return isPastDamage ? named.filter(isBlock) : named;
+}
+
+function isBlock(object: BlockObject): boolean {
+  try {
+    refOfObject(object);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {

@@ -5,12 +5,13 @@ import type { Block } from "../../api/ipam-block.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { NODES, PODS } from "../../kube/core-types.ts";
+import type { ObjectMeta } from "../../kube/kube-object.ts";
 import { comparePrefixes } from "../../lib/ip/prefix.ts";
-import type { Query, ResourceRef, Stored } from "../datastore.ts";
+import type { BlockPlace, Query, ReadOptions, ResourceRef, Stored } from "../datastore.ts";
 import type { Batch } from "./batch.ts";
 import { type IndexReads, isIndexQuery } from "./block-index.ts";
 import { toBlockName } from "./block-name.ts";
-import { toStoredBlock } from "./block-object.ts";
+import { toBlockEntry, toStoredBlock } from "./block-object.ts";
 import { toStoredResource } from "./custom-object.ts";
 import { parseEndpointName } from "./endpoint-name.ts";
 import { toEndpoint, toEndpoints } from "./endpoint-view.ts";
@@ -30,10 +31,12 @@ export interface Sources {
   readonly recent: RecentBlocks;
   /** Whether lists of our resources may be a moment old. */
   readonly mayLag: boolean;
+  /** Blocks that cannot be read are told of, and left out. Nothing else of ours can be unreadable behind its schema. */
+  readonly onDamage: ReadOptions["onDamage"];
 }
 
 export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
-  const { batch, index, nodeBlocks, pods, recent } = sources;
+  const { batch, index, nodeBlocks, pods, recent, onDamage } = sources;
   if (isIndexQuery(query)) return await index.answer(query);
   switch (query.type) {
     case "get":
@@ -42,7 +45,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       return await listResources(query, sources);
     case "block": {
       const name = toBlockName(query.ref.cidr);
-      const stored = recent.take(name) ?? (await readBlock(name, batch));
+      const stored = recent.take(name) ?? (await readBlock(name, sources));
       return stored?.value.node === query.ref.node ? stored : undefined;
     }
     case "blocks-of-node": {
@@ -56,17 +59,25 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
       return borrowed.map(({ ref }) => ref);
     }
+    case "block-places":
+      return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toBlockPlace(metadata));
     case "all-blocks": {
-      const blocks = (await batch.list(IPAM_BLOCKS)).map(toStoredBlock);
+      const objects = await batch.list(IPAM_BLOCKS);
+      const blocks = onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readSound(objects, onDamage);
       const wanted = query.family === undefined ? blocks : blocks.filter(({ value }) => value.cidr.family === query.family);
-      return wanted.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+      return wanted.toSorted((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
     }
   }
 }
 
-async function readBlock(name: string, batch: Batch): Promise<Stored<Block> | undefined> {
+function toBlockPlace(metadata: ObjectMeta): BlockPlace {
+  return { name: metadata.name ?? "", ref: toBlockEntry(metadata) };
+}
+
+async function readBlock(name: string, { batch, onDamage }: Sources): Promise<Stored<Block> | undefined> {
   const object = await batch.get(IPAM_BLOCKS, { name });
-  return object === undefined ? undefined : toStoredBlock(object);
+  if (object === undefined) return undefined;
+  return onDamage === undefined ? toStoredBlock(object) : (await import("./block-damage.ts")).readSound([object], onDamage)[0];
 }
 
 /** @returns undefined when there is no such resource */

@@ -1,9 +1,10 @@
 /**
  * Blocks that one round had to read for its answers, for the round after it that asks for the very blocks: otherwise a node that borrows
- * would need a round more than others. Whoever changes one is told when it was older than that.
+ * would need a round more than others. A write on a block that was read too long ago is refused, as always.
  */
 
 import type { Block } from "../../api/ipam-block.ts";
+import { ExpiringMap } from "../../lib/expiring-map.ts";
 import type { Clock } from "../../lib/ports.ts";
 import type { Stored } from "../datastore.ts";
 
@@ -14,23 +15,19 @@ const LIFETIME_MS = 500;
 const MOST_BLOCKS = 256;
 
 export class RecentBlocks {
-  readonly #clock: Clock;
-  readonly #blocks = new Map<string, { readonly stored: Stored<Block>; readonly at: number }>();
+  readonly #blocks: ExpiringMap<Stored<Block>>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#blocks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_BLOCKS });
   }
 
   keep(name: string, stored: Stored<Block>): void {
-    if (this.#blocks.size >= MOST_BLOCKS) this.#blocks.clear();
-    this.#blocks.set(name, { stored, at: this.#clock.monotonic() });
+    this.#blocks.set(name, stored);
   }
 
   /** Gives a block once. */
   take(name: string): Stored<Block> | undefined {
-    const kept = this.#blocks.get(name);
-    this.#blocks.delete(name);
-    return kept !== undefined && this.#clock.monotonic() - kept.at <= LIFETIME_MS ? kept.stored : undefined;
+    return this.#blocks.take(name);
   }
 
   /** What was read before is out of date. */

@@ -2,6 +2,7 @@
 
 import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
+import { ExpiringMap } from "../../lib/expiring-map.ts";
 import type { Clock } from "../../lib/ports.ts";
 import type { ResourceRef, Revision, Stored } from "../datastore.ts";
 
@@ -14,20 +15,17 @@ const MOST = 10_000;
 interface Seen {
   /** undefined: there was none. */
   readonly revision: Revision | undefined;
-  readonly at: number;
 }
 
 export class SeenRevisions {
-  readonly #clock: Clock;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen: ExpiringMap<Seen>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#seen = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST });
   }
 
   note(ref: ResourceRef, revision: Revision | undefined): void {
-    if (this.#seen.size >= MOST) this.#seen.clear();
-    this.#seen.set(toTarget(ref), { revision, at: this.#clock.monotonic() });
+    this.#seen.set(toTarget(ref), { revision });
   }
 
   noteAll(found: readonly Stored<Resource>[]): void {
@@ -35,9 +33,8 @@ export class SeenRevisions {
   }
 
   /** @returns undefined when it must be looked at */
-  find(ref: ResourceRef): Pick<Seen, "revision"> | undefined {
-    const seen = this.#seen.get(toTarget(ref));
-    return seen !== undefined && this.#clock.monotonic() - seen.at <= LIFETIME_MS ? seen : undefined;
+  find(ref: ResourceRef): Seen | undefined {
+    return this.#seen.get(toTarget(ref));
   }
 
   clear(): void {

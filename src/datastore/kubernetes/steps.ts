@@ -21,7 +21,7 @@ import { toTarget } from "./seen-revisions.ts";
 /**
  * When a step is done; those of one phase run side by side. Wherever it ends, nobody has an address that is free in its block:
  *
- * 1. endpoints that end say so: whoever reads them knows no addresses any more
+ * 1. endpoints that end say so: their readers know no addresses any more
  * 2. blocks and all other resources: addresses are given and taken back
  * 3. resources that end: what takes their place is there
  * 4. endpoints say what they were given

@@ -1,8 +1,9 @@
 /** Lists that somebody reads page by page: the rest of each, kept until the next page is asked for. */
 
+import { ExpiringMap } from "../../lib/expiring-map.ts";
 import type { Clock } from "../../lib/ports.ts";
 
-/** Whoever takes longer between two pages gets a new list: milliseconds. */
+/** A reader who takes longer between two pages gets a new list: milliseconds. */
 const LIFETIME_MS = 5_000;
 
 /** Nobody reads so many lists at once. */
@@ -10,29 +11,24 @@ const MOST_WALKS = 16;
 
 interface Walk<T> {
   readonly next: bigint;
-  readonly at: number;
   readonly rest: readonly T[];
 }
 
 export class Walks<T> {
-  readonly #clock: Clock;
-  readonly #walks = new Map<string, Walk<T>>();
+  readonly #walks: ExpiringMap<Walk<T>>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#walks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_WALKS });
   }
 
   /** @param next where the following page begins */
   keep(list: string, next: bigint, rest: readonly T[]): void {
-    if (this.#walks.size >= MOST_WALKS) this.#walks.clear();
-    this.#walks.set(list, { next, at: this.#clock.monotonic(), rest });
+    this.#walks.set(list, { next, rest });
   }
 
   /** @returns undefined unless `from` is where the last page ended */
   continue(list: string, from: bigint | undefined): readonly T[] | undefined {
-    const walk = this.#walks.get(list);
-    if (walk === undefined || walk.next !== from || this.#clock.monotonic() - walk.at > LIFETIME_MS) return undefined;
-    this.#walks.delete(list);
-    return walk.rest;
+    if (this.#walks.get(list)?.next !== from) return undefined;
+    return this.#walks.take(list)?.rest;
   }
 }

@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { NODES, PODS } from "../../kube/core-types.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
 import type { ResourceType } from "../../kube/resource-type.ts";
-import { follow } from "../../kube/watch/follow.ts";
+import { follow, pauseIfShort } from "../../kube/watch/follow.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../datastore.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -22,7 +22,11 @@ type WatchedKind = WatchOptions["kinds"][number];
 
 /** @see Datastore.watch */
 export async function* watchKubernetes(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
-  while (!signal.aborted) yield* watchUntilReset(source, kinds, signal);
+  for (let failures = 0; !signal.aborted;) {
+    const startedAt = source.clock.monotonic();
+    yield* watchUntilReset(source, kinds, signal);
+    failures = await pauseIfShort(source, startedAt, failures, signal);
+  }
 }
 
 /** A snapshot of all kinds and what follows; ends when the history of one of them is gone, for then all are told anew. */
@@ -58,13 +62,10 @@ async function followType<T extends KubeObject>(
   queue: EventQueue,
   onInSync: () => void,
 ): Promise<void> {
-  let hasBegun = false;
-  for await (const event of follow(source.client, source, type, { signal: queue.signal })) {
+  for await (const event of follow(source.client, source, type, { signal: queue.signal, isOneHistory: true })) {
     switch (event.type) {
       case "reset":
-        if (hasBegun) return;
-        hasBegun = true;
-        break;
+        break; // all kinds have one, that of the queue
       case "put":
         queue.push(...translator.onPut(event.object));
         break;

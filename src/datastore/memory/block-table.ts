@@ -3,8 +3,16 @@
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { comparePrefixes, containsAddress, containsPrefix, lastAddressOf, overlaps, type Prefix } from "../../lib/ip/prefix.ts";
-import type { EmptyBlock, Stored } from "../datastore.ts";
+import {
+  comparePrefixes,
+  containsAddress,
+  containsPrefix,
+  lastAddressOf,
+  overlaps,
+  type Prefix,
+  toPrefixText,
+} from "../../lib/ip/prefix.ts";
+import type { BlockPlace, EmptyBlock, Stored } from "../datastore.ts";
 
 /** One block per CIDR. */
 export class BlockTable {
@@ -13,6 +21,10 @@ export class BlockTable {
 
   get all(): readonly Stored<Block>[] {
     return this.#rows;
+  }
+
+  get places(): readonly BlockPlace[] {
+    return this.#rows.map((row) => ({ name: toPrefixText(row.value.cidr), ref: toRef(row) }));
   }
 
   find(cidr: Prefix): Stored<Block> | undefined {

@@ -6,6 +6,7 @@ import type {
   Answers,
   CommitResult,
   Datastore,
+  DatastoreTraits,
   Query,
   RequestOptions,
   Revision,
@@ -14,12 +15,14 @@ import type {
   WatchOptions,
   Write,
 } from "../datastore.ts";
+import { ETCD_TRAITS } from "../datastore-config.ts";
 import { BlockTable } from "./block-table.ts";
 import { refOf, ResourceTable, toKey } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
 
 export class MemoryDatastore implements Datastore {
   readonly type = "memory";
+  readonly traits: DatastoreTraits = ETCD_TRAITS;
   readonly requests = { roundTrips: 0, retries: 0 };
   readonly #resources = new ResourceTable();
   readonly #blocks = new BlockTable();
@@ -105,6 +108,8 @@ export class MemoryDatastore implements Datastore {
         return this.#blocks.spare(query.within, query.from, query.limit);
       case "all-blocks":
         return this.#blocks.all.filter(({ value }) => query.family === undefined || value.cidr.family === query.family);
+      case "block-places":
+        return this.#blocks.places;
     }
   }
 

@@ -1,12 +1,9 @@
 /** The forms that annotations have: lists in JSON, and what may stand in them. */
 
-import { messageOf } from "../../lib/errors.ts";
-import { type Address, type Family, isLinkLocal, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
-import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
-import { parseJson } from "../../lib/json.ts";
+import { MalformedValue, parseFloatingIPs, parseList, parseSourcePrefixes, requireUnicast } from "../../api/pod-annotations.ts";
+import { type Address, type Family, tryParseAddress } from "../../lib/ip/address.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
-import { quoteValue } from "../../lib/quote.ts";
 import { HOST_MAC } from "../pod-link.ts";
 import { type AnnotationSource, malformed } from "./sources.ts";
 
@@ -41,25 +38,18 @@ export function readPodAddresses(source: AnnotationSource): readonly Address[] {
 /** As {@link readPodAddresses}, of addresses that nothing else looks at: those that no pod can have are refused here. */
 export function readUncheckedPodAddresses(source: AnnotationSource): readonly Address[] {
   const addresses = readPodAddresses(source);
-  requireUnicast(source, addresses);
+  strictly(source, () => requireUnicast(addresses));
   return addresses;
 }
 
 /** Any number of addresses; a repeated one counts once. */
 export function readFloatingAddresses(source: AnnotationSource): readonly Address[] {
-  const wanted = 'a JSON list of addresses such as ["192.0.2.7"]';
-  const addresses = readList(source, wanted, tryParseAddress);
-  if (addresses.length === 0) throw malformed(source, wanted);
-  requireUnicast(source, addresses);
-  return [...new Map(addresses.map((address) => [toAddressText(address), address])).values()];
+  return strictly(source, parseFloatingIPs);
 }
 
 /** Host bits are cleared. */
 export function readSourcePrefixes(source: AnnotationSource): readonly Prefix[] {
-  return readList(source, 'a JSON list of CIDRs such as ["192.0.2.0/24"]', (text) => {
-    const cidr = tryParseCidr(text);
-    return cidr === undefined ? undefined : blockOf(cidr.address, cidr.length);
-  });
+  return strictly(source, parseSourcePrefixes);
 }
 
 export function readHardwareAddress(source: AnnotationSource): MacAddress {
@@ -71,37 +61,19 @@ export function readHardwareAddress(source: AnnotationSource): MacAddress {
 
 /** @param toEntry undefined for text that is no entry */
 function readList<T>(source: AnnotationSource, wanted: string, toEntry: (text: string) => T | undefined): readonly T[] {
-  return parseList(source, wanted).map((item, index) => {
-    const entry = typeof item === "string" && item !== "" ? toEntry(item) : undefined;
-    if (entry === undefined) throw malformed(source, wanted, `entry ${index + 1} is ${quoteValue(item)}`);
-    return entry;
-  });
+  return strictly(source, (text) => parseList(text, wanted, toEntry));
 }
 
-function parseList(source: AnnotationSource, wanted: string): readonly unknown[] {
-  let value: unknown;
+/** @throws {NetplugError} malformedRequest that says whose the value is */
+function strictly<T>(source: AnnotationSource, parse: (text: string) => T): T {
   try {
-    value = parseJson(source.value, { maxDepth: 8 });
-  } catch (error) {
-    throw malformed(source, wanted, messageOf(error));
+    return parse(source.value);
+  } catch (thrown) {
+    if (thrown instanceof MalformedValue) throw malformed(source, thrown.wanted, thrown.why);
+    throw thrown;
   }
-  if (!Array.isArray(value)) throw malformed(source, wanted, `it is ${quoteValue(value)}`);
-  return value;
 }
 
 function toFamily(text: string): Family | undefined {
   return text === "IPv4" ? 4 : text === "IPv6" ? 6 : undefined;
-}
-
-function requireUnicast(source: AnnotationSource, addresses: readonly Address[]): void {
-  const wrong = addresses.find((address) => !isUnicast(address));
-  if (wrong !== undefined) throw malformed(source, "addresses that a pod can have", `"${toAddressText(wrong)}" is none`);
-}
-
-/** Whether an interface can have it and others can reach it: not unspecified, loopback, link-local, multicast or broadcast. */
-function isUnicast(address: Address): boolean {
-  if (isLinkLocal(address)) return false;
-  if (address.family === 6) return address.value > 1n && address.value >> 120n !== 0xffn && address.value >> 32n !== 0xffffn;
-  const first = Number(address.value >> 24n);
-  return first !== 0 && first !== 127 && first < 224;
 }

@@ -73,7 +73,14 @@ describe("checkConsistency()", () => {
     await world.put("Node", "other", {});
     await addWithEndpoint(world, "c1");
     await world.add("c2", "n1");
-    expect(await checkConsistency(world.datastore)).toEqual({ problems: [], pools: 1, blocks: 1, allocations: 2, endpoints: 1 });
+    expect(await checkConsistency(world.datastore)).toEqual({
+      problems: [],
+      pools: 1,
+      blocks: 1,
+      allocations: 2,
+      endpoints: 1,
+      unread: [],
+    });
   });
 
   test("finds an address whose endpoint is gone", async () => {

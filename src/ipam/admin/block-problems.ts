@@ -5,11 +5,12 @@ import { baseOf, overlaps, toPrefixText, tryParsePrefix } from "../../lib/ip/pre
 import { quote } from "../../lib/quote.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import { describeAllocation } from "../owner-text.ts";
-import { allocationsOf, type Inventory } from "./inventory.ts";
+import { allocationsOf, type Inventory, knowsAll } from "./inventory.ts";
 import { type Problem, problem } from "./problems.ts";
 
 export function* blockProblems(inventory: Inventory): Generator<Problem> {
-  for (const { ref, fault } of inventory.corrupt) yield problem("corrupt-block", toPrefixText(ref.cidr), fault);
+  for (const { name, cidr, reason } of inventory.damagedBlocks)
+    yield problem("corrupt-block", cidr === undefined ? name : toPrefixText(cidr), reason);
   for (const { cidr, detail } of inventory.indexFaults) yield problem("corrupt-block", toPrefixText(cidr), detail);
   yield* overlapping(inventory);
   yield* orphans(inventory);
@@ -36,7 +37,8 @@ function* overlapping({ blocks }: Inventory): Generator<Problem> {
   }
 }
 
-function* orphans({ missing, unclaimed, blocks, inPools, nodes, endpoints }: Inventory): Generator<Problem> {
+function* orphans(inventory: Inventory): Generator<Problem> {
+  const { missing, unclaimed, blocks, inPools, nodes, endpoints } = inventory;
   for (const { cidr, node } of missing)
     yield problem("orphaned-block", toPrefixText(cidr), `claimed by node ${quote(node)}, but its record is gone`);
   for (const { cidr, node } of unclaimed)
@@ -45,21 +47,24 @@ function* orphans({ missing, unclaimed, blocks, inPools, nodes, endpoints }: Inv
       toPrefixText(cidr),
       `has a record of node ${quote(node)}, but its claim is gone: another node may claim it`,
     );
+  const knowsUsers = knowsAll(inventory, "Node") && knowsAll(inventory, "WorkloadEndpoint");
   const names = new Set(endpoints.map(({ metadata }) => metadata.name));
   for (const { cidr, node, allocations } of blocks) {
-    if (inPools.countIn(cidr) === 0n)
+    if (inPools.countIn(cidr) === 0n && knowsAll(inventory, "IPPool"))
       yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, and lies in no pool`);
     // Without an agent there may be no Node objects at all; and other main plugins have no endpoints.
     const hasEndpoint = allocations.some(({ owner }) => names.has(owner.endpoint ?? ""));
     const lostOnes = allocations.filter(({ owner }) => owner.endpoint !== undefined);
-    if (nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
+    if (knowsUsers && nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
       const lost = `which does not exist, with ${lostOnes.length} ${lostOnes.length === 1 ? "address" : "addresses"}`;
       yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, ${lost}`);
     }
   }
 }
 
-function* outsiders({ inPools, allocations }: Inventory): Generator<Problem> {
+function* outsiders(inventory: Inventory): Generator<Problem> {
+  const { inPools, allocations } = inventory;
+  if (!knowsAll(inventory, "IPPool")) return;
   for (const [text, allocation] of allocations) {
     const address = tryParsePrefix(text);
     if (address !== undefined && !inPools.has(baseOf(address)))

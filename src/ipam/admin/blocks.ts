@@ -1,17 +1,19 @@
-/** Reads every block of the cluster, and every claim. */
+/** Reads every block of the cluster, and every claim, past all damage. */
 
-import { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { Datastore, Query, Stored } from "../../datastore/datastore.ts";
-import { messageOf } from "../../lib/errors.ts";
+import type { BlockPlace, Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { DamageList } from "./damage-list.ts";
 
-/** A claimed block: its record, or why there is none to be had. */
-export type ClaimedBlock = { readonly block: Block } | UnreadableBlock | { readonly missing: BlockRef };
+/** What is found block by block: a record, or why there is none that counts. */
+export type FoundBlock = { readonly block: Block } | UncountedBlock;
 
-/** Claimed, but its record cannot be read. */
-export interface UnreadableBlock {
-  readonly ref: BlockRef;
+/** Its record cannot be read, is missing, or is not where its claim says. */
+export interface UncountedBlock {
+  /** Its CIDR, or the key or name of what cannot be a block. */
+  readonly name: string;
   readonly fault: string;
 }
 
@@ -19,7 +21,6 @@ export interface UnreadableBlock {
 export interface AllBlocks {
   /** Records that can be read, in address order; of two nodes that both have one for the same CIDR, both. */
   readonly blocks: readonly Block[];
-  readonly corrupt: readonly UnreadableBlock[];
   /** Claimed, but there is no record. */
   readonly missing: readonly BlockRef[];
   /** Recorded, but not claimed by that node: another may claim the same addresses. */
@@ -31,17 +32,22 @@ export const EVERYWHERE: readonly Prefix[] = [
   { family: 4, base: 0n, length: 0 },
   { family: 6, base: 0n, length: 0 },
 ];
-const CLAIMS_PER_PAGE = 512;
+const ENTRIES_PER_PAGE = 512;
 /** 64 full blocks are 512 KB. */
 const BLOCKS_PER_READ = 64;
 
 /**
  * The claimed blocks one after the other, in address order, without keeping them: a large cluster has a million allocations. While
- * others write it is no snapshot, each block is one of its states in the meantime.
+ * others write it is no snapshot, each block is one of its states in the meantime. At the end comes what stands in the place of blocks
+ * and is not claimed.
  */
-export async function* readClaimedBlocks(datastore: Datastore): AsyncGenerator<ClaimedBlock> {
+export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<FoundBlock> {
+  const [places] = await datastore.read([{ type: "block-places" }]);
+  const damage = new DamageList();
+  const claimed = new Set<string>();
   const seen = new Set<string>();
-  for await (const page of pagesOfClaims(datastore)) {
+  for await (const page of pagesOf(datastore, "claimed-blocks", damage)) {
+    for (const ref of page) claimed.add(keyOf(ref));
     for (let i = 0; i < page.length; i += BLOCKS_PER_READ) {
       for (const found of await readBlocks(datastore, page.slice(i, i + BLOCKS_PER_READ))) {
         const key = "block" in found ? toPrefixText(found.block.cidr) : undefined;
@@ -51,98 +57,103 @@ export async function* readClaimedBlocks(datastore: Datastore): AsyncGenerator<C
       }
     }
   }
+  for (const { name, cidr, reason } of damage.all) yield { name: cidr === undefined ? name : toPrefixText(cidr), fault: reason };
+  const others = places.filter(({ ref }) => ref === undefined || (!claimed.has(keyOf(ref)) && damage.faultOf(ref) === undefined));
+  if (others.length > 0) yield* unclaimedAmong(datastore, others);
 }
 
-/** Reads all blocks, those without a claim as well; when one of the records cannot be read, those that are claimed. */
-export async function readAllBlocks(datastore: Datastore): Promise<AllBlocks> {
-  const claims = (await Array.fromAsync(pagesOfClaims(datastore))).flat();
-  const all = await tryRead(datastore, { type: "all-blocks" });
-  const blocks: Block[] = [];
-  const corrupt: UnreadableBlock[] = [];
+/** Reads all blocks, those without a claim as well. */
+export async function readAllBlocks(datastore: Datastore, damage: DamageList): Promise<AllBlocks> {
+  const claims = (await Array.fromAsync(pagesOf(datastore, "claimed-blocks", damage))).flat();
+  const [stored] = await datastore.read([{ type: "all-blocks" }], damage);
+  const blocks = stored.map(({ value }) => value);
+  const recorded = new Set(blocks.map(keyOf));
   const missing: BlockRef[] = [];
-  const sort = (found: ClaimedBlock): unknown =>
-    "block" in found ? blocks.push(found.block) : "fault" in found ? corrupt.push(found) : missing.push(found.missing);
-  if ("fault" in all) {
-    for await (const found of readClaimedBlocks(datastore)) sort(found);
-  } else {
-    const recorded = new Set(all.stored.map(({ value }) => keyOf(value)));
-    for (const { value } of all.stored) blocks.push(value);
-    for (const ref of claims) if (!recorded.has(keyOf(ref))) sort(await findMoved(datastore, ref));
+  for (const ref of claims) {
+    if (recorded.has(keyOf(ref)) || damage.faultOf(ref) !== undefined) continue;
+    const found = await findMoved(datastore, ref, damage);
+    if ("block" in found) blocks.push(found.block);
+    else if (found.fault === undefined) missing.push(found.missing);
   }
   const claimed = new Set(claims.map(keyOf));
   return {
     blocks: blocks.sort((a, b) => comparePrefixes(a.cidr, b.cidr)),
-    corrupt,
     missing,
-    unclaimed: blocks.filter((block) => !claimed.has(keyOf(block))).map(({ cidr, node }) => ({ cidr, node })),
+    unclaimed: blocks
+      .filter((block) => !claimed.has(keyOf(block)) && damage.faultOf(block) === undefined)
+      .map(({ cidr, node }) => ({ cidr, node })),
   };
 }
 
-async function* pagesOfClaims(datastore: Datastore): AsyncGenerator<readonly BlockRef[]> {
+/** All claims, or all blocks with unallocated addresses: a page at a time. */
+export async function* pagesOf(
+  datastore: Datastore,
+  type: "claimed-blocks" | "spare-blocks",
+  damage: DamageList,
+): AsyncGenerator<readonly SpareBlock[]> {
   for (const within of EVERYWHERE) {
-    let from = within.base;
-    for (;;) {
-      const query = { type: "claimed-blocks", within, from: { family: within.family, value: from }, limit: CLAIMS_PER_PAGE } as const;
-      const [page] = await datastore.read([query]);
+    for (let from = within.base; ;) {
+      const place = { within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
+      const query = type === "claimed-blocks" ? ({ type, ...place } as const) : ({ type, ...place } as const);
+      // A page that is short of entries which cannot be read is not the last for that.
+      const leftOut: Damage[] = [];
+      const [page] = await datastore.read([query], { onDamage: (one) => leftOut.push(one) });
+      leftOut.forEach(damage.onDamage);
       yield page;
-      const last = page.at(-1);
-      if (last === undefined || page.length < CLAIMS_PER_PAGE || last.cidr.base >= lastAddressOf(within).value) break;
-      from = last.cidr.base + 1n;
+      const last = [...page, ...leftOut].reduce((most, { cidr }) => (cidr !== undefined && cidr.base > most ? cidr.base : most), -1n);
+      if (last < from || page.length + leftOut.length < ENTRIES_PER_PAGE || last >= lastAddressOf(within).value) break;
+      from = last + 1n;
     }
   }
 }
 
-/** Together when all can be read, else in halves to find the one that cannot. */
-async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Promise<readonly ClaimedBlock[]> {
-  try {
-    const stored = await datastore.read(refs.map((ref): Query & { type: "block" } => ({ type: "block", ref })));
-    const found: ClaimedBlock[] = [];
-    for (const [i, ref] of refs.entries()) {
-      const block = stored[i]?.value;
-      found.push(block === undefined ? await findMoved(datastore, ref) : { block });
-    }
-    return found;
-  } catch (thrown) {
-    if (!isCorrupt(thrown)) throw thrown;
-    const [only] = refs;
-    if (refs.length === 1 && only !== undefined) return [{ ref: only, fault: faultOf(thrown) }];
-    const half = Math.ceil(refs.length / 2);
-    return [...(await readBlocks(datastore, refs.slice(0, half))), ...(await readBlocks(datastore, refs.slice(half)))];
+async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Promise<readonly FoundBlock[]> {
+  const damage = new DamageList();
+  const stored = await datastore.read(
+    refs.map((ref): Query & { type: "block" } => ({ type: "block", ref })),
+    damage,
+  );
+  const found: FoundBlock[] = [];
+  for (const [i, ref] of refs.entries()) {
+    const block = stored[i]?.value;
+    const fault = damage.faultOf(ref);
+    if (block !== undefined) found.push({ block });
+    else if (fault !== undefined) found.push({ name: toPrefixText(ref.cidr), fault });
+    else found.push(toFound(await findMoved(datastore, ref, damage)));
   }
+  return found;
 }
+
+function toFound(moved: Moved): FoundBlock {
+  if ("block" in moved) return moved;
+  const { cidr, node } = moved.missing;
+  return { name: toPrefixText(cidr), fault: moved.fault ?? `it is claimed by node ${quote(node)}, but its record is gone` };
+}
+
+type Moved = { readonly block: Block } | { readonly missing: BlockRef; readonly fault: string | undefined };
 
 /** A block that is not where its claim said may just have gone to another node. */
-async function findMoved(datastore: Datastore, ref: BlockRef): Promise<ClaimedBlock> {
-  const [[current]] = await datastore.read([{ type: "claimed-blocks", within: ref.cidr, limit: 1 }]);
-  if (current === undefined) return { missing: ref };
-  const found = await tryRead(datastore, { type: "block", ref: current });
-  if ("fault" in found) return { ref: current, fault: found.fault };
-  const [stored] = found.stored;
-  return stored === undefined ? { missing: current } : { block: stored.value };
+async function findMoved(datastore: Datastore, ref: BlockRef, damage: DamageList): Promise<Moved> {
+  const [[current]] = await datastore.read([{ type: "claimed-blocks", within: ref.cidr, limit: 1 }], damage);
+  if (current === undefined) return { missing: ref, fault: undefined };
+  const [stored] = await datastore.read([{ type: "block", ref: current }], damage);
+  return stored === undefined ? { missing: current, fault: damage.faultOf(current) } : { block: stored.value };
 }
 
-/** @returns the fault of the first record that cannot be read */
-async function tryRead(
-  datastore: Datastore,
-  query: Extract<Query, { readonly type: "all-blocks" | "block" }>,
-): Promise<{ readonly stored: readonly Stored<Block>[] } | { readonly fault: string }> {
-  try {
-    const [answer] = await datastore.read([query]);
-    if (answer === undefined) return { stored: [] };
-    return { stored: "value" in answer ? [answer] : answer };
-  } catch (thrown) {
-    if (!isCorrupt(thrown)) throw thrown;
-    return { fault: faultOf(thrown) };
+/** What is gone or claimed by now was only changing while we looked. */
+async function* unclaimedAmong(datastore: Datastore, places: readonly BlockPlace[]): AsyncGenerator<UncountedBlock> {
+  const [now] = await datastore.read([{ type: "block-places" }]);
+  const present = new Set(now.map(placeKeyOf));
+  for (const place of places) {
+    if (!present.has(placeKeyOf(place))) continue;
+    const { name, ref } = place;
+    const fault = ref === undefined ? "it is nothing that netplug writes there" : `node ${quote(ref.node)} has not claimed it`;
+    yield { name: ref === undefined ? name : toPrefixText(ref.cidr), fault };
   }
 }
 
-function isCorrupt(thrown: unknown): boolean {
-  return thrown instanceof CorruptBlock || (thrown instanceof Error && thrown.cause !== undefined && isCorrupt(thrown.cause));
-}
-
-function faultOf(thrown: unknown): string {
-  if (thrown instanceof CorruptBlock || !(thrown instanceof Error) || thrown.cause === undefined) return messageOf(thrown);
-  return faultOf(thrown.cause);
+function placeKeyOf({ name, ref }: BlockPlace): string {
+  return `${name} ${ref?.node ?? ""}`;
 }
 
 function keyOf({ cidr, node }: BlockRef): string {

@@ -1,9 +1,10 @@
 /** Compares blocks, pools and endpoints, and names what contradicts each other. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
-import { type Inventory, takeInventory } from "./inventory.ts";
+import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
 import { type Problem, PROBLEM_CLASSES } from "./problems.ts";
 
 /** What a check looked at, and what it found. */
@@ -14,6 +15,8 @@ export interface CheckReport {
   readonly blocks: number;
   readonly allocations: number;
   readonly endpoints: number;
+  /** Resources that could not be read, so that nothing is known of what depends on them. */
+  readonly unread: readonly UnreadResource[];
 }
 
 /**
@@ -33,10 +36,18 @@ async function look(datastore: Datastore): Promise<CheckReport> {
   return {
     problems: problemsOf(inventory),
     pools: inventory.pools.length,
-    blocks: inventory.blocks.length,
+    blocks: countBlocks(inventory),
     allocations: inventory.blocks.reduce((sum, block) => sum + block.allocations.length, 0),
     endpoints: inventory.endpoints.length,
+    unread: inventory.unread,
   };
+}
+
+/** Those that cannot be read included. */
+function countBlocks({ blocks, damagedBlocks }: Inventory): number {
+  const read = new Set(blocks.map(({ cidr }) => toPrefixText(cidr)));
+  const others = damagedBlocks.map(({ name, cidr }) => (cidr === undefined ? name : toPrefixText(cidr))).filter((name) => !read.has(name));
+  return blocks.length + new Set(others).size;
 }
 
 function problemsOf(inventory: Inventory): readonly Problem[] {

@@ -4,7 +4,7 @@ import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { baseOf, containsAddress, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { describeAllocation } from "../owner-text.ts";
-import type { Inventory } from "./inventory.ts";
+import { type Inventory, knowsAll } from "./inventory.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Problem, problem } from "./problems.ts";
 
@@ -15,15 +15,16 @@ export function* endpointProblems(inventory: Inventory): Generator<Problem> {
 }
 
 /** Addresses in use that nobody allocated: inside a pool another may get them. */
-function* unallocated({ corrupt, pools, inPools, allocations, users, podCidrs }: Inventory): Generator<Problem> {
+function* unallocated(inventory: Inventory): Generator<Problem> {
+  const { damagedBlocks, pools, inPools, allocations, users, podCidrs } = inventory;
   for (const [text, endpoints] of users) {
     const prefix = tryParsePrefix(text);
     if (prefix === undefined || allocations.has(text)) continue;
     const address = baseOf(prefix);
-    const isUnknown = corrupt.some(({ ref }) => containsAddress(ref.cidr, address));
+    const isUnknown = damagedBlocks.some(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, address));
     if (inPools.has(address)) {
       if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
-    } else if (pools.some(({ family }) => family === address.family)) {
+    } else if (knowsAll(inventory, "IPPool") && pools.some(({ family }) => family === address.family)) {
       // Without pools there is other address management, whatever else tells of it.
       const strangers = endpoints.filter((endpoint) => !isManagedElsewhere(endpoint, address, podCidrs));
       if (strangers.length > 0) yield problem("outside-pool", text, `used by ${describeEndpoints(strangers)}`);
@@ -37,7 +38,9 @@ function* duplicates({ users }: Inventory): Generator<Problem> {
   }
 }
 
-function* leaks({ allocations, users, endpoints }: Inventory): Generator<Problem> {
+function* leaks(inventory: Inventory): Generator<Problem> {
+  const { allocations, users, endpoints } = inventory;
+  if (!knowsAll(inventory, "WorkloadEndpoint")) return;
   const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
   for (const [text, allocation] of allocations) {
     const { endpoint, namespace } = allocation.owner;

@@ -6,9 +6,10 @@
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
-import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { comparePrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { type AllBlocks, EVERYWHERE } from "./blocks.ts";
+import { type AllBlocks, EVERYWHERE, pagesOf } from "./blocks.ts";
+import type { DamageList } from "./damage-list.ts";
 
 /** An entry that is missing, or says something else than the block. */
 export interface IndexFault {
@@ -16,7 +17,6 @@ export interface IndexFault {
   readonly detail: string;
 }
 
-const PER_PAGE = 512;
 /** No cluster has so many empty blocks; the query has no place to go on from. */
 const ALL = 1_000_000;
 const NODES_PER_READ = 64;
@@ -24,19 +24,22 @@ const NODES_PER_READ = 64;
 /** @param nodes of the cluster, besides those that the blocks name */
 export async function findIndexFaults(
   datastore: Datastore,
-  { blocks: recorded, corrupt, unclaimed }: AllBlocks,
+  { blocks: recorded, unclaimed }: AllBlocks,
   nodes: readonly string[],
+  damage: DamageList,
 ): Promise<readonly IndexFault[]> {
-  // What is wrong with a record or its claim is told elsewhere; the lists follow the claim.
+  // What is wrong with a record or its claim is told elsewhere; the lists follow the claim. So is all other damage, with more words.
   const isUnclaimed = (block: Block): boolean =>
     unclaimed.some(({ cidr, node }) => node === block.node && toPrefixText(cidr) === toPrefixText(block.cidr));
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
-  const unread = new Set(corrupt.map(({ ref }) => toPrefixText(ref.cidr)));
-  const isRead = ({ cidr }: BlockRef): boolean => !unread.has(toPrefixText(cidr));
-  const spare = (await readSpare(datastore)).filter(isRead);
-  const empty = (await readEmpty(datastore)).filter(isRead);
+  const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
+  const empty = await readEmpty(datastore, damage);
   const lenders = lendersOf(blocks);
-  const borrowed = await readBorrowed(datastore, [...new Set([...nodes, ...lenders.keys(), ...blocks.map(({ node }) => node)])].sort());
+  const borrowed = await readBorrowed(
+    datastore,
+    [...new Set([...nodes, ...lenders.keys(), ...blocks.map(({ node }) => node)])].sort(),
+    damage,
+  );
   const found = [
     ...compare(
       "blocks with unallocated addresses",
@@ -50,10 +53,11 @@ export async function findIndexFaults(
     ),
     ...staleNext(blocks, spare),
     ...[...borrowed].flatMap(([node, listed]) => [
-      ...compare(`blocks that node ${quote(node)} borrows of`, lenders.get(node) ?? [], listed.filter(isRead)),
+      ...compare(`blocks that node ${quote(node)} borrows of`, lenders.get(node) ?? [], listed),
     ]),
   ];
-  return found.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+  const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
+  return found.filter(({ cidr }) => !damaged.has(toPrefixText(cidr))).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
 }
 
 /** By node: the blocks of others in which it holds addresses. */
@@ -89,32 +93,22 @@ function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Ge
   }
 }
 
-async function readSpare(datastore: Datastore): Promise<readonly SpareBlock[]> {
-  const found: SpareBlock[] = [];
-  for (const within of EVERYWHERE) {
-    for (let from = within.base; ;) {
-      const query = { type: "spare-blocks", within, from: { family: within.family, value: from }, limit: PER_PAGE } as const;
-      const [page] = await datastore.read([query]);
-      found.push(...page);
-      const last = page.at(-1);
-      if (last === undefined || page.length < PER_PAGE || last.cidr.base >= lastAddressOf(within).value) break;
-      from = last.cidr.base + 1n;
-    }
-  }
-  return found;
-}
-
-async function readEmpty(datastore: Datastore): Promise<readonly BlockRef[]> {
+async function readEmpty(datastore: Datastore, damage: DamageList): Promise<readonly BlockRef[]> {
   const queries = EVERYWHERE.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
-  return (await datastore.read(queries)).flat();
+  return (await datastore.read(queries, damage)).flat();
 }
 
-async function readBorrowed(datastore: Datastore, nodes: readonly string[]): Promise<ReadonlyMap<string, readonly BlockRef[]>> {
+async function readBorrowed(
+  datastore: Datastore,
+  nodes: readonly string[],
+  damage: DamageList,
+): Promise<ReadonlyMap<string, readonly BlockRef[]>> {
   const borrowed = new Map<string, readonly BlockRef[]>();
   for (let i = 0; i < nodes.length; i += NODES_PER_READ) {
     const some = nodes.slice(i, i + NODES_PER_READ);
     const answers = await datastore.read(
       some.map((node): Query & { type: "blocks-borrowed-by" } => ({ type: "blocks-borrowed-by", node })),
+      damage,
     );
     for (const [at, node] of some.entries()) borrowed.set(node, answers[at] ?? []);
   }

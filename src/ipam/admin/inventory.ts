@@ -1,18 +1,23 @@
 /** All that a consistency check compares. */
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
-import type { Resource } from "../../api/resource.ts";
+import type { Kind, Resource } from "../../api/resource.ts";
 import { networksOf, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import type { Damage, Datastore, Stored } from "../../datastore/datastore.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, baseOf, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
+import { DamageList } from "./damage-list.ts";
 import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 
 export interface Inventory extends AllBlocks {
+  /** What is not as netplug writes it: blocks, and what should be a block. */
+  readonly damagedBlocks: readonly Damage[];
+  /** Resources that cannot be read; what they would say is unknown. */
+  readonly unread: readonly UnreadResource[];
   readonly pools: readonly Prefix[];
   readonly inPools: PrefixSet;
   readonly nodes: ReadonlySet<string>;
@@ -25,14 +30,21 @@ export interface Inventory extends AllBlocks {
   readonly indexFaults: readonly IndexFault[];
 }
 
+export interface UnreadResource {
+  readonly kind: Damage["kind"];
+  /** Its key. */
+  readonly object: string;
+  readonly detail: string;
+}
+
 /** Reads everything once. While others write it is no snapshot. */
 export async function takeInventory(datastore: Datastore): Promise<Inventory> {
-  const before = await readAllBlocks(datastore);
-  const [pools, nodes, endpoints] = await datastore.read([
-    IP_POOLS,
-    { type: "list", kind: "Node" },
-    { type: "list", kind: "WorkloadEndpoint" },
-  ]);
+  const damage = new DamageList();
+  const before = await readAllBlocks(datastore, damage);
+  const [pools, nodes, endpoints] = await datastore.read(
+    [IP_POOLS, { type: "list", kind: "Node" }, { type: "list", kind: "WorkloadEndpoint" }],
+    damage,
+  );
   const prefixes = pools.map(({ value }) => tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr)));
   const known = prefixes.filter((prefix) => prefix !== undefined);
   const allocations = new Map<string, Allocation>();
@@ -48,8 +60,15 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     endpoints: records,
     allocations,
     users: usersOf(records),
-    indexFaults: await findIndexFaults(datastore, before, nodeNames),
+    indexFaults: await findIndexFaults(datastore, before, nodeNames, damage),
+    damagedBlocks: damage.ofBlocks,
+    unread: damage.ofResources.map(({ kind, name, reason }) => ({ kind, object: name, detail: reason })),
   };
+}
+
+/** Whether all resources of a kind were read: if not, what they would say is unknown. */
+export function knowsAll({ unread }: Inventory, kind: Kind): boolean {
+  return unread.every((resource) => resource.kind !== kind);
 }
 
 /** The allocations of a block by address text. */

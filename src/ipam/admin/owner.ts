@@ -39,7 +39,7 @@ export async function findOwner(ports: TransactPorts, address: Address): Promise
 }
 
 /**
- * Releases one address, whoever has it.
+ * Releases one address, whichever attachment has it.
  *
  * @returns whose it was; undefined when it was free
  */

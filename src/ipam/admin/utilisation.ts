@@ -16,7 +16,8 @@ import {
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
 import { toReservedSet } from "../reservations.ts";
-import { readClaimedBlocks, type UnreadableBlock } from "./blocks.ts";
+import { readBlockByBlock, type UncountedBlock } from "./blocks.ts";
+import { DamageList } from "./damage-list.ts";
 
 /** Numbers of addresses are exact, however large the pool. */
 export interface PoolUtilisation {
@@ -44,8 +45,10 @@ export interface Utilisation {
   readonly pools: readonly PoolUtilisation[];
   /** By CIDR; blocks outside of every pool as well. */
   readonly blocks: readonly BlockUtilisation[];
-  /** Blocks that are counted nowhere, because their record is corrupt or missing: `ipam check` says more. */
-  readonly unread: readonly UnreadableBlock[];
+  /** Blocks that are counted nowhere, because their record is corrupt, missing or not claimed: `ipam check` says more. */
+  readonly uncounted: readonly UncountedBlock[];
+  /** Pools and reservations that cannot be read, and why. */
+  readonly unread: readonly string[];
 }
 
 /** An address that a node holds in another node's block. */
@@ -57,34 +60,44 @@ export interface BorrowedAddress {
 
 /** Reads pools, reservations and every block. */
 export async function readUtilisation(datastore: Datastore): Promise<Utilisation> {
-  const [stored, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
+  const damage = new DamageList();
+  const [stored, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS], damage);
   const reserved = toReservedSet(reservations);
   const pools = stored.flatMap(({ value }): PoolCount[] => {
     const cidr = tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr));
     return cidr === undefined ? [] : [{ name: value.metadata.name, cidr, inUse: 0n, usedReservations: 0n }];
   });
   const blocks: BlockUtilisation[] = [];
-  const unread: UnreadableBlock[] = [];
-  for await (const found of readClaimedBlocks(datastore)) {
-    if ("fault" in found) unread.push(found);
-    if (!("block" in found)) continue;
+  const uncounted: UncountedBlock[] = [];
+  for await (const found of readBlockByBlock(datastore)) {
+    if (!("block" in found)) {
+      uncounted.push(found);
+      continue;
+    }
     for (const pool of pools) countBlock(pool, found.block, reserved);
     blocks.push(toBlockUtilisation(found.block));
   }
-  return { pools: pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr)), blocks, unread };
+  const used = pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason) };
 }
 
 /** Every borrowed address of the cluster. */
-export async function readBorrowed(datastore: Datastore): Promise<readonly BorrowedAddress[]> {
+export async function readBorrowed(
+  datastore: Datastore,
+): Promise<{ readonly borrowed: readonly BorrowedAddress[]; readonly uncounted: readonly UncountedBlock[] }> {
   const borrowed: BorrowedAddress[] = [];
-  for await (const found of readClaimedBlocks(datastore)) {
-    if (!("block" in found)) continue;
+  const uncounted: UncountedBlock[] = [];
+  for await (const found of readBlockByBlock(datastore)) {
+    if (!("block" in found)) {
+      uncounted.push(found);
+      continue;
+    }
     const { cidr, node, allocations } = found.block;
     for (const { ordinal, owner } of allocations) {
       if (owner.node !== node) borrowed.push({ block: { cidr, node }, address: addressAt(cidr, ordinal), owner });
     }
   }
-  return borrowed;
+  return { borrowed, uncounted };
 }
 
 /** What is counted of a pool, block by block. */

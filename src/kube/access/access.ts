@@ -83,6 +83,8 @@ export interface KubeSettings {
   /** Beats all other credentials. */
   readonly token?: string | undefined;
   readonly caFile?: string | undefined;
+  /** What messages call where each of them comes from. @default "the settings" */
+  readonly names?: { readonly [K in "apiRoot" | "token" | "caFile"]?: string | undefined } | undefined;
   /** Trusts whatever certificate the server shows. @default what the kubeconfig says */
   readonly skipsTlsVerify?: boolean | undefined;
 }

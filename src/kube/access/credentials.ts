@@ -106,7 +106,7 @@ export class Credentials {
   }
 }
 
-/** Whoever has a token, a password or a certificate needs no plugin; over plain HTTP nothing is shown. */
+/** A user with a token, a password or a certificate needs no plugin; over plain HTTP nothing is shown. */
 function hasOwnCredentials({ user, server }: KubeAccess): boolean {
   return (
     user.token !== undefined ||

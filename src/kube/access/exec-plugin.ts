@@ -4,13 +4,16 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-import { redactText } from "../../lib/redact.ts";
+import { redactEnd } from "../../lib/redact.ts";
 import { toPlainText } from "../plain-text.ts";
 import type { ExecPlugin, KubeAccess } from "./access.ts";
 import type { ExecCredential } from "./identity.ts";
 
 /** A plugin that asks its cloud for a token takes a second or three. */
 const LIMIT_MS = 15_000;
+
+/** So much of the end of what it writes on stderr is shown; a little less than a message bears. */
+const SHOWN_LENGTH = 900;
 
 export interface ExecPorts {
   /** The plugin inherits it. */
@@ -32,9 +35,13 @@ export async function runExecPlugin(plugin: ExecPlugin, access: KubeAccess, port
   if (command === undefined) throw fail(plugin, origin, "there is no such program", plugin.installHint);
   const result = await run(command, plugin, access, ports);
   if (result.status !== 0) {
-    throw fail(plugin, origin, `it ended with status ${result.status}`, toPlainText(redactText(result.stderr.slice(-1000))));
+    throw fail(plugin, origin, `it ended with status ${result.status}`, toDetails(result.stderr));
   }
   return parseCredential(plugin, origin, result.stdout);
+}
+
+function toDetails(stderr: string): string {
+  return toPlainText(redactEnd(stderr, SHOWN_LENGTH) ?? `${stderr.length} characters on stderr, too many to look for the reason`);
 }
 
 function find({ command }: ExecPlugin, { env, files }: ExecPorts): string | undefined {

@@ -29,7 +29,7 @@ function findDefault({ defaultKubeconfig, apiRoot }: KubeSettings, { files }: Po
   return files.exists(defaultKubeconfig) ? defaultKubeconfig : undefined;
 }
 
-function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: PodPorts): KubeAccess {
+function withoutKubeconfig({ apiRoot, caFile, context, names }: KubeSettings, ports: PodPorts): KubeAccess {
   if (context !== undefined) throw new NetplugError("invalidConfig", `choose context: got one, but no kubeconfig to look for it in`);
   const own = readInClusterAccess(ports);
   if (apiRoot === undefined) {
@@ -39,7 +39,7 @@ function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: Po
       "find the Kubernetes API: want a kubeconfig or the API server's address, or to run in a pod (KUBERNETES_SERVICE_HOST and _PORT)",
     );
   }
-  const server = normaliseApiRoot(apiRoot, caFile !== undefined || own?.ca !== undefined, "the API server's address");
+  const server = normaliseApiRoot(apiRoot, caFile !== undefined || own?.ca !== undefined, names?.apiRoot ?? "the API server's address");
   return own === undefined
     ? {
         server,
@@ -54,17 +54,17 @@ function withoutKubeconfig({ apiRoot, caFile, context }: KubeSettings, ports: Po
     : { ...own, server };
 }
 
-function replace(access: KubeAccess, { token, caFile, skipsTlsVerify = false }: KubeSettings): KubeAccess {
+function replace(access: KubeAccess, { token, caFile, skipsTlsVerify = false, names }: KubeSettings): KubeAccess {
   return {
     ...access,
     ...(caFile !== undefined && {
-      ca: { file: caFile, label: `certificate authority ${quote(caFile)} of the settings` },
+      ca: { file: caFile, label: `certificate authority ${quote(caFile)} of ${names?.caFile ?? "the settings"}` },
       skipsTlsVerify: false,
     }),
     ...(skipsTlsVerify && { skipsTlsVerify }),
     ...(token !== undefined && {
       user: { ...ANONYMOUS, token, impersonate: access.user.impersonate },
-      origin: "the settings",
+      origin: names?.token ?? "the settings",
     }),
   };
 }

@@ -200,6 +200,18 @@ describe("following", () => {
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
   });
 
+  test("ends when history is gone where it shall be one, without another list", async () => {
+    await using server = serving(
+      [() => list("5", "a")],
+      [() => stream([event("ADDED", "b", "6"), `${JSON.stringify({ type: "ERROR", object: gone })}\n`])],
+    );
+    const clock = makeQuickClock(() => expect.unreachable());
+    const options = { signal: new AbortController().signal, isOneHistory: true };
+    const events = await Array.fromAsync(follow(clientOf(server, {}, clock), { clock, random: () => 0.5 }, NODES, options));
+    expect(events.map(toWords)).toEqual(["reset", "put a 5", "in-sync", "put b 6"]);
+    expect(server.seen).toHaveLength(2);
+  });
+
   test("does not hammer a server that has no history for any watch", async () => {
     await using server = serving(
       Array.from({ length: 100 }, () => () => list("5")),

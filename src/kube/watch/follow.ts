@@ -24,6 +24,8 @@ export type FollowEvent<T> =
 export interface FollowOptions extends Selection {
   readonly signal: AbortSignal;
   readonly pageSize?: number | undefined;
+  /** Whether it ends when the history is gone, instead of listing everything again; what is to be paused then is the caller's. */
+  readonly isOneHistory?: boolean | undefined;
 }
 
 export interface FollowPorts {
@@ -42,7 +44,8 @@ const WATCH_SECONDS = 300;
 
 /**
  * First all objects (`reset`, puts, `in-sync`), then every change in order. A connection that ends is replaced by one that goes on from the
- * same revision; when the history that this needs is gone, everything is listed again. Ends when the signal aborts.
+ * same revision; when the history that this needs is gone, everything is listed again, unless the options say otherwise. Ends when the
+ * signal aborts.
  *
  * @throws KubeError or NetplugError for what no waiting mends: no permission, a resource that is not served, settings that make no sense
  */
@@ -61,8 +64,8 @@ export async function* follow<T extends KubeObject>(
       yield { type: "in-sync" };
       const startedAt = ports.clock.monotonic();
       yield* followFrom(client, ports, type, options, resourceVersion);
-      failures = isShort(ports, startedAt) ? failures + 1 : 0;
-      if (failures > 0) await pause(ports, failures, signal);
+      if (options.isOneHistory === true) return;
+      failures = await pauseIfShort(ports, startedAt, failures, signal);
     } catch (thrown) {
       if (signal.aborted) return;
       const failure = requireCurable(thrown);
@@ -70,6 +73,19 @@ export async function* follow<T extends KubeObject>(
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
+}
+
+/**
+ * Pauses before everything is listed again, unless what was listed before lasted; the longer, the more often in a row it did not.
+ *
+ * @param startedAt when that was listed, by the monotonic clock
+ * @param failures in a row up to then
+ * @returns failures in a row
+ */
+export async function pauseIfShort(ports: FollowPorts, startedAt: number, failures: number, signal: AbortSignal): Promise<number> {
+  if (!isShort(ports, startedAt)) return 0;
+  await pause(ports, failures + 1, signal);
+  return failures + 1;
 }
 
 /** Changes after a revision; returns when the history that it needs is gone. */

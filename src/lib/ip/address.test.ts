@@ -4,7 +4,6 @@ import ipaddr from "ipaddr.js";
 import { testSeed } from "../../../test/support/seed.ts";
 import {
   AddressError,
-  compareAddresses,
   equalAddresses,
   fromAddressBytes,
   isLinkLocal,
@@ -107,11 +106,6 @@ describe("parseAddress()", () => {
 function isFullAddress(text: string): boolean {
   return ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text);
 }
-
-test("compareAddresses() puts IPv4 before IPv6 and sorts by value", () => {
-  const sorted = ["::1", "10.0.0.10", "fe80::1", "10.0.0.9", "10.0.0.9"].map(parseAddress).sort(compareAddresses);
-  expect(sorted.map(toAddressText)).toEqual(["10.0.0.9", "10.0.0.9", "10.0.0.10", "::1", "fe80::1"]);
-});
 
 test("isLinkLocal() agrees with ipaddr.js at the borders", () => {
   for (const text of [

@@ -67,12 +67,6 @@ export function equalAddresses(a: Address, b: Address): boolean {
   return a.family === b.family && a.value === b.value;
 }
 
-/** Order for sorting: IPv4 before IPv6, then by value. */
-export function compareAddresses(a: Address, b: Address): number {
-  if (a.family !== b.family) return a.family - b.family;
-  return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
-}
-
 /** Whether it lies in 169.254.0.0/16 or fe80::/10: such an address means nothing off its link. */
 export function isLinkLocal(address: Address): boolean {
   return address.family === 4 ? address.value >> 16n === 0xa9fen : address.value >> 118n === 0x3fan;

@@ -2,11 +2,12 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { EAGAIN, EINTR, ENOBUFS } from "../errno.ts";
 import { type BackgroundWrite, startWrite } from "../background-write.ts";
+import { SOCK_CLOEXEC } from "../constants.ts";
+import { EAGAIN, ENOBUFS } from "../errno.ts";
 import { Fd } from "../fd.ts";
 import { check, KernelError } from "../kernel-error.ts";
-import { lastErrno, libc } from "../libc.ts";
+import { lastErrno, libc, untilDone } from "../libc.ts";
 import {
   decodeMessages,
   encodeMessages,
@@ -85,7 +86,6 @@ export interface RouteSocket extends Disposable {
 
 const AF_NETLINK = 16;
 const SOCK_RAW = 3;
-const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
 const SOL_NETLINK = 270;
@@ -245,25 +245,21 @@ export class NetlinkSocket implements RouteSocket {
 
   #send(messages: readonly Envelope[]): void {
     const words = encodeMessages(messages);
-    let sent = libc().send(this.#fd.number, words, words.byteLength, 0);
-    while (sent < 0 && lastErrno() === EINTR) sent = libc().send(this.#fd.number, words, words.byteLength, 0);
+    const sent = untilDone(() => libc().send(this.#fd.number, words, words.byteLength, 0));
     check(sent, "send to", "rtnetlink");
   }
 
   #receive(): NetlinkMessage[] {
-    for (;;) {
-      const length = libc().recv(this.#fd.number, this.#datagram, DATAGRAM_BYTES, MSG_TRUNC);
-      if (length < 0) {
-        const errno = lastErrno();
-        if (errno === EINTR) continue;
-        const reason = errno === EAGAIN ? "no answer in time" : errno === ENOBUFS ? "answers were lost" : undefined;
-        throw new KernelError({ operation: "receive from", object: "rtnetlink", errno, reason });
-      }
-      if (length > DATAGRAM_BYTES) {
-        throw new NetplugError("internal", `receive from "rtnetlink": got a datagram of ${length} bytes, want ${DATAGRAM_BYTES} or less`);
-      }
-      return decodeMessages(this.#datagram.subarray(0, length));
+    const length = untilDone(() => libc().recv(this.#fd.number, this.#datagram, DATAGRAM_BYTES, MSG_TRUNC));
+    if (length < 0) {
+      const errno = lastErrno();
+      const reason = errno === EAGAIN ? "no answer in time" : errno === ENOBUFS ? "answers were lost" : undefined;
+      throw new KernelError({ operation: "receive from", object: "rtnetlink", errno, reason });
     }
+    if (length > DATAGRAM_BYTES) {
+      throw new NetplugError("internal", `receive from "rtnetlink": got a datagram of ${length} bytes, want ${DATAGRAM_BYTES} or less`);
+    }
+    return decodeMessages(this.#datagram.subarray(0, length));
   }
 }
 

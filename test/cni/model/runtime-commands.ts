@@ -106,12 +106,20 @@ async function checkOne(state: State, world: World, attachment: Attachment): Pro
   if (sandbox.hasNetns && !isSuperseded && !(sandbox.isStale && world.hasPods)) return await check(state, world, attachment);
   const reply = await world.call("CHECK", attachment, { prevResult: attachment.result });
   if (reply === undefined) return;
-  expectRefusal(`CHECK ${nameOf(attachment)}`, reply, forecastCheck(world, attachment));
+  expectRefusal(`CHECK ${nameOf(attachment)}`, reply, forecastCheck(state, world, attachment));
 }
 
-/** Whether addresses are given past IPAM only the pod tells, which is asked first: it may be another one by now. */
-function forecastCheck(world: World, { sandbox, isPastIpam }: Attachment): { readonly code: number; readonly names: readonly string[] } {
-  if (isPastIpam && sandbox.isStale && world.hasPods) return { code: 106, names: [sandbox.pod?.name ?? "", sandbox.pod?.uid ?? ""] };
+/** Whether addresses are given past IPAM only the pod tells, which is asked first: it may be another one by now, or gone. */
+function forecastCheck(
+  state: State,
+  world: World,
+  { sandbox, isPastIpam }: Attachment,
+): { readonly code: number; readonly names: readonly string[] } {
+  if (isPastIpam && sandbox.isStale && world.hasPods) {
+    const { name = "", uid = "" } = sandbox.pod ?? {};
+    const isMadeAnew = [...state.sandboxes.values()].some(({ pod }) => pod?.name === name);
+    return { code: 106, names: isMadeAnew ? [name, uid] : [name] };
+  }
   return sandbox.hasNetns ? { code: 113, names: [] } : { code: 8, names: [sandbox.netns.path] };
 }
 

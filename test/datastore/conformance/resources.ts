@@ -5,7 +5,7 @@ import type { Resource } from "../../../src/api/resource.ts";
 import type { Datastore, ResourceRef, Stored } from "../../../src/datastore/datastore.ts";
 import { initialise } from "../../../src/datastore/initialise.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { seededRandom } from "../../../src/lib/random.ts";
+import { seededRandom } from "../../support/seeded-random.ts";
 import type { Subject } from "./subject.ts";
 import { makeEndpoint, makePool, poolRef } from "../resources.ts";
 import { ask, commit } from "../steps.ts";
@@ -84,6 +84,7 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
 
   test("deleting what does not exist, without a revision, succeeds", async () => {
     await commit(datastore, { op: "delete", ref: poolRef("a") });
+    expect(await ask(datastore, { type: "get", ref: poolRef("a") })).toBeUndefined();
   });
 
   test("initialising makes the cluster and its tiers once, also when many do it at once", async () => {
@@ -108,6 +109,36 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     expect(await initialise(datastore, options)).toBe(true);
     expect(await ask(datastore, { type: "get", ref: { kind: "ClusterInformation", name: "default" } })).toEqual(information);
   });
+
+  test("initialising creates nothing where a migration froze the datastore in the meantime", async () => {
+    const options = { clock: systemClock, random: seededRandom(1), version: "v3.31.0" };
+    await initialise(datastore, options);
+    await commit(datastore, { op: "delete", ref: { kind: "Tier", name: "kube-admin" } });
+    const frozenAfterRead = freezeBeforeCommit(datastore);
+    await expect(initialise(frozenAfterRead, options)).rejects.toMatchObject({ kind: "tryAgainLater" });
+    expect(await ask(datastore, { type: "get", ref: { kind: "Tier", name: "kube-admin" } })).toBeUndefined();
+  });
+}
+
+/** A datastore that a migration freezes between a reader's look and its commit. */
+function freezeBeforeCommit(datastore: Datastore): Datastore {
+  const ref = { kind: "ClusterInformation", name: "default" } as const;
+  return {
+    type: datastore.type,
+    traits: datastore.traits,
+    requests: datastore.requests,
+    read: (queries, options) => datastore.read(queries, options),
+    async commit(writes, options) {
+      const stored = await ask(datastore, { type: "get", ref });
+      if (stored === undefined) throw new Error("never initialised");
+      const { value, revision } = stored;
+      const spec = { ...(value.spec as object), datastoreFrozen: true };
+      await commit(datastore, { op: "update", resource: { ...value, spec }, revision });
+      return await datastore.commit(writes, options);
+    },
+    watch: (options) => datastore.watch(options),
+    close: () => datastore.close(),
+  };
 }
 
 /** Of a datastore that takes whatever it is given. */

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import type { Block } from "../../../src/api/ipam-block.ts";
-import type { Datastore } from "../../../src/datastore/datastore.ts";
+import type { Damage, Datastore } from "../../../src/datastore/datastore.ts";
 import { parseAddress } from "../../../src/lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../../../src/lib/ip/prefix.ts";
 import { makeBlock } from "../blocks.ts";
@@ -118,5 +118,32 @@ export function describeSearches(datastore: Datastore): void {
     ]);
     expect([all.length, v4.length, v6.length]).toEqual([9, 6, 3]);
     expect(v6.every(({ value }) => value.cidr.family === 6)).toBe(true);
+  });
+
+  test("the places of blocks are those of all blocks, each with a name of its own", async () => {
+    await fill();
+    const [all, places] = await datastore.read([{ type: "all-blocks" }, { type: "block-places" }]);
+    const toText = (ref: { readonly cidr: Block["cidr"]; readonly node: string } | undefined): string =>
+      ref === undefined ? "none" : `${toPrefixText(ref.cidr)} of ${ref.node}`;
+    expect(places.map(({ ref }) => toText(ref)).sort()).toEqual(all.map(({ value }) => toText(value)).sort());
+    expect(new Set(places.map(({ name }) => name)).size).toBe(9);
+  });
+
+  test("who asks for damage hears of none where there is none, and gets the same answers", async () => {
+    await fill();
+    const heard: Damage[] = [];
+    const within = parsePrefix("0.0.0.0/0");
+    const queries = [
+      { type: "all-blocks" },
+      { type: "claimed-blocks", within, limit: 100 },
+      { type: "spare-blocks", within, limit: 100 },
+      { type: "empty-blocks", within, limit: 100 },
+      { type: "blocks-borrowed-by", node: "n1" },
+      { type: "block", ref: { cidr: parsePrefix("10.65.1.0/27"), node: "n1" } },
+      { type: "list", kind: "IPPool" },
+    ] as const;
+    const past = await datastore.read(queries, { onDamage: (damage) => heard.push(damage) });
+    expect(past).toEqual(await datastore.read(queries));
+    expect([past[0].length, heard]).toEqual([9, []]);
   });
 }

@@ -38,9 +38,9 @@ export function afterStep(fits: (step: Step) => boolean, happen: () => Promise<v
 export function beforeTurn(happen: (path: string) => Promise<unknown> | undefined): (real: Host) => Host {
   return (real) => ({
     ...real,
-    async takeTurn(path, waitMs) {
+    async takeLock(path, waitMs) {
       await happen(path);
-      return await real.takeTurn(path, waitMs);
+      return await real.takeLock(path, waitMs);
     },
   });
 }

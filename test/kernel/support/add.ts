@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { inspectLink } from "../../../src/cni/link/inspect.ts";
 import { type Kernel, linuxKernel } from "../../../src/cni/link/kernel.ts";
 import { openPodNetns } from "../../../src/cni/link/pod-netns.ts";
-import { type ExistingLink, findExisting, openLinkSession } from "../../../src/cni/link/session.ts";
+import { type ExistingLink, findExisting, openLinkSockets } from "../../../src/cni/link/sockets.ts";
 import { createLink, programLink } from "../../../src/cni/link/setup.ts";
 import { hostEnd, look, podEnd, type UsableOptions, whenUsable } from "../../../src/cni/link/usable.ts";
 import type { PodLink } from "../../../src/endpoint/pod-link.ts";
@@ -26,13 +26,13 @@ export async function unusable(
   clock: UsableOptions["clock"] = systemClock,
   waitMs = 0,
 ): Promise<readonly string[]> {
-  using session = node.onHost(() => openLinkSession(linuxKernel, openPodNetns(linuxKernel, pod.path), link));
-  using _ = session.netns;
-  const pair = findExisting(session);
+  using sockets = node.onHost(() => openLinkSockets(linuxKernel, openPodNetns(linuxKernel, pod.path), link));
+  using _ = sockets.netns;
+  const pair = findExisting(sockets);
   if (pair?.host === undefined || pair.pod === undefined) throw new Error(`look for ${link.hostName}: it is not there`);
   const { index } = pair.host;
-  const early = [...look(session.pod, podEnd(link, pair.pod.index)), ...look(session.host, hostEnd(link, index))];
-  return await whenUsable(early, session, link, { index, peer: pair.pod.index }, { clock, waitMs });
+  const early = [...look(sockets.pod, podEnd(link, pair.pod.index)), ...look(sockets.host, hostEnd(link, index))];
+  return await whenUsable(early, sockets, link, { index, peer: pair.pod.index }, { clock, waitMs });
 }
 
 /** Checks, then sets up; on failure runs what was pushed for undo, last first. */
@@ -42,9 +42,9 @@ export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kerne
     // As in the plugin, the way back has the namespace still.
     using netns = openPodNetns(kernel, pod.path);
     try {
-      using session = openLinkSession(kernel, netns, link);
-      findExisting(session);
-      programLink(session, link, createLink(session, link, { push: (step) => void steps.push(step) }));
+      using sockets = openLinkSockets(kernel, netns, link);
+      findExisting(sockets);
+      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }));
     } catch (thrown) {
       for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
       throw thrown;
@@ -56,8 +56,8 @@ export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kerne
 export function inspect(node: TestNode, pod: Place, link: PodLink): readonly string[] {
   return node.onHost(() => {
     using netns = openPodNetns(linuxKernel, pod.path);
-    using session = openLinkSession(linuxKernel, netns, link);
-    return inspectLink(session, link);
+    using sockets = openLinkSockets(linuxKernel, netns, link);
+    return inspectLink(sockets, link);
   });
 }
 
@@ -65,7 +65,7 @@ export function inspect(node: TestNode, pod: Place, link: PodLink): readonly str
 export function existing(node: TestNode, pod: Place, link: PodLink): ExistingLink | undefined {
   return node.onHost(() => {
     using netns = openPodNetns(linuxKernel, pod.path);
-    using session = openLinkSession(linuxKernel, netns, link);
-    return findExisting(session);
+    using sockets = openLinkSockets(linuxKernel, netns, link);
+    return findExisting(sockets);
   });
 }

@@ -82,6 +82,11 @@ export class TestNode implements Disposable {
     this.run(place, "sh", "-c", `echo ${value} > /proc/sys/net/${path}`);
   }
 
+  /** Loads rules of nftables. */
+  load(place: Place, rules: string): void {
+    runOrFail(["ip", "netns", "exec", place.name, "nft", "-f", "-"], rules);
+  }
+
   /** Names of the interfaces in a place, but `lo`. */
   links(place: Place): string[] {
     return this.ipJson(place, "link show")
@@ -102,8 +107,8 @@ function openOrFail(path: string): Netns {
   return netns;
 }
 
-function runOrFail(command: string[]): string {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command);
+function runOrFail(command: string[], stdin = ""): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { stdin: Buffer.from(stdin) });
   if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}${stdout.toString()}`);
   return stdout.toString();
 }

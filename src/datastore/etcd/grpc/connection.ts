@@ -5,7 +5,7 @@
 
 import http2 from "node:http2";
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
-import { EtcdFailure } from "../failure.ts";
+import { EtcdFailure, STATUS } from "../failure.ts";
 import { toFailure } from "../fetch-failure.ts";
 import { toTlsOptions } from "../sessions.ts";
 import type { Target, TlsMaterial } from "../transport.ts";
@@ -81,23 +81,50 @@ export class Connection {
   }
 }
 
+/** What every reply of gRPC has, also that of a refusal. */
+const OK = 200;
+
 async function* readStream(stream: ClientHttp2Stream, failure: SessionFailure): AsyncIterable<Uint8Array> {
   let status: string | undefined;
+  let httpStatus: number | undefined;
   let reason = "";
   const note = (headers: IncomingHttpHeaders): void => {
     const [code, message] = [headers["grpc-status"], headers["grpc-message"]];
     if (typeof code === "string") status = code;
-    if (typeof message === "string") reason = decodeURIComponent(message);
+    if (typeof message === "string") reason = toPlainText(message);
   };
-  stream.on("response", note);
+  stream.on("response", (headers) => {
+    httpStatus = headers[":status"];
+    note(headers);
+  });
   stream.on("trailers", note);
   const reader = new FrameReader();
   try {
-    for await (const chunk of stream) yield* reader.push(chunk as Uint8Array);
+    for await (const chunk of stream) {
+      if (httpStatus !== OK) break; // a page for people
+      yield* reader.push(chunk as Uint8Array);
+    }
   } catch (thrown) {
     throw toFailure(failure.thrown ?? thrown);
   }
   if (failure.thrown !== undefined) throw toFailure(failure.thrown);
+  if (status === undefined && httpStatus !== undefined && httpStatus !== OK) throw toHttpFailure(httpStatus);
   if (status === undefined) throw new EtcdFailure("lost", "connection lost");
   if (status !== "0") throw new EtcdFailure("refused", reason, Number(status));
+}
+
+/** What answers is no etcd, or stands before one: it refuses what it does not know how to pass on, or tells what became of it. */
+function toHttpFailure(httpStatus: number): EtcdFailure {
+  const text = `HTTP status ${httpStatus}, no gRPC`;
+  const isPassedOn = httpStatus < 400 || httpStatus >= 500;
+  return isPassedOn ? new EtcdFailure("refused", text, STATUS.unavailable) : new EtcdFailure("unreachable", text);
+}
+
+/** Proxies and old servers send it as it is: what does not decode is shown so, for it runs in an event handler, where nobody catches. */
+function toPlainText(message: string): string {
+  try {
+    return decodeURIComponent(message);
+  } catch {
+    return message;
+  }
 }

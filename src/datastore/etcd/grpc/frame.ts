@@ -15,29 +15,54 @@ export function toFrame(message: Uint8Array): Uint8Array {
   return frame;
 }
 
+/** Many times what etcd sends at once: bytes. */
+const LONGEST_MESSAGE = 256 * 1024 * 1024;
+
 /** Cuts a stream of bytes into messages. */
 export class FrameReader {
-  #rest: Uint8Array = new Uint8Array();
+  /** What has come and is no message yet. Put together only when it suffices: long messages are not copied with each of their pieces. */
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+  /** How much has to be there before anything can be done. */
+  #wanted = HEADER_BYTES;
 
-  /** @returns the messages that `chunk` completes @throws EtcdFailure for a compressed one, which nobody asked for */
+  /** @returns the messages that `chunk` completes @throws EtcdFailure for a compressed one, which nobody asked for, and one that is too long */
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    let bytes = chunk;
-    if (this.#rest.length > 0) {
-      bytes = new Uint8Array(this.#rest.length + chunk.length);
-      bytes.set(this.#rest);
-      bytes.set(chunk, this.#rest.length);
-    }
+    this.#pieces.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#wanted) return [];
+    const bytes = join(this.#pieces, this.#length);
     const messages: Uint8Array[] = [];
     let start = 0;
-    while (bytes.length - start >= HEADER_BYTES) {
-      const view = new DataView(bytes.buffer, bytes.byteOffset + start);
-      if (view.getUint8(0) !== 0) throw new EtcdFailure("lost", "the reply is compressed, or not gRPC");
-      const end = start + HEADER_BYTES + view.getUint32(1);
-      if (end > bytes.length) break;
-      messages.push(bytes.subarray(start + HEADER_BYTES, end));
-      start = end;
+    for (;;) {
+      this.#wanted = HEADER_BYTES;
+      if (bytes.length - start < this.#wanted) break;
+      this.#wanted += readLength(bytes, start);
+      if (bytes.length - start < this.#wanted) break;
+      messages.push(bytes.subarray(start + HEADER_BYTES, start + this.#wanted));
+      start += this.#wanted;
     }
-    this.#rest = bytes.subarray(start);
+    this.#pieces = [bytes.subarray(start)];
+    this.#length = bytes.length - start;
     return messages;
   }
+}
+
+/** Of the message whose header begins at `start`. */
+function readLength(bytes: Uint8Array, start: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + start);
+  if (view.getUint8(0) !== 0) throw new EtcdFailure("lost", "the reply is compressed, or not gRPC");
+  const length = view.getUint32(1);
+  if (length > LONGEST_MESSAGE) throw new EtcdFailure("lost", `the reply is longer than ${LONGEST_MESSAGE} bytes`);
+  return length;
+}
+
+function join(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }

@@ -54,8 +54,8 @@ export function decodeToken(bytes: Uint8Array): string {
 export function encodeWatch(range: WatchRange, index: number): Uint8Array {
   const create = (message: MessageWriter): void => {
     message
-      .text(1, range.key)
-      .text(2, range.end)
+      .bytes(1, range.key)
+      .bytes(2, range.end)
       .number(3, range.startRevision)
       .number(4, 1)
       .number(7, index + 1);
@@ -80,8 +80,8 @@ export function decodeWatch(bytes: Uint8Array): WatchReply {
 function writeRange(op: MessageWriter, range: RangeRequest, revision?: string): void {
   op.message(1, (message) => {
     message
-      .text(1, range.key)
-      .text(2, range.end ?? "")
+      .bytes(1, range.key)
+      .bytes(2, range.end ?? "")
       .number(3, range.limit ?? 0)
       .number(4, BigInt(revision ?? 0));
     message.number(8, range.keysOnly === true ? 1 : 0).number(9, range.countOnly === true ? 1 : 0);
@@ -89,12 +89,12 @@ function writeRange(op: MessageWriter, range: RangeRequest, revision?: string): 
 }
 
 function writeCompare(message: MessageWriter, compare: Compare): void {
-  message.number(2, COMPARE_TARGET_MOD).text(3, compare.key).number(6, BigInt(compare.modRevision));
+  message.number(2, COMPARE_TARGET_MOD).bytes(3, compare.key).number(6, BigInt(compare.modRevision));
 }
 
 function writeOperation(op: MessageWriter, operation: Operation): void {
-  if (operation.type === "put") op.message(2, (message) => message.text(1, operation.key).text(2, operation.value));
-  else op.message(3, (message) => message.text(1, operation.key));
+  if (operation.type === "put") op.message(2, (message) => message.bytes(1, operation.key).text(2, operation.value));
+  else op.message(3, (message) => message.bytes(1, operation.key));
 }
 
 function readRevision(reply: MessageReader): string {
@@ -109,7 +109,7 @@ function readRanges(reply: MessageReader): readonly RangeReply[] {
 }
 
 function readKeyValue(kv: MessageReader): KeyValue {
-  return { key: kv.text(1), value: kv.text(5), modRevision: String(kv.number(3)) };
+  return { key: kv.bytes(1), value: kv.text(5), modRevision: String(kv.number(3)) };
 }
 
 function readEvent(event: MessageReader): KeyEvent {

@@ -34,6 +34,12 @@ export class MessageWriter {
     return this.#field(field, new TextEncoder().encode(value));
   }
 
+  /** Bytes, each as the character of its number. */
+  bytes(field: number, value: string): this {
+    if (value === "") return this;
+    return this.#field(field, fromByteText(value));
+  }
+
   /** A message inside this one; it is written even when it is empty. */
   message(field: number, write: (message: MessageWriter) => void): this {
     const inner = new MessageWriter();
@@ -139,6 +145,18 @@ export class MessageReader {
     return found !== undefined && "bytes" in found ? new TextDecoder().decode(found.bytes) : "";
   }
 
+  /** Bytes as characters, as they are; "" when it is absent. */
+  latin1(field: number): string {
+    const found = this.#fields.findLast((candidate) => candidate.field === field);
+    return found !== undefined && "bytes" in found ? String.fromCharCode(...found.bytes) : "";
+  }
+
+  /** Bytes, each as the character of its number: what is no UTF-8 stays what it is. "" when it is absent. */
+  bytes(field: number): string {
+    const found = this.#fields.findLast((candidate) => candidate.field === field);
+    return found !== undefined && "bytes" in found ? toByteText(found.bytes) : "";
+  }
+
   /** Empty when it is absent. */
   message(field: number): MessageReader {
     return this.messages(field).at(-1) ?? new MessageReader(new Uint8Array());
@@ -151,4 +169,22 @@ export class MessageReader {
     }
     return found;
   }
+}
+
+/** As `btoa` and `atob` have it. */
+function toByteText(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}
+
+/** @throws ProtobufError for a character that is no byte */
+function fromByteText(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0xff) throw new ProtobufError(`write bytes: got the character ${code}, want 255 at most`);
+    bytes[i] = code;
+  }
+  return bytes;
 }

@@ -1,0 +1,65 @@
+/**
+ * Files of the node about single attachments: in folders that do not outlive a boot, beside the lock that all its calls share, each named
+ * after network, container and interface.
+ */
+
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import type { LocalCall } from "../call.ts";
+import { runFolderOf } from "../config/network-config.ts";
+
+/** Folders with a file for each of some attachments. */
+export type NodeFile = "attached" | "unreleased";
+
+/** As the runtime names it, within a network. */
+export interface NamedAttachment {
+  readonly containerID: string;
+  readonly ifName: string;
+}
+
+/** Neither a network's name nor a container ID can hold it. */
+const SEPARATOR = "@";
+/** Between the parts of a file; no path that we take has it. */
+export const END_OF_PART = "\n";
+const FILE_MODE = 0o600;
+/** Longest name of such a file; the kernel's limit is 255, and it is written beside its place first. */
+const NAME_LENGTH_MAX = 230;
+
+/** No call fails for what it writes to or reads from these files. */
+export function attempt(call: LocalCall, work: () => void): void {
+  try {
+    work();
+  } catch (thrown) {
+    call.log.warning("cannot note where the attachment is, or what is left to release", { reason: messageOf(thrown) });
+  }
+}
+
+/** Of the call's attachment. @throws NetplugError ioFailure */
+export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
+  if (!isNameable(call, call.environment))
+    throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
+  call.host.files.writeAtomically(fileOf(call, kind, call.environment), text, FILE_MODE);
+}
+
+export function folderOf({ config }: LocalCall, kind: NodeFile): string {
+  return `${runFolderOf(config)}/${kind}`;
+}
+
+export function fileOf(call: LocalCall, kind: NodeFile, attachment: NamedAttachment): string {
+  return `${folderOf(call, kind)}/${nameOf(call, attachment)}`;
+}
+
+/** The attachment of the network that a file is named after. */
+export function fromFileName({ config }: LocalCall, name: string): NamedAttachment | undefined {
+  const [network, containerID, ...rest] = name.split(SEPARATOR);
+  if (network !== config.name || containerID === undefined || rest.length === 0 || name.endsWith(".tmp")) return undefined;
+  return { containerID, ifName: rest.join(SEPARATOR) };
+}
+
+function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment): string {
+  return [config.name, containerID, ifName].join(SEPARATOR);
+}
+
+/** With names that are all too long there are no such files. */
+export function isNameable(call: LocalCall, attachment: NamedAttachment): boolean {
+  return nameOf(call, attachment).length <= NAME_LENGTH_MAX;
+}

@@ -1,0 +1,92 @@
+/**
+ * Releases that are pending: what calls may leave allocated with nobody to call DEL for it again stands on the node, for the next DEL of
+ * its network to give back. A runtime should repeat a DEL that fails. containerd 2 does not when the container's ADD has failed as well,
+ * and then nobody else knows of these addresses.
+ *
+ * Each is a file that is named after the attachment. In it stands what must be gone before anything is given back: nothing, when it was
+ * our interface, which is gone; or the path of the network namespace, for under another main plugin only that plugin knows the interface. A
+ * file may get lost, then GC does its work. Whoever gives back writes it first and looks then who holds the attachment (`hold.ts`); an ADD
+ * takes hold first and looks for the file then.
+ */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Netns } from "../../linux/netns.ts";
+import type { LocalCall } from "../call.ts";
+import type { Hold } from "./hold.ts";
+import { attempt, END_OF_PART, fileOf, folderOf, isNameable, writeNodeFile } from "./node-files.ts";
+
+/** Milliseconds, longer than a DEL takes for them. */
+export const LOCK_WAIT_MS = 5_000;
+
+/** Milliseconds after which no ADD is under way any more. */
+export const LONGEST_ADD_MS = 60_000;
+
+/** What one waits for. */
+export interface PendingRelease {
+  /** Of the network namespace that must be gone first; "": nothing must. */
+  readonly path: string;
+  /** Milliseconds since 1970, until when an ADD may be under way that sees to it itself; 0: there is none. */
+  readonly until: number;
+  /** Of that namespace. */
+  readonly id: string;
+}
+
+/** Of an ADD under another main plugin, which may be killed, or outlive those who would call DEL for it. */
+export interface PendingMark {
+  /** There is nothing to give back but by DEL. */
+  drop(): void;
+  /** The ADD is at its end and there may be something. */
+  leave(): void;
+}
+
+/** Of an ADD that begins, and whose namespace stands. */
+export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
+  const { clock, files } = call.host;
+  const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));
+  const ifHeld = (work: () => void): void => {
+    if (["held", "ended"].includes(hold.state())) work();
+  };
+  write(clock.now() + LONGEST_ADD_MS);
+  return {
+    drop: () => ifHeld(() => attempt(call, () => void files.remove(fileOf(call, "unreleased", call.environment)))),
+    leave: () => ifHeld(() => write(0)),
+  };
+}
+
+/** Whether there ever was such a file. */
+export function wasEverPending(call: LocalCall): boolean {
+  let isThere = false;
+  attempt(call, () => {
+    isThere = call.host.files.exists(folderOf(call, "unreleased"));
+  });
+  return isThere;
+}
+
+/**
+ * For an ADD that has taken hold of its attachment, before it reads what is allocated: what it gets is not to be given back. Waits for
+ * whoever is about to.
+ *
+ * @throws NetplugError tryAgainLater when that takes too long
+ */
+export async function claimPending(call: LocalCall): Promise<void> {
+  const file = fileOf(call, "unreleased", call.environment);
+  if (!isNameable(call, call.environment) || !call.host.files.exists(file)) return;
+  using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
+  if (lock === undefined) throw beingReleased(call);
+  call.host.files.remove(file);
+}
+
+export function beingReleased(call: LocalCall): NetplugError {
+  return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being given back`);
+}
+
+/** Of the call's attachment. @throws NetplugError ioFailure */
+export function writePending(call: LocalCall, { path, until, id }: PendingRelease): void {
+  writeNodeFile(call, "unreleased", [path, until, id].join(END_OF_PART));
+}
+
+/** Who has it decides what becomes of the files. */
+export function pendingLockOf(call: LocalCall): string {
+  return `${folderOf(call, "unreleased")}.lock`;
+}

@@ -1,0 +1,95 @@
+/** The network config as the rest of the plugin sees it: every default applied, every value checked. */
+
+import type { MacAddress } from "../../lib/mac-address.ts";
+import type { Address, Family } from "../../lib/ip/address.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
+import type { CniResult } from "../protocol/result.ts";
+import type { CniVersion } from "../protocol/versions.ts";
+
+export type LogLevel = "ERROR" | "WARNING" | "INFO" | "DEBUG";
+
+/** What `parseNetworkConfig` makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
+export interface NetworkConfig {
+  readonly name: string;
+  readonly cniVersion: CniVersion;
+  /** File name of the main plugin, which `netplug-ipam` may be called by another one than ours. */
+  readonly type: string | undefined;
+  /** Unset: from file or host name, see `resolveNodeName`. */
+  readonly nodename: string | undefined;
+  readonly nodenameFile: string;
+  readonly hostname: string | undefined;
+  readonly libDir: string;
+  /** As written; undefined: the environment or the default decides, see `resolveDatastore`. */
+  readonly datastoreType: "etcdv3" | "kubernetes" | undefined;
+  readonly etcd: EtcdOptions;
+  readonly ipam: IpamConfig;
+  readonly log: LogConfig;
+  readonly allowIpForwarding: boolean;
+  /** Absolute URLs, http or https. */
+  readonly readinessGates: readonly string[];
+  readonly kubernetes: {
+    readonly kubeconfig: string | undefined;
+    readonly apiRoot: string | undefined;
+    readonly nodeName: string | undefined;
+  };
+  readonly policyType: "k8s" | undefined;
+  /** 0: do not wait. */
+  readonly policySetupTimeoutMs: number;
+  readonly policySetupTimeoutAction: "start" | "fail";
+  readonly endpointStatusDir: string;
+  readonly featureControl: { readonly ipAddrsNoIpam: boolean; readonly floatingIPs: boolean };
+  readonly numQueues: number;
+  /** 0: from the MTU file, else 1500. */
+  readonly mtu: number;
+  readonly requireMtuFile: boolean;
+  readonly includeDefaultRoutes: boolean;
+  /** Kubernetes client: requests a second, and how many at once. */
+  readonly qps: number | undefined;
+  readonly burst: number | undefined;
+  readonly ipamLockFile: string;
+  readonly runtimeConfig: { readonly ips: readonly Address[]; readonly mac: MacAddress | undefined };
+  readonly args: { readonly labels: Readonly<Record<string, string>>; readonly ips: readonly Address[] };
+  /** For chaining and CHECK; undefined when absent. As it came, it is in `raw`. */
+  readonly prevResult: CniResult | undefined;
+  /** GC: the attachments to keep. undefined when the key is absent, which GC refuses. */
+  readonly validAttachments: readonly { readonly containerID: string; readonly ifName: string }[] | undefined;
+  /** The whole document as it came, for delegates. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/** What the config says of etcd; the environment may add to it, see `resolveDatastore`. */
+export interface EtcdOptions {
+  /** Empty: from the environment, else the default; see `resolveDatastore`. */
+  readonly endpoints: readonly string[];
+  readonly discoverySrv: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly caCertFile: string | undefined;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+export interface IpamConfig {
+  /** `netplug-ipam`, `host-local`, or any other delegate; undefined when the config has none. */
+  readonly type: string | undefined;
+  /** Those with `assign_ipv4` or `assign_ipv6`; may be none, which only an explicit address makes useful. */
+  readonly families: readonly Family[];
+  /** Names or CIDRs as written; a family without an entry may use all pools. */
+  readonly pools: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** undefined: default routes of the families the pod has. Empty: none. */
+  readonly routes: readonly Prefix[] | undefined;
+}
+
+export interface LogConfig {
+  readonly level: LogLevel;
+  /** undefined: no file. */
+  readonly filePath: string | undefined;
+  readonly maxSizeBytes: number;
+  readonly maxAgeMs: number;
+  readonly maxCount: number;
+}
+
+/** The run directory: where the processes of a node meet, in which the lock is. */
+export function runFolderOf({ ipamLockFile }: Pick<NetworkConfig, "ipamLockFile">): string {
+  return ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"));
+}

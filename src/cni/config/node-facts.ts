@@ -1,0 +1,61 @@
+/** What this node says of itself: its name and its MTU, from files that the agent keeps. */
+
+import { isName } from "../../lib/characters.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Files } from "../../lib/ports.ts";
+import { quote } from "../../lib/quote.ts";
+import type { NetworkConfig } from "./network-config.ts";
+
+/** MTU of a link when nobody says otherwise, in bytes. */
+const DEFAULT_MTU = 1500;
+
+/** Smallest that carries IPv4 (RFC 791), largest that the kernel takes for a veth. */
+const MTU_RANGE = { min: 68, max: 65535 } as const;
+
+/**
+ * Name under which this node is known: `nodename`, else the node name file, else `hostname`, else the lower-cased host name.
+ *
+ * @throws NetplugError invalidConfig when the name could not be part of a key
+ */
+export function resolveNodeName(config: NetworkConfig, files: Files, hostName: () => string): string {
+  const fromFile = config.nodename === undefined ? files.readText(config.nodenameFile)?.trim() : undefined;
+  const name = config.nodename ?? (fromFile === "" ? undefined : fromFile) ?? config.hostname ?? hostName().toLowerCase();
+  if (!isNodeName(name)) {
+    const source = config.nodename !== undefined ? '"nodename"' : fromFile !== undefined ? quote(config.nodenameFile) : "the host name";
+    throw new NetplugError(
+      "invalidConfig",
+      `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most ${MAX_NODE_NAME_LENGTH}`,
+    );
+  }
+  return name;
+}
+
+const MAX_NODE_NAME_LENGTH = 253;
+
+/** It becomes part of keys and of the names of records. */
+function isNodeName(text: string): boolean {
+  return text.length <= MAX_NODE_NAME_LENGTH && isName(text, "._-") && isName(text.slice(-1), "");
+}
+
+/**
+ * MTU of both ends in bytes: `mtu`, else the file `mtu` of the library folder, else 1500.
+ *
+ * @throws NetplugError tryAgainLater when `require_mtu_file` waits for the agent to write the file, invalidConfig when it holds no MTU
+ */
+export function resolveMtu(config: NetworkConfig, files: Files): number {
+  if (config.mtu !== 0) return config.mtu;
+  const path = `${config.libDir}/mtu`;
+  const text = files.readText(path)?.trim();
+  if (text === undefined) {
+    if (!config.requireMtuFile) return DEFAULT_MTU;
+    throw new NetplugError(
+      "tryAgainLater",
+      `read MTU: "require_mtu_file" is set and ${quote(path)} does not exist; it is written when the node agent starts`,
+    );
+  }
+  const mtu = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(mtu >= MTU_RANGE.min && mtu <= MTU_RANGE.max)) {
+    throw new NetplugError("invalidConfig", `read MTU from ${quote(path)}: got ${quote(text)}, want ${MTU_RANGE.min}..${MTU_RANGE.max}`);
+  }
+  return mtu;
+}

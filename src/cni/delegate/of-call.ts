@@ -1,0 +1,41 @@
+/** Who gives a call its addresses. */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { hasOwnIpam, type LocalCall, OWN_IPAM } from "../call.ts";
+import type { DelegateCall, DelegatePorts } from "./invoke.ts";
+
+/** A delegate, and how it is called on behalf of a call. */
+export interface Delegate {
+  readonly call: DelegateCall;
+  readonly ports: DelegatePorts;
+}
+
+/**
+ * Who gives addresses: a delegate, or undefined for our own address management.
+ *
+ * @throws NetplugError invalidConfig when the config names nobody
+ */
+export function requireIpam(call: LocalCall): Delegate | undefined {
+  if (hasOwnIpam(call)) return undefined;
+  const delegate = delegateOf(call);
+  if (delegate !== undefined) return delegate;
+  if (Array.isArray(call.config.raw["plugins"]))
+    throw new NetplugError(
+      "invalidConfig",
+      'read network config: got a conflist, want an entry of its "plugins" with "name" and "cniVersion" in it',
+    );
+  throw new NetplugError("invalidConfig", `read "ipam.type": got nothing, want "${OWN_IPAM}" or another IPAM plugin`);
+}
+
+/** The delegate that `ipam.type` names; undefined when there is none. */
+export function delegateOf(call: LocalCall): Delegate | undefined {
+  const { type } = call.config.ipam;
+  if (type === undefined || hasOwnIpam(call)) return undefined;
+  const { processes, files, clock, env } = call.host;
+  // What we cannot read, delegates refuse as well.
+  const environment = call.argsFault === undefined ? env : { ...env, CNI_ARGS: undefined };
+  return {
+    call: { type, config: call.config.raw, environment, deadline: call.deadline },
+    ports: { processes, files, clock, log: call.log },
+  };
+}

@@ -1,0 +1,78 @@
+/** ADD's addresses where a delegate gives them: kept, asked for, checked, given back. */
+
+import { networksOf } from "../api/workload-endpoint.ts";
+import type { Facts } from "../ipam/facts.ts";
+import { messageOf } from "../lib/errors.ts";
+import { type Address, WIDTH } from "../lib/ip/address.ts";
+import { baseOf } from "../lib/ip/prefix.ts";
+import type { UndoStack } from "../lib/undo-stack.ts";
+import { unlessTaken } from "./attachment-state/give-back.ts";
+import type { Hold } from "./attachment-state/hold.ts";
+import { recordOf } from "./attachment.ts";
+import { type Call, onWayBack } from "./call.ts";
+import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
+import type { Delegate } from "./delegate/of-call.ts";
+import { toResultDocument } from "./protocol/print-result.ts";
+import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
+
+/** What a delegate gave. */
+export interface Delegated {
+  readonly addresses: readonly Address[];
+  readonly dns: CniResult["dns"];
+}
+
+/** Of the ADD that asks. */
+export interface DelegatedOptions {
+  /** With which the delegate is called; undefined: the one that came. */
+  readonly config: Delegate["call"]["config"] | undefined;
+  readonly hold: Hold;
+  readonly undo: UndoStack;
+  /** Whether the attachment's interface stands. */
+  readonly isRepeated: boolean;
+}
+
+/**
+ * A repeated ADD keeps the addresses of its record: while the interface stands nobody has given them back, and without it the delegate
+ * is asked. A record may outlive its addresses, or come late, by a commit whose reply was lost. Otherwise the delegate starts afresh.
+ *
+ * @throws NetplugError what `delegateAdd()` throws
+ */
+export async function askDelegate(call: Call, named: Delegate, facts: Facts, options: DelegatedOptions): Promise<Delegated> {
+  const { config, hold, undo, isRepeated } = options;
+  const delegate = config === undefined ? named : { ...named, call: { ...named.call, config } };
+  const recorded = recordedAddresses(call, facts);
+  if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: undefined };
+  return await call.ledger.time("delegate", async () => {
+    if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: undefined };
+    hold.expect();
+    if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
+    const result = await delegateAdd(delegate.call, delegate.ports);
+    const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await releaseOnWayBack(call, delegate));
+    // Not before: a delegate's ADD that fails is followed by a DEL already.
+    undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
+    return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
+  });
+}
+
+async function releaseOnWayBack(call: Call, delegate: Delegate): Promise<void> {
+  await delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
+}
+
+/** Whether the delegate says that it still holds addresses for the attachment. */
+async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresses: readonly Address[]): Promise<boolean> {
+  const ips = addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, undefined));
+  const prevResult = toResultDocument({ ...EMPTY_RESULT, ips }, config.cniVersion);
+  try {
+    return await delegateCheck({ ...call, config: { ...call.config, prevResult } }, ports);
+  } catch (thrown) {
+    log.info("delegate does not hold the recorded addresses, ask for new ones", { delegate: call.type, reason: messageOf(thrown) });
+    return false;
+  }
+}
+
+function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
+  const record = recordOf(call, facts);
+  if (record?.spec.containerID !== call.environment.containerID) return undefined;
+  const networks = networksOf(record);
+  return networks.length === 0 ? undefined : networks.map(baseOf);
+}

@@ -1,0 +1,141 @@
+/** GC: whatever of this node and network belongs to no valid attachment goes, in the kernel, in the datastore, at the delegate. */
+
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
+import { type Call, hasOwnIpam, transactPortsOf } from "../call.ts";
+import { delegateOf } from "../delegate/of-call.ts";
+import { delegateDel, delegateGc } from "../delegate/mod.ts";
+import { attempt, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
+import { type Settled, settle, throwFirstFailure } from "../failures.ts";
+import { listLinksOf, removeLink, removeNamelessLinks } from "../link/remove.ts";
+import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
+import { withdrawPods } from "./withdraw-pods.ts";
+
+/** What one collection works on. */
+interface Collection {
+  readonly call: Call;
+  /** Those that stay: the valid ones, and those whose interface could not be taken away. */
+  readonly kept: Map<string, NamedAttachment>;
+  /** Those that we found something of, and that go. */
+  readonly stale: Map<string, NamedAttachment>;
+}
+
+/** Of what attachments that go the datastore knows. */
+interface Found {
+  readonly owners: readonly AllocationOwner[];
+  readonly records: readonly WorkloadEndpoint[];
+}
+
+/**
+ * Goes on after each failure, then throws the first with the others in its details. Of each attachment its record goes last: by it the
+ * next GC finds what this one could not take away.
+ */
+export async function collectGarbage(call: Call): Promise<void> {
+  const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
+  const collection: Collection = { call, kept, stale: new Map() };
+  const steps: Settled[] = [];
+  attempt(call, () => endStaleHolds(collection));
+  if (call.plugin === "netplug") {
+    const listed = await settle(async () => {
+      steps.push(...(await removeStaleLinks(collection)));
+    });
+    // Without knowing which interfaces stand, nothing tells which addresses are in use.
+    if (!listed.ok) throwFirstFailure([listed]);
+    steps.push(await settle(() => removeNameless(call)));
+  }
+  let found: Found | undefined;
+  const searched = await settle(async () => {
+    found = await findStale(collection);
+  });
+  steps.push(searched, ...(await collectAtDelegate(collection)));
+  if (found !== undefined) steps.push(...(await withdrawFound(collection, found)));
+  if (hasOwnIpam(call)) steps.push(await settle(() => deleteEmptyBlocks(transactPortsOf(call), call.node)));
+  throwFirstFailure(steps);
+}
+
+/** First: an ADD that is still under way for one of them then keeps nothing. */
+function endStaleHolds({ call, kept }: Collection): void {
+  for (const name of call.host.files.list(folderOf(call, "attached")) ?? []) {
+    const attachment = fromFileName(call, name);
+    if (attachment !== undefined && !kept.has(keyOf(attachment))) call.host.files.remove(fileOf(call, "attached", attachment));
+  }
+}
+
+async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
+  const { kernel } = call.host;
+  const network = call.config.name;
+  const steps: Settled[] = [];
+  for (const link of listLinksOf(kernel, network)) {
+    if (kept.has(keyOf(link))) continue;
+    const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
+    const removed = await settle(() => removeLink(kernel, names));
+    steps.push(removed);
+    // While the link stands, its addresses must not be given to anybody else.
+    (removed.ok ? stale : kept).set(keyOf(link), link);
+    if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
+  }
+  return steps;
+}
+
+function removeNameless(call: Call): void {
+  for (const name of removeNamelessLinks(call.host.kernel))
+    call.log.info("removed interface that an ADD left unfinished", { interface: name });
+}
+
+/**
+ * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are
+ * pods, of which a cluster has very many, and which end by themselves.
+ */
+async function findStale({ call, kept, stale }: Collection): Promise<Found> {
+  const { config, node, datastore } = call;
+  const all = call.plugin === "netplug" && datastore.type !== "kubernetes" ? await listRecords(call) : [];
+  const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
+  const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
+  for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
+    stale.set(keyOf({ containerID, ifName }), { containerID, ifName });
+  }
+  return { owners, records };
+}
+
+/** A delegate that is too old for GC, or fails at it, gets a DEL for each attachment that we found. */
+async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined) return [];
+  let isDone = false;
+  const collected = await settle(async () => {
+    isDone = await delegateGc(delegate.call, delegate.ports);
+  });
+  const steps = [collected];
+  for (const [key, attachment] of isDone ? [] : [...stale]) {
+    const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
+    const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
+    steps.push(released);
+    if (released.ok) continue;
+    stale.delete(key);
+  }
+  return steps;
+}
+
+async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
+  const { call, stale } = collection;
+  if (call.datastore.type !== "kubernetes") return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
+  const isStale = (one: NamedAttachment): boolean => stale.has(keyOf(one));
+  return await withdrawPods(call, owners.filter(isStale), {
+    isRecordMeant: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
+    async release(some) {
+      if (some.length > 0) await withdrawAll(call, new Set(some.map(keyOf)), "none");
+    },
+    withdraw: (some) => withdrawAll(call, new Set(some.map(keyOf)), []),
+  });
+}
+
+/** This node's and network's. */
+async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
+  const { datastore, deadline } = call;
+  const [records] = await deadline.wait("the datastore", (signal) =>
+    datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }),
+  );
+  // The datastore gives back the kind that was asked for.
+  return records.map(({ value }) => value as WorkloadEndpoint).filter((record) => isOwn(call, record));
+}

@@ -1,0 +1,64 @@
+/** Takes from the datastore what it has of several attachments of this node and network. */
+
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { ResourceRef } from "../../datastore/datastore.ts";
+import type { DelRequest } from "../../endpoint/plan-del.ts";
+import type { NamedAttachment } from "../attachment-state/node-files.ts";
+import type { Call } from "../call.ts";
+import { withdraw } from "../withdraw.ts";
+
+/** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
+export const ATTACHMENTS_PER_COMMIT = 12;
+
+/**
+ * Addresses and records, those of some attachments with each commit.
+ *
+ * @param keys of the attachments, see {@link keyOf}
+ * @param records to look at besides those that allocations name
+ */
+export async function withdrawMany(call: Call, keys: readonly string[], records: readonly WorkloadEndpoint[]): Promise<void> {
+  for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
+    const some = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
+    const meant = records.filter((record) => some.has(keyOf(attachmentOf(record))));
+    await withdrawAll(call, some, meant);
+  }
+}
+
+/**
+ * All there is of a few attachments: in several commits where their addresses lie in very many blocks.
+ *
+ * @param records to look at besides those that allocations name; "none": they have ended
+ */
+export async function withdrawAll(call: Call, keys: ReadonlySet<string>, records: readonly WorkloadEndpoint[] | "none"): Promise<void> {
+  const { config, node, log } = call;
+  const request: DelRequest = {
+    node,
+    isOwnerMeant: (owner) => owner.node === node && owner.network === config.name && keys.has(keyOf(owner)),
+    isEndpointMeant: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
+    endpoints: records === "none" ? records : records.map(toRef),
+  };
+  for (let isAll = false; !isAll;) {
+    const withdrawn = await withdraw(call, request);
+    for (const { owner } of withdrawn.released) log.info("released address without attachment", { of: owner.containerID });
+    ({ isAll } = withdrawn);
+  }
+}
+
+/** Whether a record is of this node and network. One that is a view of a pod does not know its network. */
+export function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boolean {
+  return spec.node === node && (spec.network ?? config.name) === config.name;
+}
+
+/** Whose record it is. */
+export function attachmentOf({ spec }: WorkloadEndpoint): NamedAttachment {
+  return { containerID: spec.containerID ?? "", ifName: spec.endpoint };
+}
+
+/** Tells attachments of one network apart. Neither part can hold a slash. */
+export function keyOf({ containerID, ifName }: NamedAttachment): string {
+  return `${containerID}/${ifName}`;
+}
+
+function toRef({ metadata: { name, namespace } }: WorkloadEndpoint): ResourceRef {
+  return { kind: "WorkloadEndpoint", name, ...(namespace !== undefined && { namespace }) };
+}

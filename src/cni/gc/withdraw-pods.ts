@@ -1,0 +1,82 @@
+/**
+ * The half of a GC that works on the datastore, where records are pods. Each that must end takes a request, and the client makes only so
+ * many a second. So the requests are few besides, and wherever the time ends nothing is wrong, and the next GC has less to do:
+ *
+ * ```
+ *   records of all ──a look each──▶ nothing to end: addresses go at once
+ *                                  to end: some pods at a time; when all are done, or time runs out, the addresses of those that are
+ * ```
+ */
+
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { Write } from "../../datastore/datastore.ts";
+import { planRecordEnds, type RecordEnd, recordQueries } from "../../endpoint/plan-record-ends.ts";
+import { readFacts } from "../../ipam/transact.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { type Call, transactPortsOf } from "../call.ts";
+import { type Settled, settle, settleTogether } from "../failures.ts";
+
+/** What GC knows and does. */
+export interface PodWithdrawal {
+  readonly isRecordMeant: (record: WorkloadEndpoint) => boolean;
+  /** Gives back all addresses of owners whose records have ended, or need not end. */
+  readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
+  /** Ends records and gives back addresses, as they are stored then. */
+  readonly withdraw: (owners: readonly AllocationOwner[]) => Promise<void>;
+}
+
+/** Addresses that are looked at together: their pods can be asked for in half of a GC's time, also if `qps` is 5. */
+const OWNERS_AT_ONCE = 125;
+
+/** Records that end together: none of their requests waits for its turn longer than a request may. */
+const RECORDS_AT_ONCE = 12;
+
+/** Milliseconds that are kept for giving back the addresses of those that have ended. */
+const RELEASE_MS = 10_000;
+
+/** Goes on after each failure. */
+export async function withdrawPods(call: Call, owners: readonly AllocationOwner[], work: PodWithdrawal): Promise<readonly Settled[]> {
+  const steps: Settled[] = [];
+  for (let from = 0; from < owners.length; from += OWNERS_AT_ONCE) {
+    const some = owners.slice(from, from + OWNERS_AT_ONCE);
+    const step = await settle(async () => {
+      steps.push(...(await withdrawSome(call, some, work)));
+    });
+    steps.push(step);
+  }
+  return steps;
+}
+
+async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work: PodWithdrawal): Promise<readonly Settled[]> {
+  const facts = await readFacts({ ...transactPortsOf(call), mayLag: false }, recordQueries(owners));
+  const { condition, ends } = planRecordEnds(owners, work.isRecordMeant, facts);
+  const waiting = new Set(ends.flatMap((end) => end.owners));
+  const steps = [await settle(() => work.release(owners.filter((owner) => !waiting.has(owner))))];
+  const ended: AllocationOwner[] = [];
+  for (let from = 0; from < ends.length; from += RECORDS_AT_ONCE) {
+    if (call.deadline.remainingMs() < RELEASE_MS) {
+      steps.push({ ok: false, error: tooMany(ends.length - from) });
+      break;
+    }
+    const outcomes = await settleTogether(ends.slice(from, from + RECORDS_AT_ONCE), (some) => endRecords(call, condition, some, work));
+    for (const outcome of outcomes) {
+      if (outcome.ok) ended.push(...outcome.item.owners);
+      else steps.push(outcome);
+    }
+    if (outcomes.every(({ ok }) => !ok)) break;
+  }
+  return [...steps, await settle(() => work.release(ended))];
+}
+
+/** A conflict says that some of them are not as they were: what they are then is looked at. */
+async function endRecords(call: Call, condition: Write, ends: readonly RecordEnd[], work: PodWithdrawal): Promise<void> {
+  const writes = [condition, ...ends.map(({ write }) => write)];
+  const { committed } = await call.deadline.wait("the datastore", (signal) => call.datastore.commit(writes, { signal }));
+  if (!committed) await work.withdraw(ends.flatMap(({ owners }) => owners));
+}
+
+function tooMany(left: number): NetplugError {
+  const text = `end the records of ${left} more pods: the time is over, and the next GC goes on; raise qps where there are so many`;
+  return new NetplugError("tryAgainLater", text);
+}

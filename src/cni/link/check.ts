@@ -1,0 +1,50 @@
+/** The kernel's part of a CHECK. */
+
+import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../../endpoint/pod-link.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Link } from "../../linux/netlink/link.ts";
+import type { Netns } from "../../linux/netns.ts";
+import type { CniResult } from "../protocol/result.ts";
+import { findLink, type LinkNames } from "./find.ts";
+import { inspectLink } from "./inspect.ts";
+import type { Kernel } from "./kernel.ts";
+import { openLinkSockets } from "./sockets.ts";
+
+/** What the link must have. */
+export interface WantedLink {
+  readonly names: LinkNames;
+  /** What is ours of the addresses in `prevResult`. */
+  readonly addresses: readonly Address[];
+  /** undefined: nobody knows. */
+  readonly podMac: MacAddress | undefined;
+}
+
+/** Looks at an attachment's link. @returns one sentence per fault @throws {NetplugError} */
+export function checkLink(kernel: Kernel, netns: Netns, { names, addresses, podMac }: WantedLink, previous: CniResult): readonly string[] {
+  using sockets = openLinkSockets(kernel, netns, names);
+  const pod = findLink(sockets.pod, { name: names.podName });
+  return [
+    ...inspectLink(sockets, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
+    ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
+  ];
+}
+
+function ownRoutes(previous: CniResult): readonly Prefix[] {
+  return previous.routes.flatMap(({ dst, gw }) => {
+    const prefix = gw === NEXT_HOP_V4 || gw === NEXT_HOP_V6 ? tryParsePrefix(dst) : undefined;
+    return prefix === undefined ? [] : [prefix];
+  });
+}
+
+/**
+ * The MAC is as the ADD set it, unless `prevResult` shows that a later plugin changed it, or does not show it. The MTU is not looked
+ * at: the CNI project's `tuning` changes it without a word in its result.
+ */
+function changesOf({ interfaces }: CniResult, pod: Link, podMac: Link["mac"]): readonly string[] {
+  const shown = interfaces.find(({ name, sandbox }) => name === pod.name && sandbox !== undefined);
+  if (podMac === undefined || tryParseMac(shown?.mac ?? "") !== podMac || pod.mac === podMac) return [];
+  return [`interface ${quote(pod.name)} in the pod: got MAC address ${pod.mac ?? "none"}, want ${podMac}`];
+}

@@ -1,0 +1,82 @@
+/** What the plugin asks the API server: everything of one call at the same time, over one connection. */
+
+import type { KubeClient } from "../../kube/client.ts";
+import { NAMESPACES, PODS } from "../../kube/core-types.ts";
+import type { Call } from "../call.ts";
+import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts, type PodFacts } from "./facts.ts";
+import { toConfigWithPodCidrs } from "./node-cidrs.ts";
+import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
+
+/** Any namespace that is always there, and a pod of it that need not be: whether they may be read is all that STATUS wants to know. */
+const PROBED = { namespace: "default", pod: "netplug-status" } as const;
+
+/**
+ * Asks for all that an ADD must know.
+ *
+ * @returns once the requests are on their way; waiting for the facts throws accessDenied, tryAgainLater, invalidConfig, nodeCidrMissing
+ * @throws NetplugError invalidConfig, accessDenied
+ */
+export async function askForFacts(call: Call): Promise<Asked> {
+  const { answer } = await ask(call, async (client, signal): Promise<KubernetesFacts> => {
+    const [toFacts, delegateConfig] = await Promise.all([
+      isPodAsked(call) ? askForPod(call, client, signal) : () => undefined,
+      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
+    ]);
+    return { toPodFacts: toFacts, delegateConfig };
+  });
+  return { facts: answer };
+}
+
+/** For a main plugin on the Kubernetes datastore the pod comes with the other reads there. */
+async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
+  const { pod: identity } = call.args;
+  if (identity === undefined) return () => undefined;
+  const isRead = call.plugin !== "netplug" || call.datastore.type !== "kubernetes";
+  const [pod, namespace] = await Promise.all([
+    isRead ? readPod(client, identity, signal) : undefined,
+    readNamespace(client, identity, signal),
+  ]);
+  if (isRead) return () => toPodFacts(call, identity, pod, namespace);
+  return (endpoint) => toPodFacts(call, identity, endpoint === undefined ? undefined : toPodView(endpoint, identity), namespace);
+}
+
+/** The pod alone. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */
+export async function readPodFacts(call: Call): Promise<PodFacts | undefined> {
+  const { pod: identity } = call.args;
+  if (identity === undefined) return undefined;
+  const { answer } = await ask(call, (client, signal) =>
+    Promise.all([readPod(client, identity, signal), readNamespace(client, identity, signal)]),
+  );
+  return toPodFacts(call, identity, ...(await answer));
+}
+
+/** Whether an ADD could be told what it asks for. @throws NetplugError with the reason why not */
+export async function probeKubernetes(call: Call): Promise<void> {
+  const { answer } = await ask(call, async (client, signal) => {
+    await Promise.all([
+      ...(arePodsAsked(call) ? probePods(client, signal) : []),
+      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
+    ]);
+  });
+  await answer;
+}
+
+function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<unknown>[] {
+  return [
+    client.get(NAMESPACES, { name: PROBED.namespace }, { signal }),
+    client.get(PODS, { namespace: PROBED.namespace, name: PROBED.pod }, { signal }),
+  ];
+}
+
+/**
+ * With credentials in hand, a request is sent before its promise is there. A client that is not the datastore's too is closed afterwards.
+ */
+async function ask<T>(
+  call: Call,
+  requests: (client: KubeClient, signal: AbortSignal) => Promise<T>,
+): Promise<{ readonly answer: Promise<T> }> {
+  const client = await call.openKube();
+  await call.deadline.wait("credentials of the Kubernetes API", () => client.requester.login());
+  const answer = call.deadline.wait("the Kubernetes API", (signal) => requests(client, signal));
+  return { answer: call.datastore.type === "kubernetes" ? answer : answer.finally(() => client.close()) };
+}

@@ -1,0 +1,54 @@
+/** What an ADD asks the Kubernetes API: when, and what comes back. */
+
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { PodRequest } from "../../endpoint/annotations/read-pod-request.ts";
+import type { PodPart } from "../../endpoint/plan-attachment.ts";
+import type { Call } from "../call.ts";
+
+/** What the API server tells of the pod of a call. */
+export interface PodFacts {
+  /** Of the object in the API server; that of a mirror pod is not the runtime's. */
+  readonly uid: string;
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+  /** What annotations ask for, completed by the network config. */
+  readonly wishes: PodRequest;
+  readonly part: PodPart;
+}
+
+/** What an ADD must know besides what the datastore tells. */
+export interface KubernetesFacts {
+  /**
+   * The pod of the call; undefined where it is not asked for.
+   *
+   * @param endpoint what the datastore has of it: on Kubernetes that is the pod itself, which is not asked for twice
+   * @throws NetplugError podMismatch, malformedRequest, featureDisabled
+   */
+  readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
+  /** The network config for the delegate, with the node's pod CIDRs where it wants them; undefined: as it came. */
+  readonly delegateConfig: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Whether pods are looked up, and their annotations honoured. */
+export function arePodsAsked({ config, datastore }: Call): boolean {
+  return config.policyType === "k8s" || datastore.type === "kubernetes";
+}
+
+/** The same of the pod of this call, if it has one. */
+export function isPodAsked(call: Call): boolean {
+  return call.args.pod !== undefined && arePodsAsked(call);
+}
+
+/** Whether the node is looked up, for `host-local`. */
+export function isNodeAsked({ plugin, config }: Call): boolean {
+  return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
+}
+
+/** Whether a pod-CIDR word may stand in the config of a delegate. A quick look: where it stands is seen when it is resolved. */
+export function mayUsePodCidr(type: string | undefined, { ipam }: Readonly<Record<string, unknown>>): boolean {
+  return type === "host-local" && /"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
+}
+
+/** What was asked for, and is on its way. */
+export interface Asked {
+  readonly facts: Promise<KubernetesFacts>;
+}

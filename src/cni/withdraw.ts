@@ -1,0 +1,47 @@
+/** Takes from the datastore what it has of attachments, their addresses and records: for DEL, GC, and the way back of an ADD. */
+
+import { type DelPlan, delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
+import { isSameAttachment } from "../ipam/block.ts";
+import { transact, type TransactOptions } from "../ipam/transact.ts";
+import type { Hold } from "./attachment-state/hold.ts";
+import { recordQuery } from "./attachment.ts";
+import { type Call, transactPortsOf } from "./call.ts";
+
+/** What was taken. */
+export type Withdrawn = Exclude<DelPlan, { readonly wanted: unknown }>;
+
+/** As much as one commit takes. @throws NetplugError tryAgainLater when the datastore is away */
+export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<Withdrawn> = {}): Promise<Withdrawn> {
+  return await call.ledger.time("datastore", () =>
+    transact<Withdrawn>(
+      transactPortsOf(call),
+      delQueries(request),
+      (known, { now }) => {
+        const plan = planDel(request, known, now);
+        return "wanted" in plan ? plan : { writes: plan.writes, result: plan };
+      },
+      options,
+    ),
+  );
+}
+
+/** What there is of the call's own attachment. */
+export function toDelRequest(call: Call): DelRequest {
+  const { config, environment, node } = call;
+  const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
+  return {
+    node,
+    isOwnerMeant: (owner) => isSameAttachment(owner, id),
+    isEndpointMeant: ({ spec }) =>
+      spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
+    endpoints: call.plugin === "netplug-ipam" ? [] : [recordQuery(call).ref],
+  };
+}
+
+/** The way back of an ADD: its addresses and its record, read afresh; those of a newer ADD stay. */
+export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
+  const { unlessTaken } = await import("./attachment-state/give-back.ts");
+  await unlessTaken(call, hold, async () => {
+    await withdraw(call, toDelRequest(call));
+  });
+}

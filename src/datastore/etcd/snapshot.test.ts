@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import type { EtcdClient } from "./client.ts";
+import { blockRange, resourceRange } from "./keys.ts";
+import type { RangeReply, RangeRequest, ReadReply, ReadRequest } from "./rpc.ts";
+import { readSnapshot } from "./snapshot.ts";
+
+/** An etcd that holds values of these sizes, under keys in their order. */
+async function pagesOf(range: RangeRequest, sizes: readonly number[]) {
+  const kvs = sizes.map((size, i) => ({ key: `${range.key}${String(i).padStart(6, "0")}`, value: "x".repeat(size), modRevision: "1" }));
+  const pages: { readonly limit: number | undefined; readonly chars: number }[] = [];
+  const read = async ({ ranges }: ReadRequest): Promise<ReadReply> => {
+    const answers = ranges.map(({ key, limit }): RangeReply => {
+      const rest = kvs.filter((kv) => kv.key >= key);
+      const page = rest.slice(0, limit);
+      pages.push({ limit, chars: page.reduce((sum, { value }) => sum + value.length, 0) });
+      return { kvs: page, count: kvs.length, more: page.length < rest.length };
+    });
+    return { revision: "1", ranges: answers };
+  };
+  const snapshot = await readSnapshot({ read } as unknown as EtcdClient, [range], {});
+  expect(snapshot.ranges[0]?.kvs.map(({ key }) => key)).toEqual(kvs.map(({ key }) => key));
+  return pages;
+}
+
+const many = (count: number, size: number): readonly number[] => Array.from({ length: count }, () => size);
+
+test("all blocks come in pages whose length follows from their size", async () => {
+  for (const page of await pagesOf(blockRange(), many(100, 400_000))) expect(page.chars).toBeLessThan(13_000_000);
+  const pages = await pagesOf(blockRange(), many(1_000, 40_000));
+  expect(pages.map(({ limit }) => limit).slice(0, 4)).toEqual([32, 64, 99, 99]);
+  const small = await pagesOf(blockRange(), many(3_000, 300));
+  expect(small.map(({ limit }) => limit)).toEqual([32, 64, 128, 256, 512, 1_000, 1_000, 1_000]);
+});
+
+test("blocks that become large behind small ones do not make a page that is too long", async () => {
+  for (const page of await pagesOf(blockRange(), [...many(32, 300), ...many(200, 400_000)])) expect(page.chars).toBeLessThan(26_000_000);
+});
+
+test("what is small or a node's own is read at once", async () => {
+  expect(await pagesOf(blockRange("node-a"), many(110, 10_000))).toHaveLength(1);
+  expect(await pagesOf({ ...blockRange(), keysOnly: true }, many(900, 0))).toHaveLength(1);
+  expect(await pagesOf(resourceRange("IPPool"), many(1_000, 900))).toHaveLength(1);
+});

@@ -1,0 +1,113 @@
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "../../lib/clock.ts";
+import type { Clock, Files } from "../../lib/ports.ts";
+import type { WatchEvent } from "../datastore.ts";
+import { EtcdDatastore } from "./etcd-datastore.ts";
+
+const stops: (() => void)[] = [];
+
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+const CREATED = '{"result":{"header":{"revision":"5"},"watch_id":"1","created":true}}';
+
+/** A gateway that answers the watches with these lines, one after the other, and the last of them for ever. */
+function serve(answers: readonly (readonly string[])[], onWatch: () => void = () => undefined) {
+  let watches = 0;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const path = new URL(request.url).pathname;
+      if (path === "/v3/auth/authenticate") return Response.json({ token: "t" });
+      if (path !== "/v3/watch") return new Response('{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}');
+      onWatch();
+      return new Response((answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join(""));
+    },
+  });
+  stops.push(() => void server.stop(true));
+  return { endpoint: `http://127.0.0.1:${server.port}` };
+}
+
+/** The line that tells of a pool's end at this revision. */
+function deletion(name: string, revision: number): string {
+  const kv = `{"key":"${btoa(`/netplug/v3/ippools/${name}`)}","mod_revision":"${revision}"}`;
+  return `{"result":{"header":{"revision":"${revision}"},"watch_id":"1","events":[{"type":"DELETE","kv":${kv}}]}}`;
+}
+
+/** Watches pools with a clock on which pauses pass at once; `onPause` may move it. */
+function watch(endpoint: string, onPause: (ms: number) => void, monotonic = systemClock.monotonic): AsyncIterable<WatchEvent> {
+  const ending = new AbortController();
+  const clock: Clock = {
+    ...systemClock,
+    monotonic,
+    sleep(ms, signal) {
+      if (ms >= 30_000) return systemClock.sleep(ms, signal); // until a silent server is asked
+      onPause(ms);
+      return systemClock.sleep(0, signal);
+    },
+  };
+  const datastore = new EtcdDatastore(
+    { endpoints: [endpoint], username: "root", password: "secret" },
+    { clock, random: () => 1, files: {} as Files },
+  );
+  stops.push(() => {
+    ending.abort();
+    datastore.close();
+  });
+  return datastore.watch({ kinds: ["IPPool"], signal: ending.signal });
+}
+
+/** The first `count` pauses of a watch. */
+async function pausesOf(endpoint: string, count: number, monotonic?: () => number): Promise<readonly number[]> {
+  const pauses: number[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const events = watch(endpoint, (ms) => pauses.push(ms) === count && resolve(), monotonic);
+  const reading = (async () => {
+    for await (const event of events) if (event.type === "unreadable") throw new Error(event.reason);
+  })();
+  await Promise.race([promise, reading]);
+  return pauses.slice(0, count);
+}
+
+async function take(events: AsyncIterable<WatchEvent>, count: number): Promise<readonly string[]> {
+  const taken: string[] = [];
+  for await (const event of events) if (taken.push(event.type) === count) break;
+  return taken;
+}
+
+test.each(["etcdserver: invalid auth token", "etcdserver: user name is empty"])(
+  "a watch that ends with %j goes on with a new log-in",
+  async (message) => {
+    const refusal = JSON.stringify({ error: { grpc_code: 16, message } });
+    const { endpoint } = serve([
+      [CREATED, refusal],
+      [CREATED, deletion("a", 6)],
+    ]);
+    expect(
+      await take(
+        watch(endpoint, () => undefined),
+        3,
+      ),
+    ).toEqual(["reset", "in-sync", "delete"]);
+  },
+);
+
+const GROWING = [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000];
+
+test.each([
+  ["nothing at all", [[]]],
+  ["that it has begun", [[CREATED]]],
+  ["that it has begun, and a refusal", [[CREATED, '{"error":{"grpc_code":14,"message":"no leader"}}']]],
+])("connections that say %s and end are made with pauses that grow", async (_, answers) => {
+  expect(await pausesOf(serve(answers).endpoint, GROWING.length)).toEqual(GROWING);
+});
+
+test("after a connection that gave an event, or that lasted, the pause is short again", async () => {
+  const answers = [[CREATED], [CREATED], [CREATED, deletion("a", 6)], [CREATED], [CREATED, deletion("b", 7)], [CREATED]];
+  expect(await pausesOf(serve(answers).endpoint, 6)).toEqual([50, 100, 50, 100, 50, 100]);
+  let now = 0;
+  const { endpoint } = serve([[CREATED]], () => (now += 10_000));
+  expect(await pausesOf(endpoint, 4, () => now)).toEqual([50, 50, 50, 50]);
+});

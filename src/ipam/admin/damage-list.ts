@@ -1,0 +1,43 @@
+/** What is damaged in the datastore, gathered from several reads. */
+
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Damage, ReadOptions } from "../../datastore/datastore.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+
+/** Handed to a read as its options, it hears of all damage. */
+export class DamageList implements ReadOptions {
+  readonly #byName = new Map<string, Damage>();
+  /** By CIDR: what keeps a block or its claim from being read. */
+  readonly #hidden = new Map<string, Damage[]>();
+
+  readonly onDamage = (damage: Damage): void => {
+    const key = `${damage.kind} ${damage.name}`;
+    if (this.#byName.has(key)) return;
+    this.#byName.set(key, damage);
+    const { cidr, isAnswered } = damage;
+    if (cidr === undefined || isAnswered) return;
+    const text = toPrefixText(cidr);
+    this.#hidden.set(text, [...(this.#hidden.get(text) ?? []), damage]);
+  };
+
+  /** Each damage once. */
+  get all(): readonly Damage[] {
+    return [...this.#byName.values()];
+  }
+
+  /** Those of blocks, and of the entries by which blocks are found. */
+  get ofBlocks(): readonly Damage[] {
+    return this.all.filter(({ kind }) => kind === "IPAMBlock");
+  }
+
+  /** Those of resources. */
+  get ofResources(): readonly Damage[] {
+    return this.all.filter(({ kind }) => kind !== "IPAMBlock");
+  }
+
+  /** Why a block, or its claim, cannot be read; undefined when it can. */
+  faultOf({ cidr, node }: BlockRef): string | undefined {
+    const found = this.#hidden.get(toPrefixText(cidr));
+    return found?.find((damage) => damage.node === undefined || damage.node === node)?.reason;
+  }
+}

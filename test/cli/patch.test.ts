@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+
+let world: CliWorld;
+
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+
+afterAll(() => world[Symbol.asyncDispose]());
+
+beforeEach(() => world.reset());
+
+async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
+  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
+}
+
+describe("patch and label", () => {
+  test.each([
+    ["strategic", '{"spec":{"disabled":true}}'],
+    ["merge", '{"spec":{"disabled":true}}'],
+    ["json", '[{"op":"replace","path":"/spec/disabled","value":true}]'],
+    ["strategic", "spec:\n  disabled: true\n"],
+    ["merge", "{spec: {disabled: true}}"],
+    ["json", "- {op: replace, path: /spec/disabled, value: true}"],
+  ])("a patch of type %p changes what is stored", async (type, patch) => {
+    await createPool("blue", "10.65.0.0/16");
+    expect(await world.done(["patch", "ippool", "blue", "-p", patch, "--type", type])).toBe("ippool/blue patched\n");
+    expect(await world.stored("/netplug/v3/ippools/blue")).toMatchObject({
+      "/netplug/v3/ippools/blue": { spec: { disabled: true, blockSize: 26 } },
+    });
+    expect(await world.done(["patch", "ippool/blue", "-p", patch, "--type", type])).toBe("ippool/blue unchanged\n");
+  });
+
+  test.each([
+    ['{"spec":{"cidr":"10.66.0.0/16"}}', 1, 'spec.cidr: got "10.66.0.0/16", want "10.65.0.0/16": it cannot be changed'],
+    ['{"spec":{"blockSize":27}}', 1, "spec.blockSize: got 27, want 26: it cannot be changed"],
+    ['{"spec":{"nope":1}}', 1, 'unknown field "nope"'],
+    ['{"metadata":{"name":"red"}}', 1, 'metadata.name: got "red", want "blue"'],
+    ['{"kind":"Tier"}', 1, 'kind: got "Tier", want "IPPool"'],
+    ["[]", 2, "a list of operations wants --type json"],
+    ["{", 2, "line 1, column 2: unexpected end of the stream"],
+    ["spec: &a {b: *a}", 2, 'read option "--patch": got more than 64 levels, want fewer'],
+    ["metadata: {labels: {a: &a [*a]}}", 2, 'read option "--patch": got more than 64 levels, want fewer'],
+    [aliasesOfAliases(8), 2, 'read option "--patch": got more than 1000000 values, want fewer'],
+    ['{"spec":{"disabled":true},"spec":{}}', 2, 'read option "--patch": line 1, column 28: the key "spec" stands twice in one object'],
+    ["spec: {}\n---\nspec: {}", 2, "got 2 documents, want one"],
+    ["# nothing", 2, "got nothing, want JSON or YAML"],
+  ])("patch %p is status %p: %p", async (patch, status, message) => {
+    await createPool("blue", "10.65.0.0/16");
+    const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
+    expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test("a pool that would become smaller than its blocks is refused for the change first", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const wanted = 'spec.cidr: got "10.65.0.0/28", want "10.65.0.0/16": it cannot be changed; make another pool';
+    const stdin = poolYaml("blue", "10.65.0.0/28");
+    for (const argv of [
+      ["patch", "ippool", "blue", "-p", '{"spec":{"cidr":"10.65.0.0/28"}}'],
+      ["apply", "-f", "-"],
+      ["replace", "-f", "-"],
+    ]) {
+      const { status, stderr } = await world.ctl(argv, { stdin });
+      expect([status, stderr]).toEqual([1, expect.stringContaining(wanted)]);
+      expect(stderr).not.toContain("blockSize");
+    }
+    const both = ["patch", "ipp", "blue", "-p", '{"spec":{"blockSize":14,"ipipMode":"Always","vxlanMode":"Always"}}'];
+    expect((await world.ctl(both)).stderr).toMatch(/: 2 problems\n {2}spec\.blockSize: .*cannot be changed.*\n {2}spec\.vxlanMode: /);
+    // Also where the new value would not do for any pool.
+    for (const cidr of ['"10.66.0.1/16"', '"nonsense"', "7"])
+      expect((await world.ctl(["patch", "ipp", "blue", "-p", `{"spec":{"cidr":${cidr}}}`])).stderr).toStartWith(
+        `netplugctl: validate IPPool "blue": spec.cidr: got ${cidr}, want "10.65.0.0/16": it cannot be changed`,
+      );
+    const guid = await world.ctl(["patch", "clusterinfo", "default", "-p", '{"spec":{"guid":"x"}}']);
+    expect(guid.stderr).toMatch(/spec\.guid: got "x", want "[0-9a-f]{32}": it cannot be changed\n$/);
+    const away = await world.ctl(["apply", "-f", "-"], { stdin, env: { ETCD_ENDPOINTS: "http://127.0.0.1:1" } });
+    expect(away).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("got 26 (the default) with cidr 10.65.0.0/28, want a blockSize"),
+    });
+  });
+
+  test.each([
+    ['[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 'operation 1: there is no place "/metadata/labels/a"'],
+    ['[{"op":"test","path":"/spec/disabled","value":true}]', "operation 1: test of"],
+    ['[{"op":"replace","path":"/spec/nope","value":1}]', 'there is nothing at "/spec/nope"'],
+    ['[{"op":"remove","path":"spec"}]', 'path: got "spec", want a text such as "/spec/disabled"'],
+    ['{"op":"remove"}', "want a list of operations for --type json"],
+  ])("a JSON patch that cannot be done names operation and place: %p", async (patch, message) => {
+    await createPool("blue", "10.65.0.0/16");
+    const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "--type", "json", "-p", patch]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+
+  test("a list of operations that holds itself is wrong usage", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const patch = "- {op: add, path: /metadata/labels, value: &a {b: *a}}";
+    const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "--type", "json", "-p", patch]);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('read option "--patch": got more than 64 levels, want fewer')]);
+  });
+
+  test("patches at the same time all count", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    const keys = ["a", "b", "c", "d"];
+    await Promise.all(
+      keys.map((key) => world.done(["patch", "ipp", "blue", "-p", JSON.stringify({ metadata: { labels: { [key]: "1" } } })])),
+    );
+    expect(await world.stored("/netplug/v3/ippools/blue")).toMatchObject({
+      "/netplug/v3/ippools/blue": { metadata: { labels: Object.fromEntries(keys.map((key) => [key, "1"])) } },
+    });
+  });
+
+  test("labels are set, replaced and removed", async () => {
+    await world.done(["create", "-f", "-"], { stdin: '{"apiVersion":"netplug.io/v3","kind":"Node","metadata":{"name":"n1"}}' });
+    expect(await world.done(["label", "node", "n1", "zone=a", "rack=r1"])).toBe("node/n1 labelled\n");
+    const change = ["label", "no", "n1", "zone=b", "rack-", "none-"];
+    expect(await world.ctl(change)).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: 'netplugctl: label node "n1": "zone" is "a" already; give --overwrite to make it "b"\n',
+    });
+    expect(await world.done(["label", "no", "n1", "zone=a"])).toBe("node/n1 unchanged\n");
+    expect(await world.done([...change, "--overwrite"])).toBe("node/n1 labelled\n");
+    expect(await world.stored("/netplug/v3/nodes/")).toMatchObject({ "/netplug/v3/nodes/n1": { metadata: { labels: { zone: "b" } } } });
+    await world.done(["label", "node/n1", "zone-"]);
+    expect((await world.stored("/netplug/v3/nodes/"))["/netplug/v3/nodes/n1"]).not.toHaveProperty("metadata.labels");
+    expect((await world.ctl(["label", "node", "n1", "zone=a b"])).stderr).toContain("metadata.labels.zone");
+    expect((await world.ctl(["label", "node", "n1"])).status).toBe(2);
+    expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
+  });
+});
+
+/** Each name stands for ten of the one before. */
+function aliasesOfAliases(levels: number): string {
+  const list = (i: number): string => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(", ")}]\n`;
+  return `a0: &a0 [x]\n${Array.from({ length: levels }, (_, i) => list(i)).join("")}`;
+}
