@@ -12,9 +12,9 @@ import { KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, untilDone } from "./libc.ts";
 
 /** @see include/uapi/asm-generic/fcntl.h */
-export const LOCK_EX = 2;
+const LOCK_EX = 2;
 export const LOCK_NB = 4;
-export const LOCK_UN = 8;
+const LOCK_UN = 8;
 
 const LOCK_MODE = 0o600;
 /** Milliseconds between tries: at first as short as an ADD's critical part. */
@@ -76,4 +76,9 @@ export function tryLock(fd: Fd, path: string): boolean {
   const errno = lastErrno();
   if (errno === EAGAIN) return false;
   throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
+}
+
+/** Gives a lock back whose file stays open. */
+export function unlock(fd: Fd): void {
+  libc().flock(fd.number, LOCK_UN);
 }

@@ -4,10 +4,10 @@ import type { AppendFile, LogFiles } from "../lib/log-file.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./constants.ts";
-import { EAGAIN, EEXIST } from "./errno.ts";
+import { EEXIST } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { linuxFiles, openFile } from "./files.ts";
-import { LOCK_EX, LOCK_NB, LOCK_UN } from "./flock.ts";
+import { tryLock, unlock } from "./flock.ts";
 import { makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
@@ -46,13 +46,8 @@ function toAppendFile(fd: Fd, path: string): AppendFile {
       if (written < bytes.length)
         throw new NetplugError("ioFailure", `write ${quote(path)}: got ${written} of ${bytes.length} bytes written`);
     },
-    tryLock() {
-      if (libc().flock(fd.number, LOCK_EX | LOCK_NB) === 0) return true;
-      const errno = lastErrno();
-      if (errno === EAGAIN) return false;
-      throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
-    },
-    unlock: () => void libc().flock(fd.number, LOCK_UN),
+    tryLock: () => tryLock(fd, path),
+    unlock: () => unlock(fd),
     close: () => fd[Symbol.dispose](),
   };
 }

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, afterEach, expect, test } from "bun:test";
 import {
   closeSync,
   constants,
@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import type { Clock } from "../lib/ports.ts";
+import { durationOf } from "../../test/support/duration.ts";
 import { Fd } from "./fd.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -37,8 +38,17 @@ function startTaker(path: string, name: string, log: string): Bun.Subprocess {
     using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock });
     if (turn === undefined) throw new Error("no turn");
     appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(`${name}\n`)});`;
-  return Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+  const taker = Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+  started.push(taker);
+  return taker;
 }
+
+const started: Bun.Subprocess[] = [];
+/** Also where a test fails while they stand still. */
+afterEach(async () => {
+  for (const taker of started) taker.kill("SIGKILL");
+  await Promise.all(started.splice(0).map(({ exited }) => exited));
+});
 
 /** A place is one once it is held open: whoever looks before that takes it for a dead one's. */
 async function untilInLine(path: string, pid: number): Promise<void> {
@@ -107,8 +117,6 @@ test("the processes of a host too; one that is killed in line is passed over", a
   }
   takers[1]?.kill("SIGKILL");
   await takers[1]?.exited;
-  // The one behind was woken and looks at the lock once, soon: not while "first", whose turn it is, may not have run yet.
-  await Bun.sleep(60);
   held?.[Symbol.dispose]();
   await Promise.all(takers.map(({ exited }) => exited));
   expect(readFileSync(log, "utf8")).toBe("first\nthird\nfourth\n");
@@ -152,6 +160,27 @@ test("and for that second only once: those behind it tell each other", async () 
   // a second each would be two at least
   expect(tookMs).toBeLessThan(1_500);
   expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
+});
+
+test("a free lock is left to those before, for a second for each of them", async () => {
+  const path = join(folder, "left");
+  const held = await take(path, 0);
+  const stopped = ["a", "b", "c"].map((name) => startTaker(path, name, join(folder, "left.log")));
+  for (const taker of stopped) {
+    await untilInLine(path, taker.pid);
+    taker.kill("SIGSTOP");
+  }
+  const waiting = take(path, LONG_MS);
+  held?.[Symbol.dispose]();
+  const has = async (turn: ReturnType<typeof take>): Promise<void> => {
+    using had = await turn;
+    expect(had).toBeDefined();
+  };
+  expect(await durationOf(() => has(waiting))).toBeWithin(2_500, 4_500);
+  // At the end of his time nobody leaves it to others.
+  expect(await durationOf(() => has(take(path, 300)))).toBeWithin(290, 1_000);
+  for (const taker of stopped) taker.kill("SIGCONT");
+  for (const taker of stopped) expect(await taker.exited).toBe(0);
 });
 
 test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {

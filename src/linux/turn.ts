@@ -6,6 +6,9 @@
  * before its own, which ends when the other leaves the line or dies, and then nobody else is woken. Only who has nobody before him, for the
  * lock was free when its holder came, looks at the lock again and again.
  *
+ * Somebody in line may have been stopped, and never leave it. So the others look at the lock now and then. Who finds it free as many times
+ * in a row as there are others before him passes them, and says so to the one behind, who then need not find it out by himself.
+ *
  * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose
  * turn it is.
  */
@@ -14,12 +17,14 @@ import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR, POLLIN } from "./constan
 import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { openFile } from "./files.ts";
-import { type LockOptions, openLock, takeLock, tryLock } from "./flock.ts";
+import { type LockOptions, openLock, takeLock, tryLock, unlock } from "./flock.ts";
 import { listFolder, makeFolders } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
 
 const PLACE_MODE = 0o600;
+/** Stands in the pipe of one who has had the turn past others. */
+const PASSING = new Uint8Array(1);
 
 /** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
@@ -27,13 +32,10 @@ const LONGEST_SLICE_MS = 5_000;
 /** Each is so many times as long as the one before. */
 const SLICE_GROWTH = 4;
 
-/**
- * How often who is not the first looks at the lock all the same, in milliseconds: somebody before may have been stopped, and never leave
- * the line.
- */
+/** How often who is not the first looks at the lock all the same, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** How soon who was woken looks, and somebody is before him still: later than that one, if he can. */
-const AFTER_WAKING_MS = 20;
+/** How soon who was told that others were passed looks: later than those, if they can. */
+const AFTER_PASSING_MS = 20;
 
 /** Milliseconds between looks of who is the first: at the beginning as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
@@ -63,21 +65,51 @@ export async function takeTurn(path: string, options: LockOptions): Promise<Disp
 async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: LockOptions): Promise<boolean> {
   const end = clock.monotonic() + waitMs;
   const patience = new Patience(end, clock, signal);
-  let firstLookMs = LOOK_EVERY_MS;
-  for (let before = place?.findBefore(); before !== undefined; before = place?.findBefore()) {
-    using pipe = before;
-    for (let lookAt = clock.monotonic() + firstLookMs; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
-      if (tryLock(lock, path)) return true;
-      if (clock.monotonic() >= end) return false;
+  const idle = new IdleLock(lock, path);
+  let isPassing = false;
+  for (;;) {
+    using pipe = place?.findBefore();
+    if (place === undefined || pipe === undefined) break;
+    let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
+    for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+      const isLast = clock.monotonic() >= end;
+      if (idle.take(isPassing || isLast ? 1 : place.countBefore())) return place.pass();
+      if (isLast) return false;
+      isPassing = false;
     }
-    // Who has left may have had the turn past one who is stopped: not each one behind need find that out, after a second of his own.
-    firstLookMs = AFTER_WAKING_MS;
+    isPassing = saysPassing(pipe);
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     if (clock.monotonic() >= end) return false;
     await patience.pause(pauseMs);
   }
   return true;
+}
+
+/** A lock that those who come before may be unable to take. */
+class IdleLock {
+  readonly #lock: Fd;
+  readonly #path: string;
+  #others = 0;
+  #looks = 0;
+
+  constructor(lock: Fd, path: string) {
+    this.#lock = lock;
+    this.#path = path;
+  }
+
+  /** @returns whether the lock was had, free at as many looks in a row as there are others before us, who did not become fewer */
+  take(others: number): boolean {
+    if (!tryLock(this.#lock, this.#path)) {
+      this.#looks = 0;
+      return false;
+    }
+    this.#looks = others === this.#others ? this.#looks + 1 : 1;
+    this.#others = others;
+    if (this.#looks >= others) return true;
+    unlock(this.#lock);
+    return false;
+  }
 }
 
 /** Stands still, and lets the event loop have its turn from time to time: at first soon, for answers may be under way. */
@@ -175,6 +207,7 @@ class Place implements Disposable {
   readonly #folder: string;
   readonly #name: string;
   readonly #held: Fd;
+  #isPassing = false;
 
   constructor(folder: string, name: string, held: Fd) {
     this.#folder = folder;
@@ -182,33 +215,52 @@ class Place implements Disposable {
     this.#held = held;
   }
 
+  /** Notes that we had our turn before others who stand before us. @returns true */
+  pass(): true {
+    this.#isPassing = true;
+    return true;
+  }
+
   /** Leaves the line: the next one is told. */
   [Symbol.dispose](): void {
     rareLibc().unlink(toCString(`${this.#folder}/${this.#name}`));
+    if (this.#isPassing) libc().write(this.#held.number, PASSING, PASSING.length);
     this.#held[Symbol.dispose]();
   }
 
-  /**
-   * The pipe of the nearest before us who is alive; those of the dead are taken away. Undefined also where there is no looking (`EMFILE`).
-   */
+  /** The pipe of the nearest before us who is alive. Undefined also where there is no looking (`EMFILE`). */
   findBefore(): Fd | undefined {
+    for (const pipe of this.#livingBefore()) return pipe;
+    return undefined;
+  }
+
+  /** How many of those before us are alive. */
+  countBefore(): number {
+    let count = 0;
+    for (const pipe of this.#livingBefore()) {
+      pipe[Symbol.dispose]();
+      count++;
+    }
+    return count;
+  }
+
+  /** The pipes of the living before us, the nearest first, for the caller to close; those of the dead are taken away. */
+  *#livingBefore(): Generator<Fd> {
     try {
-      const names = listFolder(this.#folder) ?? [];
-      for (const name of names
-        .filter((other) => other < this.#name)
-        .sort()
-        .reverse()) {
+      const names = (listFolder(this.#folder) ?? []).filter((other) => other < this.#name);
+      for (const name of names.sort().reverse()) {
         const path = `${this.#folder}/${name}`;
         const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
         if (pipe === undefined) continue;
-        if (isHeld(pipe)) return pipe;
+        if (isHeld(pipe)) {
+          yield pipe;
+          continue;
+        }
         pipe[Symbol.dispose]();
         rareLibc().unlink(toCString(path));
       }
-      return undefined;
     } catch (thrown) {
-      if (thrown instanceof KernelError) return undefined;
-      throw thrown;
+      if (!(thrown instanceof KernelError)) throw thrown;
     }
   }
 }
@@ -216,4 +268,9 @@ class Place implements Disposable {
 /** A pipe that nobody holds open for writing is at its end. */
 function isHeld(pipe: Fd): boolean {
   return libc().read(pipe.number, new Uint8Array(1), 1) < 0 && lastErrno() === EAGAIN;
+}
+
+/** Whether the one who has left the line had the turn past others, who may never take theirs. */
+function saysPassing(pipe: Fd): boolean {
+  return libc().read(pipe.number, new Uint8Array(PASSING.length), PASSING.length) > 0;
 }
