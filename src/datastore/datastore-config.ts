@@ -6,7 +6,7 @@ import type { TransportOptions } from "../kube/transport.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DatastoreTraits } from "./datastore.ts";
-import type { HintPlace } from "./kubernetes/block-hints.ts";
+import type { HintPlace } from "./kubernetes/state/block-hints.ts";
 
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
 

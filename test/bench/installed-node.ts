@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newBlock, take } from "../../src/ipam/block.ts";
-import { toBlockObject } from "../../src/datastore/kubernetes/block-object.ts";
+import { toBlockObject } from "../../src/datastore/kubernetes/objects/block-object.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { startApiServer } from "../cluster/api-server.ts";

@@ -4,7 +4,7 @@
  */
 
 import { readSync } from "node:fs";
-import { BlockHints } from "../../src/datastore/kubernetes/block-hints.ts";
+import { BlockHints } from "../../src/datastore/kubernetes/state/block-hints.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { messageOf } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { openKubernetes as openDriver } from "../../src/datastore/kubernetes/open.ts";
-import { typeOf } from "../../src/datastore/kubernetes/resource-types.ts";
+import { typeOf } from "../../src/datastore/kubernetes/objects/resource-types.ts";
 import { KubeClient } from "../../src/kube/client.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BlockHints } from "../../src/datastore/kubernetes/block-hints.ts";
+import { BlockHints } from "../../src/datastore/kubernetes/state/block-hints.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { linuxFiles } from "../../src/linux/files.ts";

@@ -3,22 +3,22 @@
 import type { KubeClient } from "../../kube/client.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import { CLUSTER_INFORMATION } from "../cluster-state.ts";
-import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
 import { KUBERNETES_TRAITS } from "../datastore-config.ts";
-import { Batch } from "./batch.ts";
-import type { BlockHints } from "./block-hints.ts";
-import { IndexReads } from "./block-index.ts";
-import type { BlockEntry } from "./block-object.ts";
-import { carryOut } from "./commit.ts";
-import { toDatastoreError } from "./failure.ts";
-import { LostClaims } from "./lost-claims.ts";
-import type { NodeBlocks } from "./node-blocks.ts";
-import { readNodeBlocks } from "./node-blocks.ts";
-import { areManyPods, PodsInTurn } from "./pods-in-turn.ts";
-import { answerQuery } from "./queries.ts";
-import { RecentBlocks } from "./recent-blocks.ts";
-import { SeenRevisions } from "./seen-revisions.ts";
-import { Walks } from "./walks.ts";
+import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
+import type { BlockEntry } from "./objects/block-object.ts";
+import { toDatastoreError } from "./objects/failure.ts";
+import { Batch } from "./reads/batch.ts";
+import { IndexReads } from "./reads/block-index.ts";
+import type { NodeBlocks } from "./reads/node-blocks.ts";
+import { readNodeBlocks } from "./reads/node-blocks.ts";
+import { areManyPods, PodsInTurn } from "./reads/pods-in-turn.ts";
+import { answerQuery } from "./reads/queries.ts";
+import type { BlockHints } from "./state/block-hints.ts";
+import { LostClaims } from "./state/lost-claims.ts";
+import { RecentBlocks } from "./state/recent-blocks.ts";
+import { SeenRevisions } from "./state/seen-revisions.ts";
+import { Walks } from "./state/walks.ts";
+import { carryOut } from "./writes/commit.ts";
 
 export interface KubernetesDatastoreParts {
   readonly client: KubeClient;
@@ -87,7 +87,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
-    const { watchKubernetes } = await import("./watch.ts");
+    const { watchKubernetes } = await import("./watch/watch.ts");
     try {
       yield* watchKubernetes(this.#parts, options);
     } catch (thrown) {

@@ -2,9 +2,9 @@
 
 import { KubeClient } from "../../kube/client.ts";
 import type { KubernetesConfig } from "../datastore-config.ts";
-import { BlockHints } from "./block-hints.ts";
 import { KubernetesDatastore } from "./kubernetes-datastore.ts";
 import type { KubernetesPorts } from "./ports.ts";
+import { BlockHints } from "./state/block-hints.ts";
 
 /** Permits what a CNI call does. */
 const DEFAULT_ROLE = "netplug-cni";

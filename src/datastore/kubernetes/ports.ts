@@ -2,7 +2,7 @@
 
 import type { KubeClient } from "../../kube/client.ts";
 import type { KubePorts } from "../../kube/requester.ts";
-import type { HintPorts } from "./block-hints.ts";
+import type { HintPorts } from "./state/block-hints.ts";
 
 /** What the driver on the Kubernetes API needs of the outside world. */
 export interface KubernetesPorts extends KubePorts, Pick<HintPorts, "takeLock"> {

@@ -1,0 +1,62 @@
+/** Resources as objects of our CRDs, and back. */
+
+import { API_VERSION, type Kind, type Metadata, type Resource } from "../../../api/resource.ts";
+import type { ObjectMeta } from "../../../kube/kube-object.ts";
+import type { JsonPatchOperation } from "../../../kube/patch.ts";
+import type { Revision, Stored } from "../../datastore.ts";
+import type { CustomObject } from "./resource-types.ts";
+
+/** An object as the rest of the program sees it. What only an API server keeps is left out. */
+export function toStoredResource(kind: Kind, object: CustomObject): Stored<Resource> {
+  const revision = revisionOf(object);
+  return {
+    value: {
+      apiVersion: API_VERSION,
+      kind,
+      metadata: { ...toMetadata(object.metadata), resourceVersion: revision },
+      spec: object.spec ?? {},
+    },
+    revision,
+  };
+}
+
+/** The object that a create sends; the API server gives it its identity. */
+export function toNewObject({ metadata, spec }: Resource): CustomObject {
+  const { name, namespace, labels, annotations } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(labels !== undefined && { labels }),
+      ...(annotations !== undefined && { annotations }),
+    },
+    spec,
+  };
+}
+
+/** Gives an object of this revision the resource's state, and leaves alone what others keep in it: finalizers, owners. */
+export function toReplacement({ metadata, spec }: Resource, revision: Revision): readonly JsonPatchOperation[] {
+  return [
+    // Not as a test: this way a lost race is a conflict and not an invalid patch.
+    { op: "replace", path: "/metadata/resourceVersion", value: revision },
+    { op: "add", path: "/metadata/labels", value: metadata.labels ?? {} },
+    { op: "add", path: "/metadata/annotations", value: metadata.annotations ?? {} },
+    { op: "add", path: "/spec", value: spec },
+  ];
+}
+
+export function toMetadata({ name = "", namespace, labels, annotations, uid, creationTimestamp, generateName }: ObjectMeta): Metadata {
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
+    ...(uid !== undefined && { uid }),
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+    ...(generateName !== undefined && { generateName }),
+  };
+}
+
+export function revisionOf({ metadata }: { readonly metadata: ObjectMeta }): Revision {
+  return (metadata.resourceVersion ?? "") as Revision;
+}

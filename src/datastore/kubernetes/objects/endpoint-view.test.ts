@@ -1,0 +1,193 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../../../test/support/seed.ts";
+import type { Resource } from "../../../api/resource.ts";
+import type { Pod } from "../../../kube/core-types.ts";
+import {
+  canAnnotate,
+  type EndpointState,
+  fromRevision,
+  toClearingPatch,
+  toEndpoint,
+  toEndpoints,
+  toRecordingPatch,
+  toRevision,
+  toState,
+} from "./endpoint-view.ts";
+
+const WEB: Pod = {
+  metadata: { name: "web-0", namespace: "shop", uid: "uid-1" },
+  spec: { nodeName: "n1", containers: [{ name: "main" }] },
+};
+
+/** With annotations of ours; the first interface's unless their names say otherwise. */
+function recorded(own: Readonly<Record<string, string>>, others: Partial<Pod> = {}): Pod {
+  const annotations = Object.fromEntries(Object.entries(own).map(([name, value]) => [`cni.netplug.io/${name}`, value]));
+  return { ...WEB, ...others, metadata: { ...WEB.metadata, annotations } };
+}
+
+const NETWORKS = "10.65.0.7/32,fd65::7/128";
+const C1 = { containerID: "c1", podIP: "10.65.0.7/32", podIPs: NETWORKS } as const;
+
+describe("an endpoint", () => {
+  test("is named, and its host interface too, after node, namespace, pod and interface", () => {
+    const { value } = toEndpoint(WEB, "eth0", "n1") ?? {};
+    expect(value?.metadata).toMatchObject({ name: "n1-k8s-web--0-eth0", namespace: "shop", uid: "uid-1" });
+    expect(value?.spec).toMatchObject({ node: "n1", pod: "web-0", endpoint: "eth0", interfaceName: "npga4fc3c48bd8" }); // printf shop.web-0 | sha1sum
+    const other = toEndpoint(WEB, "net1", "other")?.value;
+    expect(other?.spec).toMatchObject({ node: "other", endpoint: "net1", interfaceName: "npg1c300f37c4c" }); // printf shop.web-0.net1 | sha1sum
+  });
+
+  test("of a pod in which nothing is recorded has no container and no fields that would be empty", () => {
+    const { value } = toEndpoint(WEB, "eth0", "n1") ?? {};
+    expect(value?.metadata).toEqual({
+      name: "n1-k8s-web--0-eth0",
+      namespace: "shop",
+      uid: "uid-1",
+      labels: { "netplug.io/namespace": "shop", "netplug.io/orchestrator": "k8s" },
+      resourceVersion: "uid-1//",
+    });
+    expect(Object.keys(value?.spec ?? {}).sort()).toEqual(
+      ["endpoint", "interfaceName", "ipNetworks", "node", "orchestrator", "pod", "profiles"].sort(),
+    );
+    expect(toEndpoint(recorded({ containerID: "" }), "eth0", "n1")?.value.spec).not.toHaveProperty("containerID");
+  });
+
+  test("has what is recorded, and what the pod wishes and offers", () => {
+    const wishes = { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' };
+    const spec = {
+      serviceAccountName: "seller",
+      containers: [{ name: "main", ports: [{ name: "http", containerPort: 80, protocol: "TCP" }] }],
+    };
+    const pod = recorded({ ...C1, ...wishes }, { spec });
+    const labelled: Pod = { ...pod, metadata: { ...pod.metadata, generateName: "web-", labels: { app: "web" } } };
+    const { value } = toEndpoint(labelled, "eth0", "n1") ?? {};
+    expect(value?.metadata).toMatchObject({ generateName: "web-", labels: { app: "web", "netplug.io/serviceaccount": "seller" } });
+    expect(value?.spec).toMatchObject({
+      containerID: "c1",
+      ipNetworks: NETWORKS.split(","),
+      ipNATs: [{ internalIP: "10.65.0.7", externalIP: "192.0.2.9" }],
+      allowSpoofedSourcePrefixes: ["198.51.100.0/24"],
+      serviceAccountName: "seller",
+      ports: [{ name: "http", port: 80, protocol: "TCP" }],
+    });
+  });
+
+  test.each<[what: string, pod: Pod, ifName: string, networks: readonly string[]]>([
+    [
+      "what is recorded, as far as it is addresses",
+      recorded({ podIPs: "x,10.65.0.7/32,10.65.0.0/24,,fd65::/64" }),
+      "eth0",
+      ["10.65.0.7/32"],
+    ],
+    ["none after a DEL, whatever the kubelet reports", recorded({ podIPs: "" }, { status: { podIPs: [{ ip: "192.0.2.7" }] } }), "eth0", []],
+    [
+      "what the kubelet reports",
+      { ...WEB, status: { podIPs: [{ ip: "192.0.2.7" }, { ip: "fd65::7" }] } },
+      "eth0",
+      ["192.0.2.7/32", "fd65::7/128"],
+    ],
+    ["nothing that the kubelet reports of another interface", { ...WEB, status: { podIPs: [{ ip: "192.0.2.7" }] } }, "net1", []],
+    ["that of its own interface", recorded({ ...C1, "podIPs.net1": "10.66.0.7/32" }), "net1", ["10.66.0.7/32"]],
+    ["none in a pod that succeeded", recorded(C1, { status: { phase: "Succeeded" } }), "eth0", []],
+    ["none in a pod that failed", recorded(C1, { status: { phase: "Failed" } }), "eth0", []],
+    ["all in one that runs", recorded(C1, { status: { phase: "Running" } }), "eth0", NETWORKS.split(",")],
+  ])("has %s", (_what, pod, ifName, networks) => {
+    expect(toEndpoint(pod, ifName, "n1")?.value.spec.ipNetworks).toEqual(networks);
+  });
+
+  test("is none of a pod in the host's network", () => {
+    const pod = { ...WEB, spec: { ...WEB.spec, hostNetwork: true } };
+    expect([toEndpoint(pod, "eth0", "n1"), toEndpoints(pod)]).toEqual([undefined, []]);
+    expect(toEndpoint({ ...WEB, spec: { ...WEB.spec, hostNetwork: false } }, "eth0", "n1")).toBeDefined();
+  });
+
+  test("belongs to each interface of a pod that has one, and to the first of one that a node has taken", () => {
+    const names = (pod: Pod): readonly string[] => toEndpoints(pod).map(({ value }) => `${value.spec.node} ${value.spec.endpoint}`);
+    const waiting = { spec: { containers: [] } };
+    expect(names(WEB)).toEqual(["n1 eth0"]);
+    expect(names(recorded({ ...C1, "containerID.net1": "c1", "podIPs.net2": "10.66.0.7/32" }))).toEqual(["n1 net1", "n1 eth0"]);
+    expect(names({ ...WEB, ...waiting })).toEqual([]);
+    expect(names(recorded({ podIPs: NETWORKS }, waiting))).toEqual([]);
+    expect(names(recorded(C1, waiting))).toEqual([" eth0"]);
+  });
+});
+
+test("an interface can be recorded whose name may be part of an annotation's", () => {
+  for (const name of ["eth0", "net1", "a.b-c_d", "A"]) expect([name, canAnnotate(name)]).toEqual([name, true]);
+  for (const name of ["", "-a", "a-", "a.", "a/b", "ä", "a b"]) expect([name, canAnnotate(name)]).toEqual([name, false]);
+});
+
+describe("a revision", () => {
+  const revisionOf = (pod: Pod, ifName = "eth0"): EndpointState =>
+    fromRevision(toEndpoint(pod, ifName, "n1")?.revision ?? toRevision(NONE));
+  const NONE: EndpointState = { uid: "", containerID: undefined, podIPs: "", isAnnotated: false };
+
+  test("says what stands in the pod", () => {
+    const state = { uid: "uid-1", containerID: undefined, podIPs: "" };
+    expect(revisionOf(WEB)).toEqual({ ...state, isAnnotated: false });
+    expect(revisionOf(recorded({}))).toEqual({ ...state, isAnnotated: true });
+    expect(revisionOf(recorded({ containerID: "" }))).toEqual({ ...state, containerID: "", isAnnotated: true });
+    expect(revisionOf(recorded(C1))).toEqual({ uid: "uid-1", containerID: "c1", podIPs: NETWORKS, isAnnotated: true });
+    expect(revisionOf(recorded(C1), "net1")).toEqual({ ...state, isAnnotated: true });
+  });
+
+  test("is another for every state, and reads as what it was made of", () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom("", "~", "=", "a/b", "%2F"));
+    const state = fc
+      .record({ uid: fc.uuid(), containerID: fc.option(text, { nil: undefined }), podIPs: text, isAnnotated: fc.boolean() })
+      .map((one): EndpointState => ({ ...one, isAnnotated: one.isAnnotated || one.containerID !== undefined }));
+    fc.assert(
+      fc.property(state, (one) => expect(fromRevision(toRevision(one))).toEqual(one)),
+      { seed: testSeed() },
+    );
+  });
+});
+
+describe("a patch", () => {
+  const write: EndpointState = { uid: "uid-1", containerID: "c1", podIPs: NETWORKS, isAnnotated: true };
+  const before: EndpointState = { uid: "uid-1", containerID: undefined, podIPs: "", isAnnotated: true };
+  const values = [
+    { op: "add", path: "/metadata/annotations/cni.netplug.io~1containerID", value: "c1" },
+    { op: "add", path: "/metadata/annotations/cni.netplug.io~1podIP", value: "10.65.0.7/32" },
+    { op: "add", path: "/metadata/annotations/cni.netplug.io~1podIPs", value: NETWORKS },
+  ] as const;
+  const isSamePod = { op: "test", path: "/metadata/uid", value: "uid-1" } as const;
+  const isContainer = (value: string | null): object => ({ op: "test", path: "/metadata/annotations/cni.netplug.io~1containerID", value });
+
+  test("is made of what an endpoint says", () => {
+    const resource = (spec: object): Resource => ({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata: { name: "x" }, spec });
+    expect(toState("uid-1", resource({ containerID: "c1", ipNetworks: NETWORKS.split(",") }))).toEqual(write);
+    expect(toState("uid-1", resource({}))).toEqual({ ...write, containerID: "", podIPs: "" });
+  });
+
+  test("that records replaces what was read, or nothing", () => {
+    expect(toRecordingPatch(before, write, "eth0")).toEqual([isSamePod, isContainer(null), ...values] as never);
+    expect(toRecordingPatch({ ...before, containerID: "c0" }, write, "eth0")).toEqual([isSamePod, isContainer("c0"), ...values] as never);
+  });
+
+  test("that records in a pod without annotations makes the place for ours, or nothing", () => {
+    expect(toRecordingPatch({ ...before, isAnnotated: false }, write, "net1")).toEqual([
+      isSamePod,
+      { op: "test", path: "/metadata/annotations", value: null },
+      {
+        op: "add",
+        path: "/metadata/annotations",
+        value: {
+          "cni.netplug.io/containerID.net1": "c1",
+          "cni.netplug.io/podIP.net1": "10.65.0.7/32",
+          "cni.netplug.io/podIPs.net1": NETWORKS,
+        },
+      },
+    ]);
+  });
+
+  test("that clears leaves the container, and nothing else of ours", () => {
+    expect(toClearingPatch(write, "eth0")).toEqual([
+      isSamePod,
+      isContainer("c1"),
+      { ...values[1], value: "" },
+      { ...values[2], value: "" },
+    ] as never);
+  });
+});

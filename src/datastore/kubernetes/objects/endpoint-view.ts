@@ -1,0 +1,184 @@
+/**
+ * Workload endpoints as views of pods. What a pod does not say by itself stands in three annotations, which we patch into its status:
+ *
+ * ```
+ * cni.netplug.io/containerID    whose addresses they are
+ * cni.netplug.io/podIP          10.65.0.7/32                    the first
+ * cni.netplug.io/podIPs         10.65.0.7/32,fd00:65::7/128     all; "" after a DEL
+ * ```
+ *
+ * An interface other than `eth0` has annotations of its own: `cni.netplug.io/podIPs.net1`.
+ */
+
+import { FIRST_INTERFACE, toHostSideName } from "../../../api/endpoint-names.ts";
+import { toPodFields } from "../../../api/kubernetes-pod.ts";
+import { ANNOTATION_PREFIX } from "../../../api/pod-annotations.ts";
+import { API_VERSION, type Resource } from "../../../api/resource.ts";
+import type { WorkloadEndpoint, WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
+import type { Pod } from "../../../kube/core-types.ts";
+import { type JsonPatchOperation, toPointerStep } from "../../../kube/patch.ts";
+import { isName } from "../../../lib/characters.ts";
+import { WIDTH } from "../../../lib/ip/address.ts";
+import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
+import type { Revision, Stored } from "../../datastore.ts";
+import { toMetadata } from "./custom-object.ts";
+import { toPodEndpointName } from "./endpoint-name.ts";
+import { toShownNATs, toShownSources } from "./pod-wishes.ts";
+
+type OwnAnnotation = "containerID" | "podIP" | "podIPs";
+
+/** What a revision stands for: what we keep of an endpoint, and in which pod. A kubelet that changes the rest of the pod is no conflict. */
+export interface EndpointState {
+  readonly uid: string;
+  /** The annotation; undefined: there is none. */
+  readonly containerID: string | undefined;
+  /** The annotation. */
+  readonly podIPs: string;
+  /** Whether the pod has any annotation, whosever: a patch must know whether there is a place for ours. */
+  readonly isAnnotated: boolean;
+}
+
+/** Whether an interface can have annotations: its name becomes a part of theirs. */
+export function canAnnotate(ifName: string): boolean {
+  return ifName === FIRST_INTERFACE || (isName(ifName, "-_.") && isName(ifName.slice(-1), ""));
+}
+
+/**
+ * One endpoint of a pod; undefined for a pod that has no network of its own.
+ *
+ * @param node what the node calls itself, which need not be what Kubernetes calls it
+ */
+export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<WorkloadEndpoint> | undefined {
+  const { metadata, spec = {} } = pod;
+  const { name = "", namespace = "", uid = "" } = metadata;
+  if (spec.hostNetwork === true) return undefined;
+  const annotation = (which: OwnAnnotation): string | undefined => metadata.annotations?.[annotationName(which, ifName)];
+  const containerID = annotation("containerID");
+  const podIPs = annotation("podIPs");
+  const revision = toRevision({ uid, containerID, podIPs: podIPs ?? "", isAnnotated: metadata.annotations !== undefined });
+  const fields = toPodFields(pod);
+  const { annotations = {} } = metadata;
+  const networks = toNetworks(pod, podIPs, ifName);
+  const nats = toShownNATs(annotations, networks);
+  const sources = toShownSources(annotations);
+  const value: WorkloadEndpoint = {
+    apiVersion: API_VERSION,
+    kind: "WorkloadEndpoint",
+    metadata: {
+      ...toMetadata(metadata),
+      name: toPodEndpointName({ node, pod: name, ifName }),
+      labels: fields.labels,
+      resourceVersion: revision,
+    },
+    spec: {
+      orchestrator: "k8s",
+      node,
+      ...(containerID !== undefined && containerID !== "" && { containerID }),
+      pod: name,
+      ...(fields.serviceAccountName !== undefined && { serviceAccountName: fields.serviceAccountName }),
+      endpoint: ifName,
+      interfaceName: toHostSideName(`${namespace}.${name}`, ifName),
+      ipNetworks: networks,
+      ...(nats.length > 0 && { ipNATs: nats }),
+      profiles: fields.profiles,
+      ...(fields.ports.length > 0 && { ports: fields.ports }),
+      ...(sources.length > 0 && { allowSpoofedSourcePrefixes: sources }),
+    },
+  };
+  return { value, revision };
+}
+
+/** All endpoints of a pod; none of one that no node has taken yet, unless somebody gave it addresses. */
+export function toEndpoints(pod: Pod): readonly Stored<WorkloadEndpoint>[] {
+  const node = pod.spec?.nodeName ?? "";
+  const begin = annotationName("containerID", "");
+  const names: string[] = [];
+  for (const key in pod.metadata.annotations) if (key.startsWith(begin)) names.push(key.slice(begin.length));
+  if (node !== "" || pod.metadata.annotations?.[annotationName("containerID", FIRST_INTERFACE)] !== undefined) names.push(FIRST_INTERFACE);
+  return names.flatMap((ifName) => toEndpoint(pod, ifName, node) ?? []);
+}
+
+/** What an endpoint that somebody writes leaves in its pod. */
+export function toState(uid: string, { spec }: Resource): EndpointState {
+  const { containerID = "", ipNetworks = [] } = spec as WorkloadEndpointSpec;
+  return { uid, containerID, podIPs: ipNetworks.join(","), isAnnotated: true };
+}
+
+/**
+ * Fails where the pod is another one, or somebody has recorded something since `before`: what a call has sent that was killed may arrive
+ * after its DEL, or after the ADD of the next container.
+ */
+export function toRecordingPatch(
+  before: EndpointState,
+  { containerID, podIPs }: EndpointState,
+  ifName: string,
+): readonly JsonPatchOperation[] {
+  const [podIP = ""] = podIPs.split(",");
+  const values: readonly (readonly [OwnAnnotation, string])[] = [
+    ["containerID", containerID ?? ""],
+    ["podIP", podIP],
+    ["podIPs", podIPs],
+  ];
+  const isSamePod: JsonPatchOperation = { op: "test", path: "/metadata/uid", value: before.uid };
+  if (!before.isAnnotated) {
+    const annotations = Object.fromEntries(values.map(([which, value]) => [annotationName(which, ifName), value]));
+    return [isSamePod, { op: "test", path: ANNOTATIONS, value: null }, { op: "add", path: ANNOTATIONS, value: annotations }];
+  }
+  return [isSamePod, isSameContainer(before, ifName), ...values.map(([which, value]) => toWrite(which, value, ifName))];
+}
+
+/** Fails where the pod is another one, or another container has it. The container ID stays: it says whose addresses were there. */
+export function toClearingPatch(before: EndpointState, ifName: string): readonly JsonPatchOperation[] {
+  return [
+    { op: "test", path: "/metadata/uid", value: before.uid },
+    isSameContainer(before, ifName),
+    toWrite("podIP", "", ifName),
+    toWrite("podIPs", "", ifName),
+  ];
+}
+
+const ANNOTATIONS = "/metadata/annotations";
+
+/** What is not there is equal to null. */
+function isSameContainer({ containerID = null }: { readonly containerID?: string | null | undefined }, ifName: string): JsonPatchOperation {
+  return { op: "test", path: toPath("containerID", ifName), value: containerID };
+}
+
+function toWrite(which: OwnAnnotation, value: string, ifName: string): JsonPatchOperation {
+  return { op: "add", path: toPath(which, ifName), value };
+}
+
+function toPath(which: OwnAnnotation, ifName: string): string {
+  return `${ANNOTATIONS}/${toPointerStep(annotationName(which, ifName))}`;
+}
+
+/** `uid/` and nothing, `~` where the pod has annotations of others, or `=` and the container ID; then `/` and the addresses. */
+export function toRevision({ uid, containerID, podIPs, isAnnotated }: EndpointState): Revision {
+  const owner = containerID === undefined ? (isAnnotated ? "~" : "") : `=${encodeURIComponent(containerID)}`;
+  return `${uid}/${owner}/${podIPs}` as Revision;
+}
+
+/** Reads what {@link toRevision} wrote. */
+export function fromRevision(revision: Revision): EndpointState {
+  const [uid = "", owner = "", ...podIPs] = revision.split("/");
+  const containerID = owner.startsWith("=") ? decodeURIComponent(owner.slice(1)) : undefined;
+  return { uid, containerID, podIPs: podIPs.join("/"), isAnnotated: owner !== "" };
+}
+
+function annotationName(which: OwnAnnotation, ifName: string): string {
+  return ANNOTATION_PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
+}
+
+/** What we wrote counts, as far as it is addresses; without it, what the kubelet reports. A pod that has ended has no addresses. */
+function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
+  if (status.phase === "Succeeded" || status.phase === "Failed") return [];
+  if (podIPs !== undefined) return podIPs.split(",").filter(isAddress);
+  if (ifName !== FIRST_INTERFACE) return [];
+  return (status.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? `${ip}/128` : `${ip}/32`));
+}
+
+/** A user who may change pods may write anything there. */
+function isAddress(text: string): boolean {
+  const prefix = tryParsePrefix(text);
+  return prefix !== undefined && prefix.length === WIDTH[prefix.family];
+}

@@ -1,0 +1,78 @@
+/**
+ * Nodes as views of Kubernetes' own. Labels, addresses and pod CIDRs are the node's; what else we know of it stands, as JSON, in one
+ * annotation.
+ */
+
+import type { NodeAddress, NodeSpec, Node as NodeResource } from "../../../api/node.ts";
+import { API_VERSION, type Resource } from "../../../api/resource.ts";
+import type { Node } from "../../../kube/core-types.ts";
+import type { JsonPatchOperation } from "../../../kube/patch.ts";
+import { isJsonObject } from "../../../lib/json.ts";
+import type { Revision, Stored } from "../../datastore.ts";
+import { revisionOf, toMetadata } from "./custom-object.ts";
+
+const SPEC_ANNOTATION = "netplug.io/node-spec";
+
+/** Of a kubelet's addresses those that packets go to. */
+const ADDRESS_TYPES = ["InternalIP", "ExternalIP"] as const;
+
+export function toStoredNode(node: Node): Stored<NodeResource> {
+  const revision = revisionOf(node);
+  const { annotations, ...metadata } = toMetadata(node.metadata);
+  const { [SPEC_ANNOTATION]: own, ...others } = annotations ?? {};
+  const spec = parseSpec(own);
+  const podCIDRs = node.spec?.podCIDRs ?? [];
+  const addresses = [...(spec.addresses ?? []), ...addressesOf(node)];
+  const value: NodeResource = {
+    apiVersion: API_VERSION,
+    kind: "Node",
+    metadata: { ...metadata, ...(annotations !== undefined && { annotations: others }), resourceVersion: revision },
+    spec: {
+      ...spec,
+      orchRefs: [{ nodeName: metadata.name, orchestrator: "k8s" }],
+      ...(addresses.length > 0 && { addresses }),
+      ...(podCIDRs.length > 0 && { podCIDRs }),
+    },
+  };
+  return { value, revision };
+}
+
+/** Gives a node of this revision the resource's labels, annotations and what only we know of it. */
+export function toNodePatch({ metadata, spec }: Resource, revision: Revision): readonly JsonPatchOperation[] {
+  const { orchRefs: _refs, podCIDRs: _cidrs, addresses, ...rest } = spec as NodeSpec;
+  const ours = addresses?.filter(({ type }) => !ADDRESS_TYPES.some((own) => own === type)) ?? [];
+  const own: NodeSpec = { ...rest, ...(ours.length > 0 && { addresses: ours }) };
+  const hasOwn = Object.keys(own).length > 0;
+  return [
+    { op: "replace", path: "/metadata/resourceVersion", value: revision },
+    { op: "add", path: "/metadata/labels", value: metadata.labels ?? {} },
+    {
+      op: "add",
+      path: "/metadata/annotations",
+      value: { ...metadata.annotations, ...(hasOwn && { [SPEC_ANNOTATION]: JSON.stringify(own) }) },
+    },
+  ];
+}
+
+function addressesOf({ status }: Node): readonly NodeAddress[] {
+  return (status?.addresses ?? []).flatMap(({ type, address }): NodeAddress[] => {
+    const known = ADDRESS_TYPES.find((one) => one === type);
+    return known === undefined ? [] : [{ address, type: known }];
+  });
+}
+
+/** What somebody else wrote there counts as nothing. */
+function parseSpec(text: string | undefined): NodeSpec {
+  try {
+    const spec: unknown = text === undefined ? undefined : JSON.parse(text);
+    if (!isJsonObject(spec)) return {};
+    const { addresses, ...rest } = spec;
+    return Array.isArray(addresses) ? { ...rest, addresses: addresses.filter(isNodeAddress) } : rest;
+  } catch {
+    return {};
+  }
+}
+
+function isNodeAddress(entry: unknown): entry is NodeAddress {
+  return isJsonObject(entry) && typeof entry["address"] === "string";
+}

@@ -1,0 +1,81 @@
+/** The requests of one round: all are on their way at once, and the same question is asked once. */
+
+import type { KubeClient, Selection } from "../../../kube/client.ts";
+import type { KubeError } from "../../../kube/kube-error.ts";
+import { isKubeError } from "../../../kube/kube-error.ts";
+import type { KubeObject, ObjectName } from "../../../kube/kube-object.ts";
+import type { ResourceType } from "../../../kube/resource-type.ts";
+import { CLUSTER_INFORMATION } from "../../cluster-state.ts";
+import type { RequestOptions } from "../../datastore.ts";
+import { isOurs, typeOf } from "../objects/resource-types.ts";
+
+/** Which objects, and how much of them. */
+export interface ListRequest extends Selection {
+  readonly isMetadataOnly?: boolean;
+  /** Whether what the server has at hand is good enough. */
+  readonly mayLag?: boolean;
+}
+
+export class Batch {
+  readonly #client: KubeClient;
+  readonly #options: RequestOptions;
+  readonly #asked = new Map<string, Promise<unknown>>();
+  #missing: KubeError | undefined;
+  #isClusterServed = true;
+
+  constructor(client: KubeClient, options: RequestOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** Questions asked so far. */
+  get size(): number {
+    return this.#asked.size;
+  }
+
+  /** One of our own resources is not served, so that what was read of it says nothing. */
+  get missing(): KubeError | undefined {
+    return this.#missing;
+  }
+
+  /** False: not even the cluster's information is served. Then nothing was ever stored, and the query that asked for it says so. */
+  get isClusterServed(): boolean {
+    return this.#isClusterServed;
+  }
+
+  /** @returns undefined when there is no such object */
+  get<T extends KubeObject>(type: ResourceType<T>, name: ObjectName): Promise<T | undefined> {
+    return this.#ask(`${type.plural}/${name.namespace ?? ""}/${name.name}`, type, undefined, () =>
+      this.#client.get(type, name, this.#options),
+    );
+  }
+
+  /** The object that says what the cluster is. */
+  getCluster(): Promise<KubeObject | undefined> {
+    return this.get(typeOf("ClusterInformation"), { name: CLUSTER_INFORMATION.name });
+  }
+
+  list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
+    const { namespace = "", labelSelector = "", isMetadataOnly = false, mayLag = false } = request;
+    // What is listed by a label is little, or without its records; in one page the server's cache has it. Other lists keep their limit,
+    // which that cache ignores: with it a server that has yet to fill the cache asks etcd instead of turning us away.
+    const pageSize = labelSelector === "" ? undefined : 0;
+    const resourceVersion = mayLag ? "0" : undefined;
+    return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {
+      return (await this.#client.list(type, { ...request, ...this.#options, pageSize, resourceVersion })).items;
+    });
+  }
+
+  #ask<A>(question: string, type: ResourceType, whenNotServed: A, request: () => Promise<A>): Promise<A> {
+    const asked = this.#asked.get(question) as Promise<A> | undefined; // what the question is decides what the answer is
+    if (asked !== undefined) return asked;
+    const asking = request().catch((thrown: unknown) => {
+      if (!isKubeError(thrown, "notServed") || !isOurs(type)) throw thrown;
+      this.#missing = thrown;
+      if (type.kind === CLUSTER_INFORMATION.kind) this.#isClusterServed = false;
+      return whenNotServed;
+    });
+    this.#asked.set(question, asking);
+    return asking;
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Finds blocks by what stands in their metadata. A question about a small part of the address space lists the blocks that are labelled with
+ * its cells; one about more than {@link MOST_CELLS} of them lists all that have the label that it is about.
+ */
+
+import type { SpareBlock } from "../../../api/ipam-block-spare.ts";
+import type { BlockRef } from "../../../api/ipam-block.ts";
+import {
+  comparePrefixes,
+  containsAddress,
+  containsPrefix,
+  overlaps,
+  type Prefix,
+  toHostPrefix,
+  toPrefixText,
+} from "../../../lib/ip/prefix.ts";
+import type { EmptyBlock, Query } from "../../datastore.ts";
+import { cellAround, cellsOf, toBlockName } from "../objects/block-name.ts";
+import { BLOCK_LABELS, type BlockEntry, toBlockEntry } from "../objects/block-object.ts";
+import { IPAM_BLOCKS } from "../objects/resource-types.ts";
+import type { LostClaims } from "../state/lost-claims.ts";
+import type { Walks } from "../state/walks.ts";
+import type { Batch } from "./batch.ts";
+
+type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
+
+export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
+
+type Entries = readonly BlockEntry[];
+
+/** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
+const MOST_CELLS = 64;
+
+/**
+ * Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB.
+ */
+const MOST_CELLS_TOGETHER = 128;
+
+/** What the index queries of one round are answered from. */
+export interface IndexSources {
+  readonly batch: Batch;
+  readonly walks: Walks<BlockEntry>;
+  readonly lostClaims: LostClaims;
+  /**
+   * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address:
+   * the caller goes on to read that block, and would find it moved again and again.
+   */
+  readonly mayLag: boolean;
+}
+
+/** Answers the index queries of one round. */
+export class IndexReads {
+  readonly #sources: IndexSources;
+  /** Of all queries about few cells: one request for all of them. */
+  readonly #cells: readonly string[];
+  readonly #mayLag: boolean;
+
+  constructor(sources: IndexSources, queries: readonly Query[]) {
+    this.#sources = sources;
+    this.#mayLag = sources.mayLag && queries.every(({ type }) => type !== "block-of-address");
+    this.#cells = [...new Set(queries.filter(isIndexQuery).flatMap((query) => cellsFor(query) ?? []))].sort();
+  }
+
+  async answer(query: IndexQuery): Promise<unknown> {
+    switch (query.type) {
+      case "block-of-address":
+        return (await this.#list(query))
+          .filter(({ cidr }) => containsAddress(cidr, query.address))
+          .map(toRef)
+          .at(-1);
+      case "count-blocks":
+        return inside(query.within, await this.#list(query)).length;
+      case "claimed-blocks":
+        return (await this.#page(query, (all) => all.filter(({ cidr }) => overlaps(cidr, query.within)))).map(toRef);
+      case "empty-blocks":
+        return inside(query.within, await this.#list(query))
+          .flatMap(toEmpty)
+          .slice(0, query.limit);
+      case "spare-blocks":
+        return (await this.#page(query, (all) => inside(query.within, all).filter(({ isSpare }) => isSpare))).map(toSpare);
+    }
+  }
+
+  /** Pages of one walk through a long list show one state of it, and cost one request. */
+  async #page(query: IndexQuery & { readonly type: "claimed-blocks" | "spare-blocks" }, pick: (all: Entries) => Entries): Promise<Entries> {
+    const { type, within, from, limit } = query;
+    const walk = `${type} ${toPrefixText(within)}`;
+    const found = this.#sources.walks.continue(walk, from?.value) ?? pick(await this.#list(query));
+    const rest = from === undefined ? found : found.filter(({ cidr }) => cidr.base >= from.value);
+    const page = rest.slice(0, limit);
+    const last = page.at(-1);
+    if (last !== undefined && rest.length > limit) this.#sources.walks.keep(walk, last.cidr.base + 1n, rest);
+    return page;
+  }
+
+  /** In address order. */
+  async #list(query: IndexQuery): Promise<Entries> {
+    const request = { labelSelector: this.#selectorFor(query), isMetadataOnly: true, mayLag: this.#mayLag };
+    const objects = await this.#sources.batch.list(IPAM_BLOCKS, request);
+    const entries: BlockEntry[] = [];
+    for (const { metadata } of objects) {
+      const entry = toBlockEntry(metadata);
+      if (entry !== undefined) entries.push(entry);
+    }
+    entries.push(...(await this.#unlisted(query, entries)));
+    return entries.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+  }
+
+  /** Blocks that no list shows and that we met all the same, where they still are. */
+  async #unlisted(query: IndexQuery, listed: Entries): Promise<Entries> {
+    const { batch, lostClaims } = this.#sources;
+    const met = lostClaims.findIn("within" in query ? query.within : toHostPrefix(query.address));
+    if (met.length === 0) return [];
+    const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));
+    const missing = met.filter((cidr) => !names.has(toPrefixText(cidr)));
+    const objects = await Promise.all(missing.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
+    // Whatever stands there, its place is taken.
+    return missing.flatMap((cidr, i): Entries => {
+      const object = objects[i];
+      return object === undefined ? [] : [{ cidr, node: String(object.spec?.node), isSpare: false, emptySince: undefined }];
+    });
+  }
+
+  #selectorFor(query: IndexQuery): string {
+    const cells = cellsFor(query);
+    if (cells !== undefined && this.#cells.length <= MOST_CELLS_TOGETHER) return `${BLOCK_LABELS.cell} in (${this.#cells.join(",")})`;
+    if (query.type === "empty-blocks") return BLOCK_LABELS.empty;
+    return query.type === "spare-blocks" ? BLOCK_LABELS.spare : BLOCK_LABELS.cell;
+  }
+}
+
+export function isIndexQuery(query: Query): query is IndexQuery {
+  return query.type === "block-of-address" || "within" in query;
+}
+
+/** @returns undefined when they are many */
+function cellsFor(query: IndexQuery): readonly string[] | undefined {
+  return query.type === "block-of-address" ? [cellAround(query.address)] : cellsOf(query.within, MOST_CELLS);
+}
+
+function inside(within: Prefix, entries: Entries): Entries {
+  return entries.filter(({ cidr }) => containsPrefix(within, cidr));
+}
+
+function toRef({ cidr, node }: BlockEntry): BlockRef {
+  return { cidr, node };
+}
+
+function toEmpty({ cidr, node, emptySince }: BlockEntry): readonly EmptyBlock[] {
+  return emptySince === undefined ? [] : [{ cidr, node, since: emptySince }];
+}
+
+function toSpare({ cidr, node, next }: BlockEntry): SpareBlock {
+  return next === undefined ? { cidr, node } : { cidr, node, next };
+}

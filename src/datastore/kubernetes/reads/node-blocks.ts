@@ -1,0 +1,117 @@
+/** The blocks in which a node has something: by name where the node's hint tells which, else by label. */
+
+import { CorruptBlock } from "../../../api/ipam-block-codec.ts";
+import type { Block, BlockRef } from "../../../api/ipam-block.ts";
+import { comparePrefixes } from "../../../lib/ip/prefix.ts";
+import type { Stored } from "../../datastore.ts";
+import { parseBlockName, toBlockName } from "../objects/block-name.ts";
+import { holderLabel, refOfObject, toStoredBlock } from "../objects/block-object.ts";
+import type { BlockObject } from "../objects/resource-types.ts";
+import { IPAM_BLOCKS } from "../objects/resource-types.ts";
+import type { BlockHints } from "../state/block-hints.ts";
+import type { Batch } from "./batch.ts";
+
+/** What a node has. */
+export interface NodeBlocks {
+  /** In address order; the failure when one of the records cannot be read. */
+  readonly own: readonly Stored<Block>[] | CorruptBlock;
+  /** Blocks of others in which it holds addresses; without a record when that cannot be read. */
+  readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
+}
+
+/** What is shared with the other reads of the round. */
+export interface NodeReads {
+  readonly batch: Batch;
+  readonly hints: BlockHints | undefined;
+  /** UID of the cluster's information; "" where there is none. */
+  readonly readCluster: () => Promise<string>;
+  /** Called before a second round begins. */
+  readonly onAnotherRound: () => void;
+  /** Whether objects that are no blocks are left out: who reads all blocks hears of them. Otherwise one fails the read. */
+  readonly isPastDamage: boolean;
+}
+
+/**
+ * So many blocks are asked for by name; the list by label is cheaper than more, and one request. Where nobody has set `burst`, a call may
+ * make 100 requests at once. When a GC has used these up, 16 more are still sent within the time that a request has, at the 5 a second that
+ * `qps` is by default.
+ */
+const MOST_BY_NAME = 16;
+
+export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
+  const { batch, hints, readCluster, onAnotherRound } = reads;
+  if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, reads));
+  const found = hints.read();
+  const { believed } = found;
+  if (believed !== undefined && believed.blocks.length <= MOST_BY_NAME) {
+    const [cluster, objects] = await Promise.all([readCluster(), readByName(believed.blocks, batch)]);
+    if (believed.cluster === cluster) return sort(node, objects);
+    onAnotherRound();
+  }
+  const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
+  const blocks = sort(node, objects);
+  // One that is too long for its names to be asked for is complete all the same.
+  if (believed?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
+    await hints.replace(
+      found,
+      cluster,
+      objects.map((object) => refOfObject(object).cidr),
+    );
+  }
+  return blocks;
+}
+
+async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Promise<readonly BlockObject[]> {
+  const objects = await Promise.all(blocks.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
+  return objects.filter((object) => object !== undefined);
+}
+
+/** What has a name that no block can have is nobody's, whatever its labels say. */
+async function listHeld(node: string, { batch, isPastDamage }: NodeReads): Promise<readonly BlockObject[]> {
+  const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
+  const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);
+  return isPastDamage ? named.filter(isBlock) : named;
+}
+
+function isBlock(object: BlockObject): boolean {
+  try {
+    refOfObject(object);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
+  const own: Stored<Block>[] = [];
+  let corrupt: CorruptBlock | undefined;
+  const borrowed: { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[] = [];
+  for (const object of objects) {
+    const ref = refOfObject(object);
+    const read = tryRead(object);
+    if (ref.node === node) {
+      if (read instanceof CorruptBlock) corrupt ??= read;
+      else own.push(read);
+      continue;
+    }
+    // Of another node's block we may not need the record.
+    const stored = read instanceof CorruptBlock ? undefined : read;
+    const isBorrowed =
+      stored === undefined
+        ? object.metadata.labels?.[holderLabel(node)] !== undefined
+        : stored.value.allocations.some(({ owner }) => owner.node === node);
+    if (isBorrowed) borrowed.push({ ref, stored });
+  }
+  own.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+  borrowed.sort((a, b) => comparePrefixes(a.ref.cidr, b.ref.cidr));
+  return { own: corrupt ?? own, borrowed };
+}
+
+function tryRead(object: BlockObject): Stored<Block> | CorruptBlock {
+  try {
+    return toStoredBlock(object);
+  } catch (thrown) {
+    if (thrown instanceof CorruptBlock) return thrown;
+    throw thrown;
+  }
+}

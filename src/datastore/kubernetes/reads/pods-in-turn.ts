@@ -1,0 +1,37 @@
+/**
+ * Many endpoints at once, as a GC asks for them: so few requests stand before the client's limit at a time that none waits longer than it
+ * may.
+ */
+
+import { type Pod, PODS } from "../../../kube/core-types.ts";
+import type { Query } from "../../datastore.ts";
+import type { Batch } from "./batch.ts";
+
+/** Pods that are asked for at once. An ADD or DEL never asks for more, what a DEL does for earlier ones included. */
+const MOST_AT_ONCE = 16;
+
+/** Whether these queries ask for so many endpoints. */
+export function areManyPods(queries: readonly Query[]): boolean {
+  return queries.filter((query) => query.type === "get" && query.ref.kind === "WorkloadEndpoint").length > MOST_AT_ONCE;
+}
+
+/** Each pod is asked for when the one that is {@link MOST_AT_ONCE} before it is answered. */
+export class PodsInTurn {
+  readonly #batch: Batch;
+  readonly #asked: Promise<Pod | undefined>[] = [];
+
+  constructor(batch: Batch) {
+    this.#batch = batch;
+  }
+
+  /** @returns undefined when there is none */
+  get(name: { readonly namespace: string; readonly name: string }): Promise<Pod | undefined> {
+    const before = this.#asked.at(-MOST_AT_ONCE);
+    const asking = (async () => {
+      await before;
+      return await this.#batch.get(PODS, name);
+    })();
+    this.#asked.push(asking);
+    return asking;
+  }
+}

@@ -1,0 +1,125 @@
+/** Answers queries: all requests of a read at once. */
+
+import { CorruptBlock } from "../../../api/ipam-block-codec.ts";
+import type { Block } from "../../../api/ipam-block.ts";
+import { KINDS } from "../../../api/registry.ts";
+import type { Resource } from "../../../api/resource.ts";
+import { NODES, PODS } from "../../../kube/core-types.ts";
+import type { ObjectMeta } from "../../../kube/kube-object.ts";
+import { comparePrefixes } from "../../../lib/ip/prefix.ts";
+import type { BlockPlace, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
+import { toBlockName } from "../objects/block-name.ts";
+import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
+import { toStoredResource } from "../objects/custom-object.ts";
+import { parseEndpointName } from "../objects/endpoint-name.ts";
+import { toEndpoint, toEndpoints } from "../objects/endpoint-view.ts";
+import { toStoredNode } from "../objects/node-view.ts";
+import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
+import type { RecentBlocks } from "../state/recent-blocks.ts";
+import type { Batch } from "./batch.ts";
+import { type IndexReads, isIndexQuery } from "./block-index.ts";
+import type { NodeBlocks } from "./node-blocks.ts";
+import type { PodsInTurn } from "./pods-in-turn.ts";
+
+/** Where the queries of one round are answered from. */
+export interface Sources {
+  readonly batch: Batch;
+  readonly index: IndexReads;
+  readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
+  /** Where so many endpoints are asked for that they must take turns. */
+  readonly pods: PodsInTurn | undefined;
+  readonly recent: RecentBlocks;
+  /** Whether lists of our resources may be a moment old. */
+  readonly mayLag: boolean;
+  /** Blocks that cannot be read are told of, and left out. Nothing else of ours can be unreadable behind its schema. */
+  readonly onDamage: ReadOptions["onDamage"];
+}
+
+export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
+  const { batch, index, nodeBlocks, pods, recent, onDamage } = sources;
+  if (isIndexQuery(query)) return await index.answer(query);
+  switch (query.type) {
+    case "get":
+      return await getResource(query.ref, batch, pods);
+    case "list":
+      return await listResources(query, sources);
+    case "block": {
+      const name = toBlockName(query.ref.cidr);
+      const stored = recent.take(name) ?? (await readBlock(name, sources));
+      return stored?.value.node === query.ref.node ? stored : undefined;
+    }
+    case "blocks-of-node": {
+      const { own } = await nodeBlocks(query.node);
+      if (own instanceof CorruptBlock) throw own;
+      return own;
+    }
+    case "blocks-borrowed-by": {
+      const { borrowed } = await nodeBlocks(query.node);
+      // Whoever asks for them is going to read them.
+      for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
+      return borrowed.map(({ ref }) => ref);
+    }
+    case "block-places":
+      return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toBlockPlace(metadata));
+    case "all-blocks": {
+      const objects = await batch.list(IPAM_BLOCKS);
+      const blocks = onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readSound(objects, onDamage);
+      const wanted = query.family === undefined ? blocks : blocks.filter(({ value }) => value.cidr.family === query.family);
+      return wanted.toSorted((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+    }
+  }
+}
+
+function toBlockPlace(metadata: ObjectMeta): BlockPlace {
+  return { name: metadata.name ?? "", ref: toBlockEntry(metadata) };
+}
+
+async function readBlock(name: string, { batch, onDamage }: Sources): Promise<Stored<Block> | undefined> {
+  const object = await batch.get(IPAM_BLOCKS, { name });
+  if (object === undefined) return undefined;
+  return onDamage === undefined ? toStoredBlock(object) : (await import("./block-damage.ts")).readSound([object], onDamage)[0];
+}
+
+/** @returns undefined when there is no such resource */
+export async function getResource(
+  { kind, namespace, name }: ResourceRef,
+  batch: Batch,
+  pods?: PodsInTurn,
+): Promise<Stored<Resource> | undefined> {
+  if (kind === "WorkloadEndpoint") {
+    const place = parseEndpointName(name);
+    if (place === undefined || namespace === undefined) return undefined;
+    const podName = { namespace, name: place.pod };
+    const pod = pods === undefined ? await batch.get(PODS, podName) : await pods.get(podName);
+    return pod === undefined ? undefined : toEndpoint(pod, place.ifName, place.node);
+  }
+  if (isCustom(kind)) {
+    const object = await batch.get(typeOf(kind), KINDS[kind].namespaced ? { namespace, name } : { name });
+    return object === undefined ? undefined : toStoredResource(kind, object);
+  }
+  const node = await batch.get(NODES, { name });
+  return node === undefined ? undefined : toStoredNode(node);
+}
+
+/** In the order of namespace and name. */
+async function listResources(
+  { kind, namespace, labelSelector }: Extract<Query, { readonly type: "list" }>,
+  { batch, mayLag }: Pick<Sources, "batch" | "mayLag">,
+): Promise<readonly Stored<Resource>[]> {
+  const within = KINDS[kind].namespaced && namespace !== undefined ? { namespace } : {};
+  let found: readonly Stored<Resource>[];
+  // An endpoint has other labels than its pod.
+  if (kind === "WorkloadEndpoint") found = (await batch.list(PODS, within)).flatMap(toEndpoints);
+  else if (isCustom(kind))
+    found = (await batch.list(typeOf(kind), { ...within, labelSelector, mayLag })).map((object) => toStoredResource(kind, object));
+  else found = (await batch.list(NODES, { labelSelector })).map(toStoredNode);
+  return [...found].sort((a, b) => compareTexts(toSortKey(a), toSortKey(b)));
+}
+
+function toSortKey({ value: { metadata } }: Stored<Resource>): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

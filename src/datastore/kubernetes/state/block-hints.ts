@@ -1,0 +1,245 @@
+/**
+ * The node's own hint of the blocks in which it may have something, so that they are read by name. It may name too many and never too few:
+ * where it is believed, it names every block that holds something of the node. Else an address is there that no DEL and no ADD finds, until
+ * the next list by label, an hour later. So, for any number of processes, each stopped or killed anywhere:
+ *
+ * 1. The file changes by a rename, under a lock that ends with its process: there is the old hint or the new one. Reading takes no lock.
+ * 2. A block is claimed only after a hint that names it was written under the lock. Where it cannot be written (somebody keeps the lock, a
+ *    full disk, a folder that is read-only) nothing is claimed, whatever stands in the file, or does not. The process that keeps the lock
+ *    may be about to write a complete hint, made before the claim; and so may any that has asked for a list before it. So nobody removes
+ *    the file either: with it would go the names of claims that are on their way.
+ * 3. A list takes out only names that were there, just so, when it was asked for, and for two minutes by then. What changed since is newer
+ *    than the list, however long its process was stopped, and whatever became of the clock.
+ * 4. Two minutes are longer than any claim takes, unless its process is stopped, or somebody sets the clock. So a claim that is carried out
+ *    looks again: when it took half of that, by this clock, or its name is gone, it is written once more. If that fails, this process
+ *    believes no hint any more, and its claim fails: it is given back by what a list finds.
+ *
+ * What is left is a process that is stopped for minutes right before it sends a claim, and killed right after it.
+ */
+
+import { NetplugError } from "../../../lib/errors.ts";
+import { type Prefix, toPrefixText, tryParsePrefix } from "../../../lib/ip/prefix.ts";
+import { isJsonObject } from "../../../lib/json.ts";
+import type { Clock, Files } from "../../../lib/ports.ts";
+import { quote } from "../../../lib/quote.ts";
+
+/** Where a node's hint is. Everything that gives addresses for the node has to share it. */
+export interface HintPlace {
+  /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
+  readonly file: string;
+  /** The only node that the hint is about. */
+  readonly node: string;
+}
+
+export interface HintPorts {
+  readonly clock: Clock;
+  readonly files: Files;
+  /** Waits at most `waitMs` for a lock between processes; undefined when it did not get it. Absent: nobody else writes the file. */
+  readonly takeLock?: ((path: string, waitMs: number) => Promise<Disposable | undefined>) | undefined;
+}
+
+/** What the file holds. */
+interface Hint {
+  readonly node: string;
+  /** UID of the cluster's information: another cluster may have had a node of this name. */
+  readonly cluster: string;
+  /** False: blocks were named where nobody knew the others. */
+  readonly isComplete: boolean;
+  /** When all blocks were last listed: seconds since 1970. */
+  readonly listedAt: number;
+  /** By CIDR, when somebody was about to claim it; 0: it was listed. */
+  readonly blocks: ReadonlyMap<string, number>;
+}
+
+/** The hint as a read finds it, before it asks for anything. */
+export interface FoundHint {
+  /** All blocks in which the node may have something, and in which cluster; undefined when nothing surely complete is known. */
+  readonly believed: { readonly cluster: string; readonly blocks: readonly Prefix[] } | undefined;
+  /** What stands in the file, believed or not. */
+  readonly hint: Hint | undefined;
+  /** Seconds since 1970. */
+  readonly foundAt: number;
+}
+
+/** Blocks that the file names, so that they may be claimed. */
+export interface HintedClaim {
+  readonly cluster: string;
+  readonly blocks: readonly Prefix[];
+  /** Seconds since 1970. */
+  readonly hintedAt: number;
+}
+
+/** After so many seconds all blocks are listed again: it heals whatever we did not think of. */
+const LIFETIME_S = 3_600;
+
+/** So long a block may still be about to be claimed after it was named: twice the time that an ADD has, in seconds. */
+const CLAIM_S = 120;
+
+/** A claim that took so many seconds is written once more. */
+const LONG_CLAIM_S = CLAIM_S / 2;
+
+/** The holder of the lock needs a millisecond, and on a machine with too much to do, its turn of the processors. */
+const LOCK_WAIT_MS = 1_000;
+/** Without it a claim fails, and its ADD with it. */
+const CLAIM_LOCK_WAIT_MS = 3_000;
+const FILE_MODE = 0o600;
+
+/** No node has so many blocks; a file that says so is not believed. */
+const MAX_BLOCKS = 1_024;
+
+export class BlockHints {
+  readonly #place: HintPlace;
+  readonly #ports: HintPorts;
+  /** Blocks that were claimed and could not be written once more: until they are, we believe no hint. */
+  readonly #unwritten = new Set<string>();
+
+  constructor(place: HintPlace, ports: HintPorts) {
+    this.#place = place;
+    this.#ports = ports;
+  }
+
+  isAbout(node: string): boolean {
+    return node === this.#place.node;
+  }
+
+  /** For a read that asks for these blocks, or for the list that replaces them. */
+  read(): FoundHint {
+    const foundAt = this.#now();
+    const hint = this.#load();
+    return { believed: this.#unwritten.size > 0 ? undefined : toBelieved(hint, foundAt), hint, foundAt };
+  }
+
+  /**
+   * Writes that these are all blocks there are, besides those that somebody is about to claim. Does nothing where it cannot: lists go on.
+   *
+   * @param found before the list was asked for
+   */
+  async replace({ hint, foundAt }: FoundHint, cluster: string, listed: readonly Prefix[]): Promise<void> {
+    try {
+      using lock = await this.#lock(LOCK_WAIT_MS);
+      if (lock === undefined) return;
+      const before = hint?.cluster === cluster ? hint.blocks : undefined;
+      const blocks = new Map(listed.map((cidr) => [toPrefixText(cidr), 0]));
+      for (const [cidr, hintedAt] of this.#load(cluster)?.blocks ?? []) {
+        if (before?.get(cidr) !== hintedAt || isRecent(hintedAt, foundAt)) blocks.set(cidr, hintedAt);
+      }
+      this.#store({ node: this.#place.node, cluster, isComplete: true, listedAt: foundAt, blocks });
+    } catch (thrown) {
+      if (!(thrown instanceof NetplugError)) throw thrown;
+    }
+  }
+
+  /**
+   * Names blocks that are about to be claimed.
+   *
+   * @returns what must be confirmed after the claim, whatever became of it
+   * @throws NetplugError tryAgainLater or ioFailure when that cannot be done: they must not be claimed
+   */
+  async add(cluster: string, claimed: readonly Prefix[]): Promise<HintedClaim> {
+    using lock = await this.#lock(CLAIM_LOCK_WAIT_MS);
+    if (lock === undefined) {
+      throw new NetplugError("tryAgainLater", `lock ${quote(this.#lockFile)}: others hold it all the time, so no block can be claimed`);
+    }
+    const hintedAt = this.#now();
+    const hint = this.#load(cluster) ?? { node: this.#place.node, cluster, isComplete: false, listedAt: 0, blocks: new Map() };
+    this.#store({ ...hint, blocks: new Map([...hint.blocks, ...claimed.map((cidr) => [toPrefixText(cidr), hintedAt] as const)]) });
+    return { cluster, blocks: claimed, hintedAt };
+  }
+
+  /**
+   * Sees to it that blocks that were claimed are still named, and stay so.
+   *
+   * @returns why they may not be: then this process believes no hint
+   */
+  async confirm({ cluster, blocks, hintedAt }: HintedClaim): Promise<NetplugError | undefined> {
+    const tookSeconds = this.#now() - hintedAt;
+    const named = this.#load(cluster)?.blocks;
+    const isQuick = tookSeconds >= 0 && tookSeconds < LONG_CLAIM_S;
+    if (isQuick && blocks.every((cidr) => named?.has(toPrefixText(cidr)) === true)) return undefined;
+    try {
+      await this.add(cluster, blocks);
+      return undefined;
+    } catch (thrown) {
+      if (!(thrown instanceof NetplugError)) throw thrown;
+      for (const cidr of blocks) this.#unwritten.add(toPrefixText(cidr));
+      return thrown;
+    }
+  }
+
+  get #lockFile(): string {
+    return `${this.#place.file}.lock`;
+  }
+
+  #now(): number {
+    return Math.floor(this.#ports.clock.now() / 1000);
+  }
+
+  /** @returns undefined when others had it all the time */
+  async #lock(waitMs: number): Promise<Disposable | undefined> {
+    const { takeLock } = this.#ports;
+    return takeLock === undefined ? { [Symbol.dispose]: () => undefined } : await takeLock(this.#lockFile, waitMs);
+  }
+
+  /** @param cluster the only one that counts; absent: any */
+  #load(cluster?: string): Hint | undefined {
+    const hint = parseHint(this.#tryRead());
+    return hint?.node !== this.#place.node || (cluster !== undefined && hint.cluster !== cluster) ? undefined : hint;
+  }
+
+  #tryRead(): string | undefined {
+    try {
+      return this.#ports.files.readText(this.#place.file);
+    } catch {
+      return undefined; // as if it were not there
+    }
+  }
+
+  /** Only under the lock. */
+  #store({ blocks, ...rest }: Hint): void {
+    const all = new Map(blocks);
+    for (const cidr of this.#unwritten) all.set(cidr, this.#now());
+    this.#ports.files.writeAtomically(this.#place.file, JSON.stringify({ ...rest, blocks: Object.fromEntries(all) }), FILE_MODE);
+    this.#unwritten.clear();
+  }
+}
+
+function toBelieved(hint: Hint | undefined, now: number): FoundHint["believed"] {
+  if (hint === undefined || !isBelieved(hint, now)) return undefined;
+  const blocks: Prefix[] = [];
+  for (const text of hint.blocks.keys()) {
+    const cidr = tryParsePrefix(text);
+    if (cidr === undefined) return undefined;
+    blocks.push(cidr);
+  }
+  return { cluster: hint.cluster, blocks };
+}
+
+function isBelieved({ isComplete, listedAt, blocks }: Hint, now: number): boolean {
+  return isComplete && listedAt <= now && now - listedAt < LIFETIME_S && blocks.size <= MAX_BLOCKS;
+}
+
+/** One from the future counts: clocks are set. */
+function isRecent(hintedAt: number, now: number): boolean {
+  return now - hintedAt < CLAIM_S;
+}
+
+/** @returns undefined for anything that we do not write */
+function parseHint(text: string | undefined): Hint | undefined {
+  let hint: unknown;
+  try {
+    hint = text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(hint)) return undefined;
+  const { node, cluster, isComplete, listedAt, blocks } = hint;
+  if (typeof node !== "string" || typeof cluster !== "string" || typeof isComplete !== "boolean" || typeof listedAt !== "number")
+    return undefined;
+  if (!isJsonObject(blocks)) return undefined;
+  const entries = new Map<string, number>();
+  for (const [cidr, hintedAt] of Object.entries(blocks)) {
+    if (typeof hintedAt !== "number") return undefined;
+    entries.set(cidr, hintedAt);
+  }
+  return { node, cluster, isComplete, listedAt, blocks: entries };
+}

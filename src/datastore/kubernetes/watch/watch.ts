@@ -1,0 +1,82 @@
+/** A watch over several kinds: each is followed by itself, and told as one stream. */
+
+import type { KubeClient } from "../../../kube/client.ts";
+import { NODES, PODS } from "../../../kube/core-types.ts";
+import type { KubeObject } from "../../../kube/kube-object.ts";
+import type { ResourceType } from "../../../kube/resource-type.ts";
+import { follow, pauseIfShort } from "../../../kube/watch/follow.ts";
+import type { Clock, Random } from "../../../lib/ports.ts";
+import type { WatchEvent, WatchOptions } from "../../datastore.ts";
+import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
+import { EventQueue } from "./event-queue.ts";
+import type { Translator } from "./translators.ts";
+import { translateBlocks, translateCustom, translateNodes, translatePods } from "./translators.ts";
+
+export interface WatchSource {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+type WatchedKind = WatchOptions["kinds"][number];
+
+/** @see Datastore.watch */
+export async function* watchKubernetes(source: WatchSource, { kinds, signal }: WatchOptions): AsyncIterable<WatchEvent> {
+  for (let failures = 0; !signal.aborted;) {
+    const startedAt = source.clock.monotonic();
+    yield* watchUntilReset(source, kinds, signal);
+    failures = await pauseIfShort(source, startedAt, failures, signal);
+  }
+}
+
+/** A snapshot of all kinds and what follows; ends when the history of one of them is gone, for then all are told anew. */
+async function* watchUntilReset(source: WatchSource, kinds: readonly WatchedKind[], signal: AbortSignal): AsyncIterable<WatchEvent> {
+  using queue = new EventQueue(signal);
+  let pending = kinds.length;
+  const onInSync = (): void => {
+    if (--pending === 0) queue.push({ type: "in-sync" });
+  };
+  queue.push({ type: "reset" });
+  if (kinds.length === 0) queue.push({ type: "in-sync" });
+  for (const kind of kinds) {
+    followKind(source, kind, queue, onInSync).then(
+      () => queue.end(),
+      (thrown: unknown) => queue.fail(thrown),
+    );
+  }
+  yield* queue.drain();
+}
+
+async function followKind(source: WatchSource, kind: WatchedKind, queue: EventQueue, onInSync: () => void): Promise<void> {
+  if (kind === "IPAMBlock") await followType(source, IPAM_BLOCKS, translateBlocks(), queue, onInSync);
+  else if (kind === "WorkloadEndpoint") await followType(source, PODS, translatePods(), queue, onInSync);
+  else if (isCustom(kind)) await followType(source, typeOf(kind), translateCustom(kind), queue, onInSync);
+  else await followType(source, NODES, translateNodes(), queue, onInSync);
+}
+
+/** Returns when its history is gone, or the queue is not read any more. */
+async function followType<T extends KubeObject>(
+  source: WatchSource,
+  type: ResourceType<T>,
+  translator: Translator<T>,
+  queue: EventQueue,
+  onInSync: () => void,
+): Promise<void> {
+  for await (const event of follow(source.client, source, type, { signal: queue.signal, isOneHistory: true })) {
+    switch (event.type) {
+      case "reset":
+        break; // all kinds have one, that of the queue
+      case "put":
+        queue.push(...translator.onPut(event.object));
+        break;
+      case "delete":
+        queue.push(...translator.onDelete(event.object));
+        break;
+      case "in-sync":
+        onInSync();
+        break;
+      case "trouble":
+        break; // it goes on by itself
+    }
+  }
+}

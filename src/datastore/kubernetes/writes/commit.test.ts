@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { makeBlock } from "../../../../test/datastore/blocks.ts";
+import { fakeClock } from "../../../../test/support/fake-clock.ts";
+import type { KubeClient } from "../../../kube/client.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import type { Write } from "../../datastore.ts";
+import type { BlockHints } from "../state/block-hints.ts";
+import { LostClaims } from "../state/lost-claims.ts";
+import { SeenRevisions } from "../state/seen-revisions.ts";
+import { carryOut } from "./commit.ts";
+
+const CLAIM: readonly Write[] = [{ op: "create-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }) }];
+
+interface Faults {
+  readonly add?: NetplugError;
+  readonly create?: Error;
+  readonly confirm?: NetplugError;
+}
+
+/** What became of a claim, and in which order it was done. */
+async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [outcome: unknown, done: readonly string[]]> {
+  const done: string[] = [];
+  const hinted = { cluster: "u1", blocks: [], hintedAt: 0 };
+  const hints = {
+    async add() {
+      done.push("name");
+      if (add !== undefined) throw add;
+      return hinted;
+    },
+    async confirm(given: unknown) {
+      expect(given).toBe(hinted);
+      done.push("confirm");
+      return confirm;
+    },
+  } as unknown as BlockHints;
+  const client = {
+    async create() {
+      done.push("create");
+      if (create !== undefined) throw create;
+      return { metadata: { resourceVersion: "7" } };
+    },
+  } as unknown as KubeClient;
+  const [seen, lostClaims] = [new SeenRevisions(fakeClock()), new LostClaims(fakeClock())];
+  const readCluster = (): Promise<string> => Promise.resolve("u1");
+  const ports = { client, seen, lostClaims, hints, node: "n1", readCluster, onRound: () => undefined };
+  const outcome = await carryOut(CLAIM, ports, {}).catch((thrown: unknown) => thrown);
+  return [outcome, done];
+}
+
+const locked = new NetplugError("tryAgainLater", "lock: others hold it");
+const away = new Error("away");
+
+test("a block is named, claimed and confirmed", async () => {
+  expect(await claim()).toEqual(["7", ["name", "create", "confirm"]]);
+});
+
+test("a block that cannot be named is not claimed", async () => {
+  expect(await claim({ add: locked })).toEqual([locked, ["name"]]);
+});
+
+test("a claim of which nobody knows what became is confirmed too, and its failure is told", async () => {
+  expect(await claim({ create: away })).toEqual([away, ["name", "create", "confirm"]]);
+  expect(await claim({ create: away, confirm: locked })).toEqual([away, ["name", "create", "confirm"]]);
+});
+
+test("a claim that cannot be confirmed fails", async () => {
+  expect(await claim({ confirm: locked })).toEqual([locked, ["name", "create", "confirm"]]);
+});

@@ -1,0 +1,130 @@
+/** Carries out a commit: conditions, the node's hint of its blocks, then the steps phase by phase. */
+
+import type { Block } from "../../../api/ipam-block.ts";
+import type { KubeClient } from "../../../kube/client.ts";
+import type { Prefix } from "../../../lib/ip/prefix.ts";
+import type { RequestOptions, Revision, Write } from "../../datastore.ts";
+import { OutcomeUnknown } from "../../outcome-unknown.ts";
+import { Batch } from "../reads/batch.ts";
+import { getResource } from "../reads/queries.ts";
+import type { BlockHints } from "../state/block-hints.ts";
+import type { LostClaims } from "../state/lost-claims.ts";
+import type { SeenRevisions } from "../state/seen-revisions.ts";
+import { PHASES, type Step, type StepOutcome, toSteps } from "./steps.ts";
+
+/** What a commit works with. */
+export interface CommitPorts {
+  readonly client: KubeClient;
+  readonly seen: SeenRevisions;
+  readonly lostClaims: LostClaims;
+  readonly hints: BlockHints | undefined;
+  /** The node that hints are about. */
+  readonly node: string | undefined;
+  /** UID of the cluster's information. */
+  readonly readCluster: () => Promise<string>;
+  /** Called for every round of requests. */
+  readonly onRound: () => void;
+}
+
+export interface CommitCalls extends RequestOptions {
+  /** @see Datastore.commit */
+  readonly onBlocksWritten?: (() => void) | undefined;
+}
+
+type Condition = Extract<Write, { readonly op: "expect" }>;
+
+/**
+ * @returns the revision of the last write; undefined when a condition does not hold. Then steps before it may have been done, which is
+ *   why they are in this order
+ */
+export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
+  const steps = toSteps(writes);
+  const unsure: Condition[] = [];
+  for (const write of writes) {
+    if (write.op !== "expect") continue;
+    const seen = ports.seen.find(write.ref);
+    if (seen === undefined) unsure.push(write);
+    else if (seen.revision !== write.revision) return undefined;
+  }
+  if (unsure.length > 0 && !(await doHold(unsure, ports, options))) return undefined;
+  const claimed = claimsOf(writes, ports.node);
+  const { hints } = ports;
+  if (claimed.length === 0 || hints === undefined) return await runAll(steps, ports, options);
+  const claim = await hints.add(await ports.readCluster(), claimed);
+  let revision: Revision | undefined;
+  try {
+    revision = await runAll(steps, ports, options);
+  } catch (thrown) {
+    await hints.confirm(claim);
+    throw thrown;
+  }
+  const failure = await hints.confirm(claim);
+  if (failure !== undefined) throw failure;
+  return revision;
+}
+
+/** Phase by phase. */
+async function runAll(steps: readonly Step[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
+  let revision = "" as Revision;
+  for (const phase of PHASES) {
+    const ofPhase = steps.filter((step) => step.phase === phase);
+    if (ofPhase.length === 0) continue;
+    ports.onRound();
+    const running = ofPhase.map((step) => runNoted(step, ports, options));
+    const work = phase === "record-endpoints" ? tryCall(options.onBlocksWritten) : undefined;
+    const outcomes = await settleAll(running);
+    if (work !== undefined) throw work.thrown as Error;
+    for (const outcome of outcomes) {
+      if (outcome === undefined) return undefined;
+      revision = outcome;
+    }
+  }
+  return revision;
+}
+
+async function doHold(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
+  onRound();
+  const batch = new Batch(client, options);
+  const stored = await Promise.all(conditions.map(({ ref }) => getResource(ref, batch)));
+  if (batch.missing !== undefined) throw batch.missing;
+  return conditions.every(({ ref, revision }, i) => {
+    seen.note(ref, stored[i]?.revision);
+    return stored[i]?.revision === revision;
+  });
+}
+
+async function runNoted(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
+  const outcome = await step.run(client, { ...(options.signal !== undefined && { signal: options.signal }) });
+  if (step.claims !== undefined && outcome === undefined) lostClaims.add(step.claims);
+  if (step.ref !== undefined && outcome !== undefined) seen.note(step.ref, outcome === "" ? undefined : outcome);
+  return outcome;
+}
+
+/** Waits for all: no request goes on behind the back of a caller who hears of a failure. One whose outcome nobody knows is told first. */
+async function settleAll(running: readonly Promise<StepOutcome>[]): Promise<readonly StepOutcome[]> {
+  const settled = await Promise.allSettled(running);
+  const failures = settled.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
+  const failure = failures.find((thrown) => thrown instanceof OutcomeUnknown) ?? failures[0];
+  if (failure !== undefined) throw failure as Error;
+  return settled.map((result) => (result.status === "fulfilled" ? result.value : undefined));
+}
+
+function tryCall(work: (() => void) | undefined): { readonly thrown: unknown } | undefined {
+  try {
+    work?.();
+    return undefined;
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+/** Blocks in which the node has something after the commit, and had nothing before. */
+function claimsOf(writes: readonly Write[], node: string | undefined): readonly Prefix[] {
+  if (node === undefined) return [];
+  const has = (block: Block): boolean => block.node === node || block.allocations.some(({ owner }) => owner.node === node);
+  return writes.flatMap((write): readonly Prefix[] => {
+    if (write.op !== "create-block" && write.op !== "update-block") return [];
+    const isNew = has(write.block) && (write.op === "create-block" || !has(write.previous.value));
+    return isNew ? [write.block.cidr] : [];
+  });
+}

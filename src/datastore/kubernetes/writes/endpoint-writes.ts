@@ -1,0 +1,134 @@
+/** Endpoints into the status of their pods: each bound to the pod that was looked at, by its UID. */
+
+import type { Resource } from "../../../api/resource.ts";
+import type { WorkloadEndpointSpec } from "../../../api/workload-endpoint.ts";
+import type { KubeClient } from "../../../kube/client.ts";
+import { PODS } from "../../../kube/core-types.ts";
+import { isKubeError } from "../../../kube/kube-error.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { quote } from "../../../lib/quote.ts";
+import type { RequestOptions, ResourceRef, Revision } from "../../datastore.ts";
+import { parseEndpointName } from "../objects/endpoint-name.ts";
+import type { EndpointPlace } from "../objects/endpoint-name.ts";
+import type { EndpointState } from "../objects/endpoint-view.ts";
+import { canAnnotate, fromRevision, toClearingPatch, toEndpoint, toRecordingPatch, toRevision, toState } from "../objects/endpoint-view.ts";
+
+/** @returns the new revision; undefined when it is not as expected */
+type Run = (client: KubeClient, options: RequestOptions) => Promise<Revision | undefined>;
+
+interface PodPlace extends EndpointPlace {
+  readonly namespace: string;
+}
+
+const STATUS = { subresource: "status" } as const;
+
+/** Whether nobody has given the endpoint an address: it ends before it began. */
+export function isWithoutAddresses({ spec }: Resource): boolean {
+  const { ipNetworks = [] } = spec as WorkloadEndpointSpec;
+  return ipNetworks.length === 0;
+}
+
+/**
+ * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is
+ * what was sent.
+ *
+ * @param resource with the UID of the pod that was looked at, where the caller knows it
+ * @param revision what was read; undefined: there was no such pod
+ * @throws NetplugError podMismatch for an endpoint without a pod, malformedRequest for an interface whose name cannot be recorded
+ */
+export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Revision | undefined): Run {
+  const place = requirePod(ref, resource);
+  const before = revision === undefined ? undefined : fromRevision(revision);
+  const uid = resource.metadata.uid ?? before?.uid;
+  if (uid === undefined || (before !== undefined && before.uid !== uid)) throw podGone(place);
+  const state = toState(uid, resource);
+  const after = toRevision(state);
+  const isOver = isWithoutAddresses(resource);
+  const gone = (): undefined => {
+    if (!isOver) throw podGone(place);
+  };
+  return async (client, options) => {
+    if (revision === after) return after;
+    const known = before ?? (await readState(client, place, options));
+    if (known?.uid !== uid) return gone();
+    try {
+      const operations = toRecordingPatch(known, state, place.ifName);
+      await client.patch(PODS, { namespace: place.namespace, name: place.pod }, { type: "json", operations }, { ...options, ...STATUS });
+      return after;
+    } catch (thrown) {
+      if (isKubeError(thrown, "notFound")) return gone();
+      if (isOver && isKubeError(thrown, "forbidden")) return toRevision(known);
+      if (!isKubeError(thrown, "invalid")) throw thrown;
+      // A test that does not hold, or something in the cluster that forbids to write here: only what stands there tells.
+      const found = await readState(client, place, options);
+      if (found?.uid !== uid) return gone();
+      if (found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated) return undefined;
+      if (isOver) return toRevision(known);
+      throw thrown;
+    }
+  };
+}
+
+/** Takes the addresses out of an endpoint; one without a pod is gone already. Without a revision: whosever they are. */
+export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined): Run {
+  const place = toPlace(ref);
+  const gone = toRevision({ uid: "", containerID: undefined, podIPs: "", isAnnotated: false });
+  if (place === undefined) return async () => gone;
+  const name = { namespace: place.namespace, name: place.pod };
+  return async (client, options) => {
+    const state = revision === undefined ? await readState(client, place, options) : fromRevision(revision);
+    // Nothing was recorded, or it was cleared before.
+    if (state === undefined || state.podIPs === "") return revision ?? gone;
+    try {
+      const operations = toClearingPatch(state, place.ifName);
+      await client.patch(PODS, name, { type: "json", operations }, { ...options, ...STATUS });
+      return toRevision({ ...state, podIPs: "" });
+    } catch (thrown) {
+      if (isKubeError(thrown, "notFound")) return gone;
+      if (!isKubeError(thrown, "invalid")) throw thrown;
+      // The pod was made anew, or another container has it; or the cluster forbids it.
+      const found = await readState(client, place, options);
+      if (found?.uid === state.uid && found.containerID === state.containerID) throw thrown;
+      return undefined;
+    }
+  };
+}
+
+async function readState(
+  client: KubeClient,
+  { namespace, pod, node, ifName }: PodPlace,
+  options: RequestOptions,
+): Promise<EndpointState | undefined> {
+  const found = await client.get(PODS, { namespace, name: pod }, options);
+  const stored = found === undefined ? undefined : toEndpoint(found, ifName, node);
+  return stored === undefined ? undefined : fromRevision(stored.revision);
+}
+
+function toPlace({ namespace, name }: ResourceRef): PodPlace | undefined {
+  const place = parseEndpointName(name);
+  return place === undefined || namespace === undefined ? undefined : { ...place, namespace };
+}
+
+function requirePod(ref: ResourceRef, { spec }: Resource): PodPlace {
+  const place = toPlace(ref);
+  if (place === undefined || (spec as WorkloadEndpointSpec).orchestrator !== "k8s") {
+    throw new NetplugError(
+      "podMismatch",
+      `record endpoint ${quote(ref.name)}: the Kubernetes datastore keeps endpoints of pods, and the runtime names no pod (K8S_POD_NAME)`,
+    );
+  }
+  if (!canAnnotate(place.ifName)) {
+    throw new NetplugError(
+      "malformedRequest",
+      `record interface ${quote(place.ifName)}: want a name of letters, digits, "-", "_" and "." that begins and ends with a letter or digit`,
+    );
+  }
+  return place;
+}
+
+function podGone({ namespace, pod }: PodPlace): NetplugError {
+  return new NetplugError(
+    "podMismatch",
+    `record endpoint of pod ${quote(`${namespace}/${pod}`)}: it was deleted, or deleted and made anew`,
+  );
+}

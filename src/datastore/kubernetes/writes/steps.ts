@@ -1,0 +1,181 @@
+/** A commit as steps, each one request, in phases of which every beginning is safe. */
+
+import type { Resource } from "../../../api/resource.ts";
+import type { KubeClient } from "../../../kube/client.ts";
+import { NODES } from "../../../kube/core-types.ts";
+import type { KubeReason } from "../../../kube/kube-error.ts";
+import { KubeError } from "../../../kube/kube-error.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import { type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
+import { quote } from "../../../lib/quote.ts";
+import type { RequestOptions, ResourceRef, Revision, Write } from "../../datastore.ts";
+import { toBlockName } from "../objects/block-name.ts";
+import { toBlockObject } from "../objects/block-object.ts";
+import { revisionOf, toNewObject, toReplacement } from "../objects/custom-object.ts";
+import { toBlockError, toEndpointError, toResourceError } from "../objects/failure.ts";
+import { toNodePatch } from "../objects/node-view.ts";
+import { type CustomKind, IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
+import { toTarget } from "../state/seen-revisions.ts";
+import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-writes.ts";
+
+/**
+ * When a step is done; those of one phase run side by side. Wherever it ends, nobody has an address that is free in its block:
+ *
+ * 1. endpoints that end say so: their readers know no addresses any more
+ * 2. blocks and all other resources: addresses are given and taken back
+ * 3. resources that end: what takes their place is there
+ * 4. endpoints say what they were given
+ */
+export const PHASES = ["end-endpoints", "write", "delete", "record-endpoints"] as const;
+
+export type Phase = (typeof PHASES)[number];
+
+/** What became of a step: the new revision, "" of what is gone; undefined: a condition did not hold, and nothing was done. */
+export type StepOutcome = Revision | undefined;
+
+export interface Step {
+  readonly phase: Phase;
+  /** What it changes. */
+  readonly target: string;
+  readonly ref: ResourceRef | undefined;
+  /** The block that it claims: when that fails, others have it. */
+  readonly claims?: Prefix;
+  readonly run: (client: KubeClient, options: RequestOptions) => Promise<StepOutcome>;
+}
+
+/** A request for our own types fails rather than to lose a field. */
+const STRICT = { isStrict: true } as const;
+
+/**
+ * The step of each write that is one.
+ *
+ * @throws NetplugError for what can never be done; before anything is
+ */
+export function toSteps(writes: readonly Write[]): readonly Step[] {
+  const steps: Step[] = [];
+  const targets = new Set<string>();
+  for (const write of writes) {
+    if (write.op === "expect") continue;
+    const step = toStep(write);
+    if (targets.has(step.target)) {
+      throw new NetplugError("internal", `commit ${writes.length} writes: two of them change the same resource or block`);
+    }
+    targets.add(step.target);
+    steps.push(step);
+  }
+  return steps;
+}
+
+function toStep(write: Exclude<Write, { readonly op: "expect" }>): Step {
+  switch (write.op) {
+    case "create":
+    case "update":
+    case "delete":
+      return toResourceStep(write);
+    default:
+      return toBlockStep(write);
+  }
+}
+
+function toBlockStep(write: Extract<Write, { readonly op: "create-block" | "update-block" | "delete-block" }>): Step {
+  const { cidr } = write.op === "delete-block" ? write.previous.value : write.block;
+  const step = (run: Step["run"]): Step => ({
+    phase: "write",
+    target: toPrefixText(cidr),
+    ref: undefined,
+    run: (client, options) => settle(run(client, options), toBlockError),
+  });
+  switch (write.op) {
+    case "create-block":
+      return {
+        ...step(async (client, options) =>
+          revisionOf(await client.create(IPAM_BLOCKS, toBlockObject(write.block), { ...options, ...STRICT })),
+        ),
+        claims: cidr,
+      };
+    case "update-block": {
+      const from = toPrefixText(write.previous.value.cidr);
+      if (from !== toPrefixText(cidr))
+        throw new NetplugError("internal", `update block "${from}": got "${toPrefixText(cidr)}" as its new state`);
+      const object = toBlockObject(write.block, write.previous.revision);
+      return step(async (client, options) => revisionOf(await client.update(IPAM_BLOCKS, object, { ...options, ...STRICT })));
+    }
+    case "delete-block":
+      return step(async (client, options) => {
+        const { revision } = write.previous;
+        const isDeleted = await client.delete(IPAM_BLOCKS, { name: toBlockName(cidr) }, { ...options, resourceVersion: revision });
+        return isDeleted ? GONE : undefined;
+      });
+  }
+}
+
+function toResourceStep(write: Extract<Write, { readonly op: "create" | "update" | "delete" }>): Step {
+  const ref: ResourceRef = write.op === "delete" ? write.ref : { kind: write.resource.kind, ...write.resource.metadata };
+  const { kind } = ref;
+  const target = toTarget(ref);
+  if (kind === "WorkloadEndpoint") {
+    const isEnd = write.op === "delete" || isWithoutAddresses(write.resource);
+    const revision = write.op === "create" ? undefined : write.revision;
+    const run = write.op === "delete" ? clearEndpoint(ref, revision) : writeEndpoint(ref, write.resource, revision);
+    const settled: Step["run"] = (client, options) => settle(run(client, options), toEndpointError);
+    return { phase: isEnd ? "end-endpoints" : "record-endpoints", target, ref: undefined, run: settled };
+  }
+  const run = isCustom(kind) ? toCustomRun(kind, ref, write) : toNodeRun(ref, write);
+  return {
+    phase: write.op === "delete" ? "delete" : "write",
+    target,
+    ref,
+    run: (client, options) => settle(run(client, options), toResourceError),
+  };
+}
+
+function toCustomRun(
+  kind: CustomKind,
+  { name }: ResourceRef,
+  write: Extract<Write, { readonly op: "create" | "update" | "delete" }>,
+): Step["run"] {
+  const type = typeOf(kind);
+  switch (write.op) {
+    case "create":
+      return async (client, options) => revisionOf(await client.create(type, toNewObject(write.resource), { ...options, ...STRICT }));
+    case "update":
+      return async (client, options) => {
+        const operations = toReplacement(write.resource, write.revision);
+        return revisionOf(await client.patch(type, { name }, { type: "json", operations }, { ...options, ...STRICT }));
+      };
+    case "delete":
+      return async (client, options) => {
+        const isDeleted = await client.delete(type, { name }, { ...options, resourceVersion: write.revision });
+        return isDeleted || write.revision === undefined ? GONE : undefined;
+      };
+  }
+}
+
+function toNodeRun({ name }: ResourceRef, write: Extract<Write, { readonly op: "create" | "update" | "delete" }>): Step["run"] {
+  if (write.op !== "update") {
+    throw new NetplugError(
+      "invalidConfig",
+      `${write.op} node ${quote(name)}: on the Kubernetes datastore nodes are Kubernetes' own, which come and go with it`,
+    );
+  }
+  const resource: Resource = write.resource;
+  return async (client, options) => {
+    const operations = toNodePatch(resource, write.revision);
+    return revisionOf(await client.patch(NODES, { name }, { type: "json", operations }, options));
+  };
+}
+
+/** The revision of what is gone. */
+const GONE = "" as Revision;
+
+/** What says that something is not as the write expects it. */
+const CONFLICTS: ReadonlySet<KubeReason> = new Set(["conflict", "alreadyExists", "notFound", "otherObject"]);
+
+async function settle(running: Promise<StepOutcome>, toError: (thrown: unknown) => unknown): Promise<StepOutcome> {
+  try {
+    return await running;
+  } catch (thrown) {
+    if (thrown instanceof KubeError && CONFLICTS.has(thrown.reason) && !thrown.isOutcomeUnknown) return undefined;
+    throw toError(thrown);
+  }
+}
