@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { EtcdFailure } from "../datastore/etcd/failure.ts";
+import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
 import { KubeError } from "../kube/kube-error.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toCommandLine } from "./hints.ts";

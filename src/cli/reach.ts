@@ -1,7 +1,7 @@
 /** What helps a person whose datastore does not answer: where it was looked for, who said so, and what to try besides. */
 
 import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../datastore/datastore-config.ts";
-import { EtcdFailure } from "../datastore/etcd/failure.ts";
+import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
 import { normaliseApiRoot } from "../kube/access/server-url.ts";
 import { KubeError, type KubeReason } from "../kube/kube-error.ts";
 import type { NetplugError } from "../lib/errors.ts";

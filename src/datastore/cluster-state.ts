@@ -1,7 +1,6 @@
 /** May the datastore be used? What `ClusterInformation` says, as an error or none. */
 
-import type { ClusterInformationSpec } from "../api/cluster-information.ts";
-import { SINGLETON_NAME } from "../api/cluster-information.ts";
+import { type ClusterInformationSpec, SINGLETON_NAME } from "../api/cluster-information.ts";
 import type { Resource } from "../api/resource.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Query, ResourceRef, Stored } from "./datastore.ts";

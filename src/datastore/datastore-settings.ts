@@ -2,8 +2,7 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { DatastoreConfig } from "./datastore-config.ts";
-import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
+import { checkEtcdConfig, type DatastoreConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
 
 /** One source's word on datastore access; what it does not mention is absent. Named as in `netplugctl.cfg`. */
 export type DatastoreSettings = { readonly [K in SettingName]?: string };

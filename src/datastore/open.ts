@@ -3,9 +3,8 @@
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
-import type { DatastoreConfig } from "./datastore-config.ts";
-import { checkEtcdConfig, KUBERNETES_TRAITS, normaliseEndpoint } from "./datastore-config.ts";
-import type { EtcdPorts } from "./etcd/client.ts";
+import { checkEtcdConfig, type DatastoreConfig, KUBERNETES_TRAITS, normaliseEndpoint } from "./datastore-config.ts";
+import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
 import type { KubernetesPorts } from "./kubernetes/ports.ts";
 import { LaterDatastore } from "./later.ts";

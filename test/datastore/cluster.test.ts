@@ -1,7 +1,7 @@
 /** Three members, of which some die, stand still or are cut off. */
 
 import { describe, expect, test } from "bun:test";
-import { REQUEST_LIMITS } from "../../src/datastore/etcd/client.ts";
+import { REQUEST_LIMITS } from "../../src/datastore/etcd/client/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd, startEtcdCluster } from "../support/etcd.ts";

@@ -1,8 +1,8 @@
 /** Finding etcd by SRV records, asked of a real name server. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import type { SrvRecord } from "../../src/datastore/etcd/srv.ts";
-import { createResolver } from "../../src/datastore/etcd/srv.ts";
+import type { SrvRecord } from "../../src/datastore/etcd/client/srv.ts";
+import { createResolver } from "../../src/datastore/etcd/client/srv.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { durationOf } from "../support/duration.ts";

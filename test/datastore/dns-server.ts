@@ -1,6 +1,6 @@
 /** For tests: a name server that knows SRV records, by UDP on 127.0.0.1. */
 
-import type { SrvRecord } from "../../src/datastore/etcd/srv.ts";
+import type { SrvRecord } from "../../src/datastore/etcd/client/srv.ts";
 
 export interface DnsServer extends Disposable {
   /** `127.0.0.1:port`. */

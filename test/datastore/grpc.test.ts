@@ -1,9 +1,9 @@
 /** Where etcd's JSON gateway does not serve us: certificates whose name is the user, and gateways that are off. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createGateway } from "../../src/datastore/etcd/gateway.ts";
-import { createGrpcTransport } from "../../src/datastore/etcd/grpc/transport.ts";
-import type { Transport } from "../../src/datastore/etcd/transport.ts";
+import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
+import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
+import type { Transport } from "../../src/datastore/etcd/wire/transport.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";

@@ -1,6 +1,7 @@
 /** The datastore on etcd v3: one transaction per read, one per commit. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import { type EtcdConfig, ETCD_TRAITS } from "../datastore-config.ts";
 import type {
   Answers,
   CommitResult,
@@ -13,16 +14,12 @@ import type {
   WatchOptions,
   Write,
 } from "../datastore.ts";
-import { type EtcdConfig, ETCD_TRAITS } from "../datastore-config.ts";
-import { EtcdClient } from "./client.ts";
-import type { EtcdPorts } from "./client.ts";
-import type { QueryPlan } from "./queries.ts";
-import { planQuery } from "./queries.ts";
-import type { RangeReply } from "./rpc.ts";
-import { MAX_TXN_OPS } from "./rpc.ts";
+import { EtcdClient, type EtcdPorts } from "./client/client.ts";
+import { planQuery, type QueryPlan } from "./plans/queries.ts";
+import { planWrites } from "./plans/writes.ts";
+import { MAX_TXN_OPS, type RangeReply } from "./protocol/rpc.ts";
 import { completePages, readSnapshot, toFirstPage } from "./snapshot.ts";
 import type { WatchSource } from "./watch.ts";
-import { planWrites } from "./writes.ts";
 
 export class EtcdDatastore implements Datastore {
   readonly type = "etcdv3";
@@ -46,7 +43,7 @@ export class EtcdDatastore implements Datastore {
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
     const { onDamage } = options;
     if (onDamage === undefined) return toAnswers(plans, replies);
-    const { pastDamage } = await import("./damage.ts");
+    const { pastDamage } = await import("./plans/damage.ts");
     return toAnswers(
       plans.map((plan, i) => pastDamage(plan, queries[i], onDamage)),
       replies,

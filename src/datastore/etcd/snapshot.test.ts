@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { EtcdClient } from "./client.ts";
-import { blockRange, resourceRange } from "./keys.ts";
-import type { RangeReply, RangeRequest, ReadReply, ReadRequest } from "./rpc.ts";
+import type { EtcdClient } from "./client/client.ts";
+import { blockRange, resourceRange } from "./layout/keys.ts";
+import type { RangeReply, RangeRequest, ReadReply, ReadRequest } from "./protocol/rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 /** An etcd that holds values of these sizes, under keys in their order. */

@@ -1,10 +1,9 @@
 /** Reads of any size from one revision. */
 
-import type { CallOptions, EtcdClient } from "./client.ts";
-import { EtcdFailure, judge } from "./failure.ts";
-import { blockRange } from "./keys.ts";
-import type { KeyValue, RangeReply, RangeRequest, ReadReply } from "./rpc.ts";
-import { MAX_TXN_OPS } from "./rpc.ts";
+import type { CallOptions, EtcdClient } from "./client/client.ts";
+import { blockRange } from "./layout/keys.ts";
+import { EtcdFailure, judge } from "./protocol/failure.ts";
+import { type KeyValue, MAX_TXN_OPS, type RangeReply, type RangeRequest, type ReadReply } from "./protocol/rpc.ts";
 
 /** Keys per page, at most. */
 const PAGE_SIZE = 1_000;

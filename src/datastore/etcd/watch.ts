@@ -5,12 +5,12 @@ import type { Backoff } from "../../lib/backoff.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
 import type { WatchEvent, WatchOptions } from "../datastore.ts";
-import type { EtcdClient } from "./client.ts";
-import { blockRange, parseBlockKey, parseResourceKey, resourceRange } from "./keys.ts";
-import type { KeyRange } from "./keys.ts";
-import { notOurs, toStoredBlock, toStoredResource } from "./records.ts";
+import type { EtcdClient } from "./client/client.ts";
+import { blockRange, parseBlockKey, parseResourceKey, resourceRange } from "./layout/keys.ts";
+import type { KeyRange } from "./layout/keys.ts";
+import { notOurs, toStoredBlock, toStoredResource } from "./layout/records.ts";
+import type { KeyEvent } from "./protocol/watch-rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
-import type { KeyEvent } from "./watch-rpc.ts";
 
 /** Between two connections while none lasts. */
 const BETWEEN_CONNECTIONS: Backoff = { firstMs: 50, maxMs: 5_000 };

@@ -1,0 +1,164 @@
+/** As whom and how we speak to etcd: TLS files, user and token, gateway or gRPC. */
+
+import type { Clock, Connect, Files } from "../../../lib/ports.ts";
+import type { EtcdConfig } from "../../datastore-config.ts";
+import { EtcdFailure, isSurelyNotApplied, judge, neverSent } from "../protocol/failure.ts";
+import { toFailure } from "../wire/fetch-failure.ts";
+import { PlainHttp } from "../wire/gateway/plain-http.ts";
+import { createGateway } from "../wire/gateway/transport.ts";
+import type { Target, TlsMaterial, Transport } from "../wire/transport.ts";
+
+/** Sequential round trips, and retries among them. */
+export interface RequestCounts {
+  roundTrips: number;
+  retries: number;
+}
+
+export interface AccessPorts {
+  readonly clock: Clock;
+  readonly files: Files;
+  /** For processes that live for one request or two; without it everything goes over `fetch`. */
+  readonly connect?: Connect | undefined;
+}
+
+/** What is done at an endpoint once we are let in. */
+export type Run<T> = (transport: Transport, target: Target) => Promise<T>;
+
+/** After how long the TLS files are read again, so that renewed ones are used: milliseconds. */
+const TLS_LIFETIME_MS = 60_000;
+
+/** An old token, and the wrong transport. */
+const MAX_REPAIRS = 2;
+
+/** What a log-in gives where there are no users. */
+const NO_TOKEN = "";
+
+/** What one process needs to be let in, kept in memory only. */
+export class Access {
+  readonly #config: EtcdConfig;
+  readonly #clock: Clock;
+  readonly #files: Files;
+  readonly #counts: RequestCounts;
+  #transport: Transport;
+  #speaksGrpc = false;
+  #token: string | undefined;
+  /** A log-in under way, shared by all who need it. */
+  #loggingIn: Promise<string> | undefined;
+  #tls: { readonly material: TlsMaterial; readonly readAt: number } | undefined;
+
+  constructor(config: EtcdConfig, ports: AccessPorts, counts: RequestCounts) {
+    this.#config = config;
+    this.#clock = ports.clock;
+    this.#files = ports.files;
+    this.#counts = counts;
+    this.#transport = createGateway(ports.connect === undefined ? undefined : new PlainHttp(ports.connect, ports.clock));
+  }
+
+  /**
+   * One try at one endpoint; again at once when all that is wrong is an old token or the wrong transport.
+   *
+   * @throws EtcdFailure, or NetplugError for unreadable files
+   */
+  async call<T>(endpoint: string, signal: AbortSignal, run: Run<T>): Promise<T> {
+    for (let repairs = 0; ; repairs++) {
+      const tls = endpoint.startsWith("https:") ? await this.#readTls() : undefined;
+      const transport = this.#transport;
+      let token: string | undefined;
+      try {
+        // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
+        if (this.#config.username !== undefined) token = await this.#logIn(transport, { endpoint, signal, tls });
+        if (signal.aborted) throw neverSent(signal.reason);
+        this.#counts.roundTrips++;
+        return await run(transport, { endpoint, signal, tls, token: token === NO_TOKEN ? undefined : token });
+      } catch (thrown) {
+        const failure = toFailure(thrown);
+        if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted")) await this.#doubtTls(tls);
+        if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, token))) throw failure;
+        this.#counts.retries++;
+      }
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  /**
+   * Changes what a failure says is wrong with us, unless another request that met the same has done so meanwhile.
+   *
+   * @returns whether the same request may succeed now
+   */
+  async #repair(failure: EtcdFailure, transport: Transport, token: string | undefined): Promise<boolean> {
+    switch (judge(failure)) {
+      case "use-grpc":
+        return await this.#useGrpc(transport);
+      case "needs-user":
+        if (this.#config.username === undefined) return this.#config.certFile !== undefined && (await this.#useGrpc(transport));
+        return this.#forget(token);
+      case "log-in-again":
+        return this.#forget(token);
+      default:
+        return false;
+    }
+  }
+
+  #forget(token: string | undefined): boolean {
+    if (this.#token === token) this.#token = undefined;
+    return token !== undefined;
+  }
+
+  async #useGrpc(transport: Transport): Promise<boolean> {
+    if (this.#speaksGrpc) return transport !== this.#transport;
+    const { createGrpcTransport } = await import("../wire/grpc/transport.ts");
+    if (transport === this.#transport) {
+      transport.close();
+      this.#transport = createGrpcTransport();
+      this.#speaksGrpc = true;
+    }
+    return true;
+  }
+
+  /** @returns {@link NO_TOKEN} where there are no users, undefined when we are none */
+  async #logIn(transport: Transport, target: Target): Promise<string | undefined> {
+    const { username, password } = this.#config;
+    if (username === undefined || password === undefined) return undefined;
+    if (this.#token === undefined) {
+      this.#loggingIn ??= this.#authenticate(transport, username, password, target).finally(() => {
+        this.#loggingIn = undefined;
+      });
+      this.#token = await this.#loggingIn;
+    }
+    return this.#token;
+  }
+
+  async #authenticate(transport: Transport, username: string, password: string, target: Target): Promise<string> {
+    this.#counts.roundTrips++;
+    try {
+      return await transport.authenticate(username, password, target);
+    } catch (thrown) {
+      const failure = toFailure(thrown);
+      if (failure.message.includes("authentication is not enabled")) return NO_TOKEN;
+      // Whatever became of the log-in: the request that needs it was not sent.
+      throw isSurelyNotApplied(failure) ? failure : new EtcdFailure("unreachable", `log in: ${failure.message}`, 0, failure);
+    }
+  }
+
+  async #readTls(): Promise<TlsMaterial> {
+    const now = this.#clock.monotonic();
+    if (this.#tls === undefined || now - this.#tls.readAt > TLS_LIFETIME_MS) {
+      const { readTlsFiles } = await import("./tls-files.ts");
+      const material = readTlsFiles(this.#config, this.#files);
+      // The same object for the same files: connections are kept by it.
+      const isSame = this.#tls !== undefined && JSON.stringify(material) === JSON.stringify(this.#tls.material);
+      this.#tls = { material: isSame && this.#tls !== undefined ? this.#tls.material : material, readAt: now };
+    }
+    return this.#tls.material;
+  }
+
+  /** No connection was made: are the files at fault? They are read again next time, for they may be about to be renewed. */
+  async #doubtTls(material: TlsMaterial): Promise<void> {
+    this.#tls = { material, readAt: -Infinity };
+    const { requireUsable } = await import("./tls-check.ts");
+    requireUsable(this.#config, material);
+  }
+}

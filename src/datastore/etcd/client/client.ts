@@ -1,0 +1,225 @@
+/** Requests to a cluster: which endpoint is asked, how long, and how often. */
+
+import { type Backoff, delayAfter } from "../../../lib/backoff.ts";
+import { NetplugError } from "../../../lib/errors.ts";
+import type { Random } from "../../../lib/ports.ts";
+import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../datastore-config.ts";
+import { EtcdFailure, isSurelyNotApplied, judge, STATUS, type Verdict } from "../protocol/failure.ts";
+import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
+import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
+import { toFailure } from "../wire/fetch-failure.ts";
+import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
+import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
+import { withLiveness } from "./liveness.ts";
+import { abortedError, type Action, failedError, type FailedTry, lostCommitError } from "./messages.ts";
+import type { ResolveSrv } from "./srv.ts";
+import { TryLimit } from "./try-limit.ts";
+
+export interface EtcdPorts extends AccessPorts {
+  readonly random: Random;
+  /** Looks up SRV records; the system's resolver when absent. */
+  readonly resolveSrv?: ResolveSrv;
+  /** @default {@link REQUEST_LIMITS} */
+  readonly limits?: RequestLimits;
+}
+
+/** How long is waited, in milliseconds. */
+export interface RequestLimits {
+  /** For one request with all its tries. */
+  readonly requestMs: number;
+  /** For one try of a read while other endpoints are left. */
+  readonly tryMs: number;
+}
+
+export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000, tryMs: 1_500 };
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The cheapest request that needs a healthy member with a leader. */
+const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
+
+/** An election takes one to two seconds; a server that restarts is back sooner or much later. */
+const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
+
+/** With less time left another round would only hide what the last one said: milliseconds. */
+const LEAST_ROUND_MS = 250;
+
+/** After so many rounds we believe that servers that are not there stay away. */
+const ROUNDS_WHEN_UNREACHABLE = 3;
+
+/** An etcd cluster, reached by whichever of its endpoints answers. */
+export class EtcdClient {
+  readonly requests: RequestCounts = { roundTrips: 0, retries: 0 };
+  readonly #config: EtcdConfig;
+  readonly #ports: EtcdPorts;
+  readonly #limits: RequestLimits;
+  readonly #access: Access;
+  #endpoints: Endpoints | undefined;
+
+  /** @param config checked and with normalised endpoints */
+  constructor(config: EtcdConfig, ports: EtcdPorts) {
+    this.#config = config;
+    this.#ports = ports;
+    this.#limits = ports.limits ?? REQUEST_LIMITS;
+    this.#access = new Access(config, ports, this.requests);
+  }
+
+  read(request: ReadRequest, options: CallOptions): Promise<ReadReply> {
+    return this.#call("read from", options, (transport, target) => transport.read(request, target));
+  }
+
+  write(request: WriteRequest, options: CallOptions): Promise<WriteReply> {
+    return this.#call("commit to", options, (transport, target) => transport.write(request, target));
+  }
+
+  /**
+   * Watches at one endpoint until the connection ends; the next call takes another. A server that falls silent is asked now and then
+   * whether it still lives.
+   *
+   * @throws NetplugError
+   */
+  async *watch(ranges: readonly WatchRange[], signal: AbortSignal): AsyncIterable<WatchReply> {
+    const endpoints = await this.#findEndpoints("watch", signal);
+    const endpoint = endpoints.inOrder()[0] ?? DEFAULT_ETCD_ENDPOINT;
+    const connection = new AbortController();
+    let hasBegun = false;
+    try {
+      const replies = await this.#startWatch(endpoint, ranges, signal, connection);
+      hasBegun = true;
+      endpoints.onSuccess(endpoint);
+      for await (const reply of replies) {
+        throwIfRefused(reply);
+        yield reply;
+      }
+    } catch (thrown) {
+      if (thrown instanceof NetplugError) throw thrown;
+      const failure = toFailure(thrown);
+      endpoints.onFailure(endpoint);
+      const verdict = judge(failure);
+      throw failedError("watch", [{ endpoint, failure }], hasBegun && isMendedAtStart(verdict) ? "try-elsewhere" : verdict);
+    } finally {
+      connection.abort();
+    }
+  }
+
+  close(): void {
+    this.#access.close();
+  }
+
+  /** Waits for the first reply, then passes on all of them. */
+  async #startWatch(
+    endpoint: string,
+    ranges: readonly WatchRange[],
+    signal: AbortSignal,
+    connection: AbortController,
+  ): Promise<AsyncIterable<WatchReply>> {
+    using limit = new TryLimit(this.#limits.requestMs, signal);
+    limit.signal.addEventListener("abort", () => connection.abort(limit.signal.reason));
+    const ends = AbortSignal.any([signal, connection.signal]);
+    return await this.#access.call(endpoint, limit.signal, async (transport, target) => {
+      const replies = transport.watch(ranges, { ...target, signal: ends })[Symbol.asyncIterator]();
+      const probe = async (): Promise<void> => {
+        using probeLimit = new TryLimit(this.#limits.requestMs, ends);
+        // Not with the watch's own token: that may have expired, while the watch goes on.
+        await this.#access.call(endpoint, probeLimit.signal, (current, currentTarget) => current.read(PROBE, currentTarget));
+      };
+      const first = await replies.next();
+      if (first.done !== true) throwIfRefused(first.value); // here, where an old token is mended
+      return withLiveness(first, replies, this.#ports.clock, probe);
+    });
+  }
+
+  /** Round after round over all endpoints, until one can do it or it makes no sense to go on. */
+  async #call<T>(action: Action, options: CallOptions, run: Run<T>): Promise<T> {
+    const { clock, random } = this.#ports;
+    const end = clock.monotonic() + this.#limits.requestMs;
+    const endpoints = this.#knownEndpoints() ?? (await this.#findEndpoints(action, options.signal));
+    for (let round = 1; ; round++) {
+      const tries: FailedTry[] = [];
+      const order = endpoints.inOrder();
+      for (const endpoint of order) {
+        const leftMs = end - clock.monotonic();
+        if (options.signal?.aborted === true) throw abortedError(action, options.signal.reason);
+        if (leftMs <= 0) throw failedError(action, tries, "try-elsewhere");
+        if (round > 1 || tries.length > 0) this.requests.retries++;
+        const mayFailOver = action === "read from" && tries.length < order.length - 1;
+        using limit = new TryLimit(mayFailOver ? Math.min(leftMs, this.#limits.tryMs) : leftMs, options.signal);
+        try {
+          const value = await this.#access.call(endpoint, limit.signal, run);
+          endpoints.onSuccess(endpoint);
+          return value;
+        } catch (failure) {
+          if (!(failure instanceof EtcdFailure)) throw failure;
+          endpoints.onFailure(endpoint);
+          tries.push({ endpoint, failure });
+          throwIfFinal(action, tries, options.signal);
+        }
+      }
+      const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
+      const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
+      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw failedError(action, tries, "try-elsewhere");
+      await clock.sleep(delayMs, options.signal).catch((reason: unknown) => {
+        throw abortedError(action, reason);
+      });
+      if (isTooLateIn(0)) throw failedError(action, tries, "try-elsewhere");
+    }
+  }
+
+  /** Those of the config, or those that were discovered and of which one still answers. */
+  #knownEndpoints(): Endpoints | undefined {
+    const { endpoints, discoverySrv } = this.#config;
+    if (discoverySrv === undefined) {
+      this.#endpoints ??= createEndpoints(endpoints.length === 0 ? [DEFAULT_ETCD_ENDPOINT] : shuffle(endpoints, this.#ports.random));
+      return this.#endpoints;
+    }
+    return this.#endpoints?.haveAllFailed === false ? this.#endpoints : undefined;
+  }
+
+  async #findEndpoints(action: Action, signal: AbortSignal | undefined): Promise<Endpoints> {
+    const known = this.#knownEndpoints();
+    if (known !== undefined) return known;
+    using limit = new TryLimit(this.#limits.requestMs, signal);
+    const { discover } = await import("./srv.ts");
+    const { random, resolveSrv } = this.#ports;
+    const { discoverySrv = "", caCertFile, certFile, keyFile } = this.#config;
+    const wantsTls = [caCertFile, certFile, keyFile].some((file) => file !== undefined);
+    try {
+      const urls = await discover(discoverySrv, { random, resolveSrv, wantsTls, signal: limit.signal });
+      this.#endpoints = createEndpoints(urls);
+      return this.#endpoints;
+    } catch (thrown) {
+      if (signal?.aborted === true) throw abortedError(action, signal.reason);
+      throw thrown;
+    }
+  }
+}
+
+/** @throws what makes another try senseless or dangerous, judged by the last one */
+function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): void {
+  const last = tries.at(-1);
+  if (last === undefined) return;
+  if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
+  if (signal?.aborted === true) throw abortedError(action, signal.reason);
+  const verdict = judge(last.failure);
+  if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
+}
+
+/** What the next connection mends as it begins, where a log-in and the choice of the wire belong. */
+function isMendedAtStart(verdict: Verdict): boolean {
+  return verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc";
+}
+
+/** @throws EtcdFailure for a watch that the server ends; its reason is text only */
+function throwIfRefused({ canceled, compacted, cancelReason }: WatchReply): void {
+  if (!canceled || compacted) return;
+  const status = /permission ?denied/i.test(cancelReason) ? STATUS.permissionDenied : STATUS.unavailable;
+  throw new EtcdFailure("refused", `watch canceled: ${cancelReason}`, status);
+}
+
+function roundsWorthTrying(tries: readonly FailedTry[]): number {
+  const reasons = tries.map(({ failure }) => failure.reason);
+  if (reasons.every((reason) => reason === "untrusted")) return 1;
+  return reasons.every((reason) => reason === "unreachable" || reason === "untrusted") ? ROUNDS_WHEN_UNREACHABLE : Infinity;
+}

@@ -1,0 +1,46 @@
+/** Failures of etcd as errors for people. */
+
+import { type ErrorName, NetplugError } from "../../../lib/errors.ts";
+import { OutcomeUnknown } from "../../outcome-unknown.ts";
+import { type EtcdFailure, NO_REPLY, type Verdict } from "../protocol/failure.ts";
+
+/** What was being done. */
+export type Action = "read from" | "commit to" | "watch";
+
+/** One failed try. */
+export interface FailedTry {
+  readonly endpoint: string;
+  readonly failure: EtcdFailure;
+}
+
+/** No endpoint could do it, or one refused for good. */
+export function failedError(action: Action, tries: readonly FailedTry[], verdict: Verdict): NetplugError {
+  const text = tries.map(({ endpoint, failure }) => `${endpoint}: ${failure.message}`).join("; ") || "no time left to ask";
+  return new NetplugError(kindOf(tries, verdict), `${action} etcd: ${text}${adviceFor(tries, verdict)}`, { cause: tries.at(-1)?.failure });
+}
+
+/** A write whose reply did not come. */
+export function lostCommitError({ endpoint, failure }: FailedTry): OutcomeUnknown {
+  return new OutcomeUnknown(`commit to etcd: ${endpoint}: ${failure.message}; it may have been applied`, failure);
+}
+
+/** The caller's signal ended it; what the signal says is what the caller hears. */
+export function abortedError(action: Action, reason: unknown): NetplugError {
+  if (reason instanceof NetplugError) return reason;
+  return new NetplugError("tryAgainLater", `${action} etcd: interrupted`, { cause: reason });
+}
+
+function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {
+  if (verdict === "defect") return "internal";
+  if (verdict === "denied" || verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc") return "accessDenied";
+  // A certificate that we do not trust is nothing that waiting mends, unless another endpoint is merely down.
+  return tries.length > 0 && tries.every(({ failure }) => failure.reason === "untrusted") ? "accessDenied" : "tryAgainLater";
+}
+
+function adviceFor(tries: readonly FailedTry[], verdict: Verdict): string {
+  if (verdict === "needs-user") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
+  if (verdict === "no-space") return "; compact and defragment etcd, then disarm its alarm";
+  if (verdict === "denied") return "; check the etcd user, its password and its roles";
+  if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
+  return tries.some(({ failure }) => failure.reason === "untrusted") ? "; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file" : "";
+}

@@ -1,0 +1,40 @@
+/** Certificates and key from their files. */
+
+import { NetplugError } from "../../../lib/errors.ts";
+import type { Files } from "../../../lib/ports.ts";
+import type { EtcdConfig } from "../../datastore-config.ts";
+import type { TlsMaterial } from "../wire/transport.ts";
+
+/** A certificate, under any of the labels that OpenSSL reads; the last one is that of its first releases. */
+const CERTIFICATE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[^-]+-----END \1-----/g;
+
+const BEGINNING = /-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/g;
+
+/** @throws NetplugError ioFailure for a file that is missing, unreadable or no PEM; says which, never what is in it */
+export function readTlsFiles(config: EtcdConfig, files: Files): TlsMaterial {
+  const { caCertFile, certFile, keyFile } = config;
+  return {
+    ca: caCertFile === undefined ? undefined : readRoots(files, caCertFile),
+    cert: certFile === undefined ? undefined : readPem(files, "etcd_cert_file", certFile),
+    key: keyFile === undefined ? undefined : readPem(files, "etcd_key_file", keyFile, "PRIVATE KEY-----"),
+  };
+}
+
+/** Never empty: with no root given, those of the system would be trusted. */
+function readRoots(files: Files, path: string): readonly string[] {
+  const text = readPem(files, "etcd_ca_cert_file", path);
+  const roots = text.match(CERTIFICATE) ?? [];
+  const begun = text.match(BEGINNING)?.length ?? 0;
+  if (roots.length > 0 && roots.length === begun) return roots.map((root) => root.replaceAll("X509 CERTIFICATE-----", "CERTIFICATE-----"));
+  throw new NetplugError(
+    "ioFailure",
+    `read etcd_ca_cert_file "${path}": got ${roots.length} whole of ${begun} certificates, want PEM that is whole`,
+  );
+}
+
+function readPem(files: Files, option: string, path: string, marker = "CERTIFICATE-----"): string {
+  const text = files.readText(path);
+  if (text === undefined) throw new NetplugError("ioFailure", `read ${option} "${path}": no such file`);
+  if (!text.includes(marker)) throw new NetplugError("ioFailure", `read ${option} "${path}": want PEM with "${marker}"`);
+  return text;
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { testSeed } from "../../../../../test/support/seed.ts";
+import { FrameReader, toFrame } from "./frame.ts";
+import { MessageReader, MessageWriter, ProtobufError } from "./protobuf.ts";
+
+const seed = testSeed();
+
+describe("MessageWriter", () => {
+  test.each([
+    ["a number", (writer: MessageWriter) => writer.number(1, 150), "089601"],
+    ["a text", (writer: MessageWriter) => writer.text(2, "testing"), "120774657374696e67"],
+    ["a message inside", (writer: MessageWriter) => writer.message(3, (inner) => inner.number(1, 150)), "1a03089601"],
+    ["an empty message", (writer: MessageWriter) => writer.message(3, () => undefined), "1a00"],
+    ["the largest 64-bit number", (writer: MessageWriter) => writer.number(1, 2n ** 63n - 1n), "08ffffffffffffffff7f"],
+    ["a zero, which is left out", (writer: MessageWriter) => writer.number(1, 0).number(2, 0n).text(3, ""), ""],
+  ])("writes %s as the format's own documentation does", (_, write, hex) => {
+    expect(write(new MessageWriter()).finish().toHex()).toBe(hex);
+  });
+});
+
+describe("MessageReader", () => {
+  test("reads back whatever was written", () => {
+    const entry = fc.record({
+      field: fc.integer({ min: 1, max: 1_000 }),
+      value: fc.oneof(fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), fc.string({ minLength: 1, unit: "grapheme", maxLength: 600 })),
+    });
+    const property = fc.property(fc.uniqueArray(entry, { selector: ({ field }) => field, maxLength: 8 }), (entries) => {
+      const writer = new MessageWriter();
+      writer.message(7, (inner) => {
+        for (const { field, value } of entries) {
+          if (typeof value === "bigint") inner.number(field, value);
+          else inner.text(field, value);
+        }
+      });
+      const inner = new MessageReader(writer.finish()).message(7);
+      for (const { field, value } of entries) expect(typeof value === "bigint" ? inner.number(field) : inner.text(field)).toBe(value);
+    });
+    fc.assert(property, { seed });
+  });
+
+  test("fails on what is no message in one way only", () => {
+    const property = fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+      try {
+        expect(new MessageReader(bytes).number(1)).toBeGreaterThanOrEqual(0n);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(ProtobufError);
+      }
+    });
+    fc.assert(property, { seed });
+    expect(() => new MessageReader(Uint8Array.fromHex("0a05ff"))).toThrow(ProtobufError);
+  });
+});
+
+describe("FrameReader", () => {
+  test("cuts the same messages out of a stream, however it is cut", () => {
+    const anyMessages = fc.array(fc.uint8Array({ maxLength: 30 }), { maxLength: 6 });
+    const property = fc.property(anyMessages, fc.integer({ min: 1, max: 9 }), (messages, size) => {
+      const stream = Buffer.concat(messages.map(toFrame));
+      const reader = new FrameReader();
+      const read: Uint8Array[] = [];
+      for (let at = 0; at < stream.length; at += size) read.push(...reader.push(stream.subarray(at, at + size)));
+      expect(read.map((message) => message.toHex())).toEqual(messages.map((message) => message.toHex()));
+    });
+    fc.assert(property, { seed });
+  });
+
+  test("refuses a compressed message", () => {
+    expect(() => new FrameReader().push(Uint8Array.of(1, 0, 0, 0, 0))).toThrow("compressed, or not gRPC");
+  });
+});
