@@ -26,7 +26,7 @@ const WORLD: readonly WorldRule[] = [
     what: "the clock",
     pattern:
       /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.\w+|\bBun\.nanoseconds\b|\bset(?:Timeout|Interval|Immediate)\(|\bBun\.sleep(?:Sync)?\b/g,
-    allowed: ["src/lib/clock.ts", "src/linux/", "src/datastore/etcd/", ...ROLE_ENTRIES],
+    allowed: ["src/lib/clock.ts", "src/linux/", "src/datastore/etcd/client/", ...ROLE_ENTRIES],
   },
   {
     what: "randomness",
@@ -42,7 +42,7 @@ const WORLD: readonly WorldRule[] = [
     what: "the network",
     pattern:
       /(?<![.\w])fetch\(|\bBun\.(?:connect|listen|serve|udpSocket|dns)\b|\bnew (?:WebSocket|XMLHttpRequest)\b|["']node:(?:net|tls|dgram|https?|http2|dns)(?:\/promises)?["']/g,
-    allowed: ["src/datastore/etcd/", "src/kube/transport.ts", "src/linux/", ...ROLE_ENTRIES],
+    allowed: ["src/datastore/etcd/client/", "src/datastore/etcd/wire/", "src/kube/transport.ts", "src/linux/", ...ROLE_ENTRIES],
   },
   {
     what: "processes",

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkLength, checkLockfile, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
 import { checkDoor, checkLayers, mayImport } from "./layers.ts";
+import { checkRooms, DRIVERS } from "./rooms.ts";
 import { codeOnly, toSourceFile } from "./source-tree.ts";
 import { checkCniStart, staticClosure } from "./start-graph.ts";
 
@@ -58,6 +59,37 @@ describe("the direction of imports", () => {
     const door = 'import { run } from "./cni/main.ts";\nconst role = await import("./cli/main.ts");\n';
     expect(checkDoor([toSourceFile("src/main.ts", door)])).toHaveLength(1);
     expect(checkDoor([toSourceFile("src/cli/a.ts", 'import { x } from "../main.ts";\n')])).toHaveLength(1);
+  });
+});
+
+describe("the rooms of a driver", () => {
+  const check = (path: string, specifier: string) => checkRooms([toSourceFile(path, `import type { A } from "${specifier}";\n`)]);
+
+  test.each([
+    ["src/datastore/kubernetes/writes/a.ts", "../reads/b.ts", true],
+    ["src/datastore/kubernetes/reads/a.ts", "../writes/b.ts", false],
+    ["src/datastore/kubernetes/reads/a.ts", "./b.ts", true],
+    ["src/datastore/kubernetes/reads/a.ts", "../kubernetes-datastore.ts", false],
+    ["src/datastore/kubernetes/reads/a.ts", "../../datastore.ts", true],
+    ["src/datastore/kubernetes/a.ts", "./reads/b.ts", true],
+    ["src/datastore/kubernetes/a.ts", "../etcd/protocol/b.ts", false],
+    ["src/datastore/etcd/plans/a.ts", "../client/b.ts", false],
+    ["src/datastore/etcd/wire/grpc/a.ts", "../b.ts", true],
+    ["src/datastore/etcd/wire/a.ts", "./grpc/b.ts", false],
+    ["src/datastore/etcd/wire/grpc/a.ts", "../gateway/b.ts", false],
+    ["src/cli/a.ts", "../datastore/etcd/protocol/b.ts", true],
+  ])("%s imports %s: %p", (path, specifier, allowed) => {
+    expect(check(path, specifier)).toHaveLength(allowed ? 0 : 1);
+  });
+
+  test("are all in the table, which has no two that may import each other", () => {
+    expect(check("src/datastore/etcd/attic/a.ts", "../protocol/b.ts")).toEqual([
+      'src/datastore/etcd/attic/a.ts: "attic" is no room of src/datastore/etcd: put it into the table of tools/check/rooms.ts',
+    ]);
+    for (const rooms of DRIVERS.values()) {
+      const names = [...rooms.keys()];
+      for (const [room, mayImport] of rooms) expect(names.slice(0, names.indexOf(room))).toEqual(expect.arrayContaining([...mayImport]));
+    }
   });
 });
 

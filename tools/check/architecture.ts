@@ -15,6 +15,7 @@ import {
 } from "./house-rules.ts";
 import { checkDoor, checkLayers } from "./layers.ts";
 import type { Problem } from "./problem.ts";
+import { checkRooms } from "./rooms.ts";
 import { readSourceTree } from "./source-tree.ts";
 import { checkCniStart } from "./start-graph.ts";
 
@@ -23,6 +24,7 @@ export function checkArchitecture(root: string): Problem[] {
   const files = readSourceTree(root);
   return [
     ...checkLayers(files),
+    ...checkRooms(files),
     ...checkDoor(files),
     ...checkForeignCalls(files),
     ...checkWorld(files),
