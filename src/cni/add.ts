@@ -137,8 +137,8 @@ interface Recording {
 /** Gives the attachment its addresses and its record, in one commit. */
 async function record(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
   const { undo, hold, create } = around;
-  // On Kubernetes others wait until the block is written: the kernel's work comes after that, beside the pod's status.
-  const work = call.datastore.type === "kubernetes" ? { whileRecording: create } : { whileCommitting: create };
+  // Where the block is written first, others wait for that: the kernel's work comes after it, beside the record.
+  const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
   return await call.ledger.time("datastore", () =>
     transact(

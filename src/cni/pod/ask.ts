@@ -27,11 +27,11 @@ export async function askForFacts(call: Call): Promise<Asked> {
   return { facts: answer };
 }
 
-/** For a main plugin on the Kubernetes datastore the pod comes with the other reads there. */
+/** For a main plugin whose records are pods, the pod comes with the other reads of the datastore. */
 async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
   const { pod: identity } = call.args;
   if (identity === undefined) return () => undefined;
-  const isRead = call.plugin !== "netplug" || call.datastore.type !== "kubernetes";
+  const isRead = call.plugin !== "netplug" || !call.datastore.traits.recordsArePods;
   const [pod, namespace] = await Promise.all([
     isRead ? readPod(client, identity, signal) : undefined,
     readNamespace(client, identity, signal),

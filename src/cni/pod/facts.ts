@@ -30,7 +30,7 @@ export interface KubernetesFacts {
 
 /** Whether pods are looked up, and their annotations honoured. */
 export function arePodsAsked({ config, datastore }: Call): boolean {
-  return config.policyType === "k8s" || datastore.type === "kubernetes";
+  return config.policyType === "k8s" || datastore.traits.recordsArePods;
 }
 
 /** The same of the pod of this call, if it has one. */
