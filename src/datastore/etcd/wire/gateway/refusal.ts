@@ -4,12 +4,12 @@ import { EtcdFailure, STATUS } from "../../protocol/failure.ts";
 
 /**
  * The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
- * connection stands, so nothing was asked; the last one when the server refuses after the handshake, while the client's first frames are on
- * their way.
+ * connection stands, so nothing was asked; the last two when the server refuses after the handshake, while the client's first frames are on
+ * their way: they are bare errors of the client's connection.
  *
  * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of a connection that stands begin otherwise
  */
-const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection closed$|^write tcp /;
+const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection closed$|^write tcp |^use of closed network connection$/;
 
 /**
  * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Text alone comes from what stands before it:
