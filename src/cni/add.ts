@@ -2,7 +2,7 @@
 
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query } from "../datastore/datastore.ts";
-import { type AddOutcome, addQueries, type AddRequest, planAdds } from "../endpoint/plan-add.ts";
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -14,9 +14,10 @@ import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS, workloadOf } from "./call.ts";
+import { type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS } from "./call.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
+import type { Keeper } from "./kept-link.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { findExisting, type LinkSockets, openLinkSockets } from "./link/sockets.ts";
 import { whenUsable } from "./link/usable.ts";
@@ -30,11 +31,14 @@ import { withdrawAttachment } from "./withdraw.ts";
 const USABLE_MS = 5_000;
 
 /** The plan of this ADD, without those of others. */
-type Planned = Exclude<AddOutcome, { readonly error: NetplugError }>;
+type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
+  /** Whether it is of an interface that stands as it should be: that stays, with the traffic on it. */
+  readonly isKept: boolean;
+};
 
 /** @throws NetplugError, or what lies around it when something could not be undone */
 export async function add(call: Call): Promise<CniResult> {
-  const { host, ledger, environment } = call;
+  const { config, host, ledger, environment } = call;
   checkAddable(call);
   const delegate = delegateOf(call);
   const attachment = toAttachmentRequest(call);
@@ -64,12 +68,13 @@ export async function add(call: Call): Promise<CniResult> {
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(sockets));
   const telling = Promise.all([latest, asked?.facts]);
-  const [[facts, kubernetes]] = await Promise.all([telling, passGates(call, telling)]);
+  const gates = config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ passGates }) => passGates(call, telling)) : undefined;
+  const [[facts, kubernetes]] = await Promise.all([telling, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION_QUERY), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
-    const isRepeated = existing?.isOurs === true;
+    const standing = existing?.isOurs === true ? existing.pod : undefined;
     let created: CreatedLink | undefined;
     const create = ({ link }: Planned): CreatedLink =>
       (created ??= ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
@@ -86,12 +91,13 @@ export async function add(call: Call): Promise<CniResult> {
             config: kubernetes?.delegateConfig,
             hold,
             undo,
-            isRepeated,
+            isRepeated: standing !== undefined,
           });
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-    const plan = await record(call, wanted, facts, { undo, hold, create: createEarly });
-    const awaitUsable = isRepeated && (await isComplete(call, sockets, plan)) ? undefined : program(call, sockets, plan, create(plan));
-    await holdBack(call, plan);
+    const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
+    const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
+    const awaitUsable = plan.isKept ? undefined : program(call, sockets, plan, create(plan));
+    if (config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
     if (awaitUsable !== undefined) {
       hold.expect();
       await whileHeld(hold, awaitUsable);
@@ -117,26 +123,18 @@ async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at
   throw new NetplugError("tryAgainLater", `wait for network namespace ${quote(netns.path)}: another ADD or DEL works in it`);
 }
 
-/** @param besides what the ADD waits for at the same time: when that fails, nobody needs the gates any more */
-async function passGates({ config, host, deadline, log, ledger }: Call, besides: Promise<unknown>): Promise<void> {
-  if (config.readinessGates.length === 0) return;
-  const ended = new AbortController();
-  besides.catch((reason: unknown) => ended.abort(reason));
-  const ports = { fetch: host.fetch, clock: host.clock, log };
-  const { waitForGates } = await import("./wait/readiness-gates.ts");
-  await ledger.time("gates", () => waitForGates(config.readinessGates, deadline, ports, ended.signal));
-}
-
 interface Recording {
   readonly hold: Hold;
   readonly undo: UndoStack;
+  /** Of an ADD that is repeated. */
+  readonly keep: Keeper | undefined;
   /** Work for the kernel that need not wait for the commit's end. */
   readonly create: (plan: Planned) => void;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
 async function record(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
-  const { undo, hold, create } = around;
+  const { undo, hold, keep, create } = around;
   // Where the block is written first, others wait for that: the kernel's work comes after it, beside the record.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
@@ -145,7 +143,9 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
       transactPortsOf(call),
       addQueries([request]),
       (known, attempt) => {
-        const plan = call.ledger.time("plan", () => planAdds([request], known, attempt));
+        const decide = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], known, attempt));
+        const kept = keep?.(request, known, decide);
+        const plan = kept ?? decide(request);
         if ("wanted" in plan) return plan;
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
@@ -155,17 +155,11 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
           isUndoable = true;
           undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
         }
-        return { writes: plan.writes, result: outcome, ahead: plan.ahead };
+        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, ahead: plan.ahead };
       },
       { facts, ahead: aheadOf(call), beforeCommit: hold.expect, ...work },
     ),
   );
-}
-
-/** Whether a link of ours is as planned: then it stays, with the traffic on it. */
-async function isComplete({ ledger }: Call, sockets: LinkSockets, { link }: Planned): Promise<boolean> {
-  const { inspectLink } = await import("./link/inspect.ts");
-  return ledger.time("kernel", () => inspectLink(sockets, link).length === 0);
 }
 
 /** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway; undefined when it has */
@@ -190,14 +184,4 @@ async function whileHeld(hold: Hold, work: () => Promise<void>): Promise<void> {
     hold.expect();
     throw thrown;
   }
-}
-
-async function holdBack(call: Call, { link, addresses }: Planned): Promise<void> {
-  const { config, host, log, environment } = call;
-  if (config.policySetupTimeoutMs === 0) return;
-  const wanted = { hostName: link.hostName, containerID: environment.containerID, addresses, podMac: link.podMac };
-  const options = { folder: config.endpointStatusDir, timeoutMs: config.policySetupTimeoutMs, action: config.policySetupTimeoutAction };
-  const ports = { watchDirectory: host.watchDirectory, files: host.files, clock: host.clock, log };
-  const { waitForPolicy } = await import("./wait/policy-wait.ts");
-  await call.ledger.time("policy", () => waitForPolicy(workloadOf(call), wanted, options, ports));
 }

@@ -87,7 +87,8 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
   const attachment = pod === undefined ? plain : { ...plain, mac: pod.wishes.mac ?? plain.mac, pod: pod.part };
   const past = pod?.wishes.addressesWithoutIpam ?? [];
-  return past.length === 0 && hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: past };
+  if (past.length > 0) return { attachment, delegated: past, owner: ownerOf(call, pod) };
+  return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
 }
 
 /** The same while the pod is still asked for: enough to read what the datastore tells. */

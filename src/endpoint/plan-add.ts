@@ -5,6 +5,7 @@
  * that arrived at once.
  */
 
+import type { AllocationOwner } from "../api/ipam-block.ts";
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
@@ -25,9 +26,14 @@ import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
 import { toNamespace } from "./record.ts";
 
-/** One ADD: with addresses that netplug-ipam is to allocate, or with those that a delegate gave. */
+/** One ADD: with addresses that netplug-ipam is to allocate, or with others. */
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
-  { readonly ipam: AddressRequest } | { readonly delegated: readonly Address[] }
+  | { readonly ipam: AddressRequest }
+  | {
+      readonly delegated: readonly Address[];
+      /** Set where no delegate gave them: the pod asks for them past all management. */
+      readonly owner?: AllocationOwner;
+    }
 );
 
 /**
@@ -113,14 +119,18 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
  * since, but that does not reach a running pod.
  */
 function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
-  if (!("ipam" in request)) return request;
-  const { attachment, ipam } = request;
+  const { attachment } = request;
+  const owner = "ipam" in request ? request.ipam.owner : request.owner;
+  if (owner === undefined) return request;
   const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
   if (record?.spec.containerID !== attachment.workload.containerID) return request;
   const addresses = networksOf(record).map((network) => addressAt(network, 0));
-  if (addresses.length === 0 || !holdsAll(ipam.owner, addresses, facts)) return request;
-  return { attachment, ipam: { ...ipam, addresses } };
+  if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
+  return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
 }
+
+/** Beside addresses that are held already. */
+const NO_WISHES = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;

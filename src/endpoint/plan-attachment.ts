@@ -116,11 +116,15 @@ function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: re
   };
 }
 
+/** What is asked for, whatever the pod has addresses of. */
+export function askedRoutes({ routes, includeDefaultRoutes }: AttachmentRequest): readonly Prefix[] {
+  return routes === undefined ? DEFAULT_ROUTES : includeDefaultRoutes ? [...routes, ...DEFAULT_ROUTES] : routes;
+}
+
 /** Each once, of families that the pod has. That to the next hop itself is part of every link. */
-function routesOf({ routes, includeDefaultRoutes }: AttachmentRequest, addresses: readonly Address[]): readonly Prefix[] {
-  const wanted = routes === undefined ? DEFAULT_ROUTES : includeDefaultRoutes ? [...routes, ...DEFAULT_ROUTES] : routes;
+function routesOf(request: AttachmentRequest, addresses: readonly Address[]): readonly Prefix[] {
   const planned: Prefix[] = [];
-  for (const route of wanted) {
+  for (const route of askedRoutes(request)) {
     const hasFamily = addresses.some(({ family }) => family === route.family);
     const isKnown = NEXT_HOP_ROUTES.some((one) => equalPrefixes(one, route)) || planned.some((one) => equalPrefixes(one, route));
     if (hasFamily && !isKnown) planned.push(route);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { isOnEtcd } from "../support/node-datastore.ts";
 import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
@@ -20,19 +21,77 @@ const changes: readonly [what: string, changed: Json][] = [
   ["another pool", { ipam: { ipv4_pools: ["other"] } }],
   ["a pool that does not exist", { ipam: { ipv4_pools: ["nowhere"] } }],
   ["a second family", { ipam: { assign_ipv6: "true" } }],
+  ["another MTU", { mtu: 1400 }],
+  ["a MAC address", { capabilities: { mac: true }, runtimeConfig: { mac: "02:00:5e:10:00:01" } }],
+  ["one route only", { ipam: { routes: [{ dst: "10.99.0.0/16" }] } }],
+  ["no routes", { ipam: { routes: [] } }],
+  ["a route besides", { ipam: { routes: [{ dst: "10.99.0.0/16" }] }, include_default_routes: true }],
 ];
 test.each(changes)("when it asks for %s by now", async (_what, changed) => {
   using pod = new TestNetns();
   const containerID = node.newContainerID();
   const first = await node.add(pod, { containerID });
-  const before = pod.addresses("eth0");
+  const shown = (): unknown => [pod.link("eth0"), pod.addresses("eth0"), pod.routes(4), pod.neighbours()];
+  const [before, recorded] = [shown(), await node.endpoints()];
 
   expect(await node.add(pod, { containerID, config: node.config(changed) })).toEqual(first);
-  expect(pod.addresses("eth0")).toEqual(before);
+  expect(shown()).toEqual(before);
+  expect(await node.endpoints()).toEqual(recorded);
   expect(await node.addressesInUse()).toBe(1);
 
   await node.del({ containerID });
   expect(await node.addressesInUse()).toBe(0);
+});
+
+test("an MTU that its IPv6 address forbids is no matter of an interface that has another", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const dualStack = { ipam: { assign_ipv6: "true" } };
+  const first = await node.add(pod, { containerID, config: node.config(dualStack) });
+  expect(await node.add(pod, { containerID, config: node.config({ ...dualStack, mtu: 1000 }) })).toEqual(first);
+  await node.del({ containerID });
+});
+
+test("what a later plugin of the chain has changed stays, and is what is told", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const first = await node.add(pod, {
+    containerID,
+    config: node.config({ ipam: { routes: [{ dst: "10.98.0.0/16" }, { dst: "10.99.0.0/16" }] } }),
+  });
+  pod.must(["ip", "link", "set", "eth0", "address", "02:00:5e:10:00:07", "mtu", "1300"]);
+  pod.must(["ip", "route", "del", "10.98.0.0/16"]);
+  const ifindex = pod.link("eth0")?.ifindex;
+
+  const again = await node.add(pod, { containerID });
+  expect(again.ips).toEqual(first.ips);
+  expect(again.interfaces?.[1]).toMatchObject({ mac: "02:00:5e:10:00:07", mtu: 1300 });
+  expect(again.routes).toEqual([{ dst: "10.99.0.0/16", gw: "169.254.1.1" }]);
+  expect(pod.link("eth0")).toMatchObject({ ifindex, address: "02:00:5e:10:00:07", mtu: 1300 });
+  if (isOnEtcd) expect(await node.endpoints()).toMatchObject([{ spec: { mac: "02:00:5e:10:00:07" } }]);
+  await node.del({ containerID });
+});
+
+test.each<[lack: string, command: readonly string[]]>([
+  ["its default route", ["ip", "route", "del", "default"]],
+  ["its default route of IPv6", ["ip", "-6", "route", "del", "default"]],
+  ["its address", ["ip", "address", "flush", "dev", "eth0"]],
+])("an interface that has lost %s is made anew, as is asked for now", async (_lack, command) => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const dualStack = { ipam: { assign_ipv6: "true" } };
+  const first = await node.add(pod, { containerID, config: node.config(dualStack) });
+  pod.must(command);
+  const runtimeConfig = { mac: "02:00:5e:10:00:01" };
+
+  const again = await node.add(pod, { containerID, config: node.config({ ...dualStack, mtu: 1400, runtimeConfig }) });
+  expect([again.ips, again.routes]).toEqual([first.ips, first.routes]);
+  expect(again.interfaces?.[1]).toMatchObject({ mac: "02:00:5e:10:00:01", mtu: 1400 });
+  expect(pod.link("eth0")).toMatchObject({ address: "02:00:5e:10:00:01", mtu: 1400 });
+  expect(pod.routes(4)).toContainEqual(expect.objectContaining({ dst: "default", gateway: "169.254.1.1" }));
+  expect(pod.routes(6)).toContainEqual(expect.objectContaining({ dst: "default", gateway: "fe80::ecee:eeff:feee:eeee" }));
+  if (isOnEtcd) expect(await node.endpoints()).toMatchObject([{ spec: { mac: "02:00:5e:10:00:01" } }]);
+  await node.del({ containerID });
 });
 
 test("when its interface is gone it gets the same address again", async () => {

@@ -7,7 +7,7 @@ import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
-import { getRoute, listRoutes, type Route, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
@@ -74,6 +74,18 @@ function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readon
   const families = ([4, 6] as const).filter((family) => viaNextHop.some((route) => route.family === family));
   const actual = families.flatMap((family) => pod.dump(listRoutes(family)).map(toRoute));
   return viaNextHop.filter((route) => !actual.some((one) => one !== undefined && isRouteVia(one, route, link)));
+}
+
+/** What we gave an interface of the pod to reach by its next hop. */
+export function routesThere(pod: RouteSocket, link: Link): readonly Prefix[] {
+  return ([4, 6] as const).flatMap((family) =>
+    pod
+      .dump(listRoutes(family))
+      .map(toRoute)
+      .flatMap((one) =>
+        one !== undefined && one.protocol === RTPROT_NETPLUG && isRouteVia(one, one.destination, link) ? [one.destination] : [],
+      ),
+  );
 }
 
 function isRouteVia(route: Route, destination: Prefix, link: Link): boolean {

@@ -1,0 +1,94 @@
+/**
+ * An ADD that is repeated while its interface stands. Who is told of it, and what is recorded, then follows what there is: a running pod keeps its
+ * interface, whatever is asked for by now.
+ */
+
+import { ENDPOINT_IPAM, networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
+import { askedRoutes, type AttachmentRequest, type PodPart, toOwnMac } from "../endpoint/plan-attachment.ts";
+import { holdsAll } from "../ipam/allocate.ts";
+import { IP_POOLS } from "../ipam/cluster.ts";
+import { collectWanted, type Facts, know } from "../ipam/facts.ts";
+import { toPoolTable } from "../ipam/pools.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
+import type { Link } from "../linux/netlink/link.ts";
+import { recordOf } from "./attachment.ts";
+import type { Call } from "./call.ts";
+import { inspectLink, routesThere } from "./link/inspect.ts";
+import type { LinkSockets } from "./link/sockets.ts";
+
+/**
+ * Plans an ADD with what its interface has.
+ *
+ * @param plan of one ADD
+ * @returns undefined when the interface lacks something: it is made anew, as is asked for now
+ */
+export type Keeper = (asked: AddRequest, facts: Facts, plan: (request: AddRequest) => AddPlan) => AddPlan | undefined;
+
+/** @param podSide its end in the pod */
+export function keeperOf(call: Call, sockets: LinkSockets, podSide: Link): Keeper {
+  const { ledger } = call;
+  const { mac, mtu } = podSide;
+  return (asked, facts, plan) => {
+    const decision = collectWanted(() => keepAddresses(call, asked, facts));
+    if ("wanted" in decision) return decision;
+    const { attachment, ...addresses } = decision.decided;
+    const routes = ledger.time("kernel", () => keptRoutes(sockets, podSide, askedRoutes(attachment)));
+    const pod = keepRights(attachment, recordOf(call, facts));
+    const kept = plan({ ...addresses, attachment: { ...attachment, mac, mtu, routes, includeDefaultRoutes: false, pod } });
+    if ("wanted" in kept) return kept;
+    const [outcome] = kept.outcomes;
+    if (outcome === undefined || "error" in outcome) return undefined;
+    const podMac = attachment.mac ?? toOwnMac(attachment.workload);
+    const faults = ledger.time("kernel", () => inspectLink(sockets, { ...outcome.link, podMac }));
+    return faults.length === 0 ? kept : undefined;
+  };
+}
+
+/** Recorded addresses that are past management, which nobody can have taken away; what is held there is kept by `planAdds()`. */
+function keepAddresses(call: Call, asked: AddRequest, facts: Facts): AddRequest {
+  const owner = "ipam" in asked ? asked.ipam.owner : asked.owner;
+  const record = recordOf(call, facts);
+  const { attachment } = asked;
+  if (owner === undefined || record?.spec.containerID !== attachment.workload.containerID) return asked;
+  const addresses = networksOf(record).map((network) => addressAt(network, 0));
+  if (addresses.length === 0 || holdsAll(owner, addresses, facts)) return asked;
+  const isPast =
+    record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
+    (call.datastore.traits.recordsArePods && ("delegated" in asked || !addresses.some((address) => isInPool(address, facts))));
+  return isPast ? { attachment, delegated: addresses } : asked;
+}
+
+/** A pod on Kubernetes has no room for where its addresses come from. In a pool they may be ours, which somebody has released. */
+function isInPool(address: Address, facts: Facts): boolean {
+  return toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));
+}
+
+/** Labels and ports of a running pod may change; what it may do besides its own addresses does not. */
+function keepRights({ pod, workload }: AttachmentRequest, record: WorkloadEndpoint | undefined): PodPart | undefined {
+  if (pod === undefined || record?.spec.containerID !== workload.containerID) return pod;
+  const { ipNATs, allowSpoofedSourcePrefixes } = record.spec;
+  return {
+    completeRecord(plain) {
+      const asked = pod.completeRecord(plain);
+      const { ipNATs: _nats, allowSpoofedSourcePrefixes: _prefixes, ...spec } = asked.spec;
+      const kept = { ...(ipNATs && { ipNATs }), ...(allowSpoofedSourcePrefixes && { allowSpoofedSourcePrefixes }) };
+      return { ...asked, spec: { ...spec, ...kept } };
+    },
+  };
+}
+
+/**
+ * Those that it has, in the order in which they are asked for. Where it has none of a family they are missing, not changed: an ADD gives an
+ * interface all of them at once.
+ */
+function keptRoutes({ pod: socket }: LinkSockets, pod: Link, asked: readonly Prefix[]): readonly Prefix[] {
+  const there = routesThere(socket, pod);
+  const isAmong = (routes: readonly Prefix[], route: Prefix): boolean => routes.some((one) => equalPrefixes(one, route));
+  const families = new Set(there.map(({ family }) => family));
+  return [
+    ...asked.filter((route) => isAmong(there, route) || !families.has(route.family)),
+    ...there.filter((route) => !isAmong(asked, route)),
+  ];
+}

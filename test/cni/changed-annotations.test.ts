@@ -1,0 +1,141 @@
+/**
+ * An ADD that is repeated after the pod's annotations have changed: they count when the pod's network is made, and what is told and recorded is
+ * what there is.
+ */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { canStartApiServer } from "../cluster/api-server.ts";
+import type { CniJson } from "../support/cni.ts";
+import type { CniCall, Json } from "../support/cni-call.ts";
+import { createPod, type TestPod } from "../support/kubernetes.ts";
+import { TestNetns } from "../support/netns.ts";
+import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+
+const test = always.skipIf(!canStartApiServer());
+
+type Annotations = Readonly<Record<string, string>>;
+
+let world: PodWorld;
+beforeAll(async () => {
+  if (!canStartApiServer()) return;
+  world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
+  await world.node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
+});
+afterAll(async () => await world?.[Symbol.asyncDispose]());
+beforeEach(async () => {
+  if (canStartApiServer()) expect(await world.node.addressesInUse()).toBe(0);
+});
+
+let count = 0;
+
+/** A pod that runs. */
+class Running implements AsyncDisposable {
+  readonly netns: TestNetns;
+  readonly pod: TestPod;
+  readonly call: CniCall & { readonly containerID: string };
+  readonly first: CniJson;
+
+  private constructor(netns: TestNetns, pod: TestPod, call: CniCall & { readonly containerID: string }, first: CniJson) {
+    this.netns = netns;
+    this.pod = pod;
+    this.call = call;
+    this.first = first;
+  }
+
+  static async start(annotations: Annotations, config: Json = {}): Promise<Running> {
+    const { api, node } = world;
+    const pod = await createPod(api, { name: `changing-${count++}`, annotations });
+    const netns = new TestNetns();
+    const open = { feature_control: { ip_addrs_no_ipam: true, floating_ips: true } };
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: world.config({ ...open, ...config }) };
+    return new Running(netns, pod, call, await node.add(netns, call));
+  }
+
+  async annotate(annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    const changes = Object.entries(annotations).map(([name, value]) => `cni.netplug.io/${name}${value === null ? "-" : `=${value}`}`);
+    await world.api.kubectl(["annotate", "--overwrite", "pod", this.pod.name, ...changes]);
+  }
+
+  async again(): Promise<CniJson> {
+    return await world.node.add(this.netns, this.call);
+  }
+
+  /** What there is, apart from what the user may change. */
+  async shown(): Promise<unknown> {
+    const { metadata, spec } = await world.record(this.pod);
+    const own = isOnEtcd ? [metadata["labels"], metadata["annotations"], spec] : [spec["containerID"], spec["ipNetworks"]];
+    const { netns } = this;
+    return [own, netns.link("eth0"), netns.addresses("eth0"), netns.routes(4), netns.routes(6), await world.node.addressesInUse()];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await world.node.del(this.call);
+    this.netns[Symbol.dispose]();
+  }
+}
+
+const changes: readonly [what: string, before: Annotations, after: Readonly<Record<string, string | null>>][] = [
+  ["a MAC address", {}, { hwAddr: "02:00:5e:10:00:01" }],
+  ["another MAC address", { hwAddr: "02:00:5e:10:00:01" }, { hwAddr: "02:00:5e:10:00:02" }],
+  ["no MAC address any more", { hwAddr: "02:00:5e:10:00:01" }, { hwAddr: null }],
+  ["other addresses", { ipAddrs: '["10.65.0.77"]' }, { ipAddrs: '["10.65.0.78", "fd65::78"]' }],
+  ["a pool and a family", {}, { ipv4pools: '["blue"]', ipFamilies: '["IPv6"]' }],
+  ["other addresses past management", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: '["192.0.2.8", "2001:db8::8"]' }],
+  ["none past management any more", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: null }],
+  ["one of a pool in its place", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: null, ipAddrs: '["10.65.0.79"]' }],
+  ["one past management", {}, { ipAddrsNoIpam: '["192.0.2.8"]' }],
+  ["other floating addresses", { floatingIPs: '["192.0.2.9"]' }, { floatingIPs: '["192.0.2.10"]' }],
+  ["floating addresses and source prefixes", {}, { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' }],
+];
+test.each(changes)("when the pod asks for %s by now, it keeps what it has (needs cluster)", async (_what, before, after) => {
+  await using running = await Running.start(before);
+  const shown = await running.shown();
+  await running.annotate(after);
+  for (let times = 0; times < 2; times++) {
+    expect(await running.again()).toEqual(running.first);
+    expect(await running.shown()).toEqual(shown);
+  }
+});
+
+onEtcd(() => {
+  test("the record follows labels, which do reach a running pod (needs cluster)", async () => {
+    await using running = await Running.start({ allowedSourcePrefixes: '["198.51.100.0/24"]' });
+    await world.api.kubectl(["label", "pod", running.pod.name, "app=web"]);
+    expect(await running.again()).toEqual(running.first);
+    const { metadata, spec } = await world.record(running.pod);
+    expect(metadata["labels"]).toMatchObject({ app: "web" });
+    expect(spec["allowSpoofedSourcePrefixes"]).toEqual(["198.51.100.0/24"]);
+  });
+});
+
+describe("an interface that is gone is made anew", () => {
+  test("with the address that is held, and with what is asked for now besides (needs cluster)", async () => {
+    await using running = await Running.start({ ipAddrs: '["10.65.0.77"]', hwAddr: "02:00:5e:10:00:01" });
+    running.netns.must(["ip", "link", "delete", "eth0"]);
+    await running.annotate({ ipAddrs: null, ipAddrsNoIpam: '["192.0.2.8"]', hwAddr: "02:00:5e:10:00:02", floatingIPs: '["192.0.2.9"]' });
+    const again = await running.again();
+    expect(again.ips).toEqual(running.first.ips);
+    expect(again.interfaces?.[1]?.mac).toBe("02:00:5e:10:00:02");
+    expect(running.netns.link("eth0")?.address).toBe("02:00:5e:10:00:02");
+    expect((await world.record(running.pod)).spec["ipNATs"]).toEqual([{ internalIP: "10.65.0.77", externalIP: "192.0.2.9" }]);
+    expect(await world.node.addressesInUse()).toBe(1);
+  });
+
+  test("with what is asked for now, when that is past management and nothing is held (needs cluster)", async () => {
+    await using running = await Running.start({ ipAddrsNoIpam: '["192.0.2.7"]' });
+    running.netns.must(["ip", "link", "delete", "eth0"]);
+    await running.annotate({ ipAddrsNoIpam: '["192.0.2.8"]' });
+    expect((await running.again()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
+    expect((await world.record(running.pod)).spec["ipNetworks"]).toEqual(["192.0.2.8/32"]);
+  });
+});
+
+test("a value that has become malformed is code 104, and takes nothing from the pod (needs cluster)", async () => {
+  await using running = await Running.start({ ipAddrs: '["10.65.0.77"]' });
+  const shown = await running.shown();
+  await running.annotate({ ipAddrs: "10.65.0.77" });
+  const reply = await world.node.call("ADD", running.call);
+  expect([reply.status, reply.json?.code]).toEqual([1, 104]);
+  expect(await running.shown()).toEqual(shown);
+});
