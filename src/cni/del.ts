@@ -90,7 +90,9 @@ async function withdrawOwn(
     isTaken = ended.isTaken();
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
-  const withdrawn = await settle(() => withdraw(call, request, { facts, beforeCommit }));
+  // On Kubernetes a record does not say of which network it is.
+  const own: DelRequest = removal.isAnotherNetworks ? { ...request, endpoints: "none" } : request;
+  const withdrawn = await settle(() => withdraw(call, own, { facts, beforeCommit }));
   if (isTaken) leaveTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;
 }
@@ -116,12 +118,14 @@ async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Prom
 
 /** The end of the link, which is asked for by all who may go on only then. */
 interface TakingDown {
+  /** {@link Removal.isAnotherNetworks} */
+  readonly isAnotherNetworks: boolean;
   /** Waits for it, the first time. */
   finish(): Settled;
 }
 
 function beginTakingDown(call: LocalCall): TakingDown {
-  if (call.plugin === "netplug-ipam") return { finish: () => ({ ok: true }) };
+  if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, finish: () => ({ ok: true }) };
   const span = call.ledger.phase("kernel");
   let begun: Removal | undefined;
   let outcome: Settled | undefined;
@@ -140,7 +144,7 @@ function beginTakingDown(call: LocalCall): TakingDown {
       return { ok: false, error };
     }
   };
-  return { finish: () => (outcome ??= wait()) };
+  return { isAnotherNetworks: begun?.isAnotherNetworks ?? false, finish: () => (outcome ??= wait()) };
 }
 
 /** While the link stands, its addresses must not be given to anybody else. @throws what keeps it */

@@ -4,10 +4,11 @@
  */
 
 import { ENDPOINT_IPAM, networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
+import { type AddPlan, type AddRequest, NO_WISHES } from "../endpoint/plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart, toOwnMac } from "../endpoint/plan-attachment.ts";
 import { holdsAll } from "../ipam/allocate.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
+import { heldBy } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -46,14 +47,22 @@ export function keeperOf(call: Call, sockets: LinkSockets, podSide: Link): Keepe
   };
 }
 
-/** Recorded addresses that are past management, which nobody can have taken away; what is held there is kept by `planAdds()`. */
+/**
+ * What is held is kept by `planAdds()` where it is recorded; here, where the record is lost. And recorded addresses that are past management,
+ * which nobody can have taken away.
+ */
 function keepAddresses(call: Call, asked: AddRequest, facts: Facts): AddRequest {
   const owner = "ipam" in asked ? asked.ipam.owner : asked.owner;
+  if (owner === undefined) return asked;
   const record = recordOf(call, facts);
   const { attachment } = asked;
-  if (owner === undefined || record?.spec.containerID !== attachment.workload.containerID) return asked;
-  const addresses = networksOf(record).map((network) => addressAt(network, 0));
-  if (addresses.length === 0 || holdsAll(owner, addresses, facts)) return asked;
+  const isOwn = record?.spec.containerID === attachment.workload.containerID;
+  const addresses = isOwn ? networksOf(record).map((network) => addressAt(network, 0)) : [];
+  if (addresses.length === 0) {
+    const held = heldBy(facts, new Map(), owner, owner.node).map(({ from, allocation }) => addressAt(from.block.cidr, allocation.ordinal));
+    return held.length === 0 ? asked : { attachment, ipam: { ...NO_WISHES, owner, addresses: held } };
+  }
+  if (record === undefined || holdsAll(owner, addresses, facts)) return asked;
   const isPast =
     record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
     (call.datastore.traits.recordsArePods && ("delegated" in asked || !addresses.some((address) => isInPool(address, facts))));

@@ -130,7 +130,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 }
 
 /** Beside addresses that are held already. */
-const NO_WISHES = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
+export const NO_WISHES = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;

@@ -157,6 +157,20 @@ describe("repetition", () => {
     await node.del({ containerID, netns: pod.path, config: dualStack() });
   });
 
+  test("an ADD again makes an interface anew whose host side somebody has renamed", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const first = await node.add(pod, { containerID });
+    const name = node.hostSide(containerID);
+    nodePlace.must(["ip", "link", "set", name, "down"]);
+    nodePlace.must(["ip", "link", "set", name, "name", "renamed0"]);
+    expect(await node.add(pod, { containerID })).toEqual(first);
+    expect([nodePlace.link("renamed0"), nodePlace.link(name)?.operstate]).toEqual([undefined, "UP"]);
+    const dst = first.ips?.[0]?.address.replace("/32", "") ?? "";
+    expect(nodePlace.routes(4)).toContainEqual(expect.objectContaining({ dst, dev: name }));
+    await node.del({ containerID, netns: pod.path });
+  });
+
   test("a new container of the same pod takes over, and the late DEL of the old one keeps it intact", async () => {
     using oldPod = new TestNetns();
     using newPod = new TestNetns();

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
 import { TestNode } from "../support/test-node.ts";
@@ -14,6 +15,14 @@ beforeAll(async () => {
   await node.createPool("six", { cidr: "fd65::/112", blockSize: 122 });
 });
 afterAll(async () => await node?.[Symbol.asyncDispose]());
+
+/** What somebody does who removes our annotations from a pod. */
+async function forgetAddresses(containerID: string): Promise<void> {
+  const { datastore } = node;
+  if (!(datastore instanceof KubernetesNodeDatastore)) throw new Error("the node's datastore is not Kubernetes");
+  const names = ["podIP", "podIPs", "containerID"].map((name) => `cni.netplug.io/${name}-`);
+  await datastore.api.kubectl(["annotate", "pod", containerID.toLowerCase(), ...names]);
+}
 
 const changes: readonly [what: string, changed: Json][] = [
   ["an address by the runtime's capability", { capabilities: { ips: true }, runtimeConfig: { ips: ["10.65.0.222"] } }],
@@ -92,6 +101,40 @@ test.each<[lack: string, command: readonly string[]]>([
   expect(pod.routes(6)).toContainEqual(expect.objectContaining({ dst: "default", gateway: "fe80::ecee:eeff:feee:eeee" }));
   if (isOnEtcd) expect(await node.endpoints()).toMatchObject([{ spec: { mac: "02:00:5e:10:00:01" } }]);
   await node.del({ containerID });
+});
+
+test("when it has a second family by now, and its record was lost", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const first = await node.add(pod, { containerID });
+  const recorded = await node.endpoints();
+  if (isOnEtcd) await node.etcd.ctl(["del", "/netplug/v3/workloadendpoints/", "--prefix"]);
+  else await forgetAddresses(containerID);
+  expect(await node.endpoints()).toEqual([]);
+  const ifindex = pod.link("eth0")?.ifindex ?? 0;
+
+  expect(await node.add(pod, { containerID, config: node.config({ ipam: { assign_ipv6: "true" } }) })).toEqual(first);
+  expect([pod.link("eth0")?.ifindex, await node.addressesInUse()]).toEqual([ifindex, 1]);
+  expect(await node.endpoints()).toMatchObject(recorded.map((one) => ({ spec: one["spec"] as Json })));
+  await node.del({ containerID });
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+test("in a network of another name it is code 109, and neither that ADD nor its DEL takes anything from it", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const first = await node.add(pod, { containerID });
+  const [keys, records] = [await node.keys(), await node.endpoints()];
+  const elsewhere = { containerID, netns: pod.path, config: node.config({ name: "other-net" }) };
+  expect((await node.call("ADD", elsewhere)).json?.code).toBe(109);
+  for (let times = 0; times < 2; times++) {
+    await node.del(elsewhere);
+    expect([await node.keys(), await node.endpoints()]).toEqual([keys, records]);
+  }
+  const check = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult: first }) });
+  expect([check.status, check.stdout]).toEqual([0, ""]);
+  await node.del({ containerID, netns: pod.path });
+  expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
 });
 
 test("when its interface is gone it gets the same address again", async () => {

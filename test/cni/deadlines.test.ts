@@ -29,7 +29,9 @@ const LATE = [
   "gc/collect-garbage",
   "gc/release-pending",
   "ipam-add",
+  "kept-link",
   "link/inspect",
+  "wait/of-add",
   "wait/policy-wait",
   "wait/readiness-gates",
 ];

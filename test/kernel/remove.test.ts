@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { listLinksOf, removeLink, removeNamelessLinks, removePair } from "../../src/cni/link/remove.ts";
+import { listLinksOf, removeNamelessLinks } from "../../src/cni/link/of-network.ts";
+import { removeLink, removePair } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { deleteLink } from "../../src/linux/netlink/link.ts";

@@ -8,7 +8,8 @@ import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { attempt, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
-import { listLinksOf, removeLink, removeNamelessLinks } from "../link/remove.ts";
+import { listLinksOf, removeNamelessLinks } from "../link/of-network.ts";
+import { removeLink } from "../link/remove.ts";
 import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 

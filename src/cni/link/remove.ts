@@ -1,23 +1,18 @@
-/** Taking a link away: DEL, GC, and the way back of a failed ADD. */
+/** Taking a link away: DEL, and the way back of a failed ADD. */
 
-import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import { ENODEV } from "../../linux/errno.ts";
-import { deleteLink, type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
+import { deleteLink, type Link } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import type { Netns } from "../../linux/netns.ts";
-import { type AliasParts, parseAlias } from "../../endpoint/names.ts";
+import { parseAlias } from "../../endpoint/names.ts";
 import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
 import type { Kernel } from "./kernel.ts";
 import { openNetnsIfThere } from "./pod-netns.ts";
 
-/** An interface of ours that is on this host. */
-export interface LinkOnHost extends AliasParts {
-  readonly hostName: string;
-  readonly alias: string;
-}
-
 /** A pair that goes. */
 export interface Removal {
+  /** Whether the container has this interface in another network: its name on the host, and so its record, are that attachment's. */
+  readonly isAnotherNetworks: boolean;
   /**
    * Waits until it is gone; once.
    *
@@ -38,11 +33,14 @@ export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: strin
   using netns = netnsPath === undefined ? undefined : openNetnsIfThere(kernel, netnsPath);
   using opened = new DisposableStack();
   const host = opened.use(kernel.openRouteSocket());
-  const link = findOwnHostSide(kernel, host, names, netns);
-  if (link === undefined) return { finish: () => false };
+  const byName = findLink(host, { name: names.hostName });
+  const link = findOwnHostSide(kernel, host, names, { netns, byName });
+  const isAnotherNetworks = byName?.alias !== names.alias && interfaceOf(byName?.alias) === interfaceOf(names.alias);
+  if (link === undefined) return { isAnotherNetworks, finish: () => false };
   const deletion = host.start(deleteLink(link.index, link.name));
   const held = opened.move();
   return {
+    isAnotherNetworks,
     finish() {
       using _held = held;
       const { error } = deletion.finish();
@@ -76,45 +74,16 @@ export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void
   if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
 }
 
-/** Every link of a network on this host, for GC. */
-export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
-  using host = kernel.openRouteSocket();
-  return host
-    .dump(listLinks())
-    .map(toLink)
-    .flatMap(({ name, alias }) => {
-      const parts = alias === undefined ? undefined : parseAlias(alias);
-      return alias === undefined || parts?.network !== network ? [] : [{ ...parts, hostName: name, alias }];
-    });
-}
-
-/**
- * Deletes what ADDs left that were ended between creating an interface and naming its owner: it has our kind of name, no alias, and
- * was never taken up. Only for GC, beside which a runtime lets no ADD run.
- *
- * @returns their names
- * @throws {KernelError}
- * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
- */
-export function removeNamelessLinks(kernel: Kernel): readonly string[] {
-  using host = kernel.openRouteSocket();
-  const ownName = new RegExp(`^${HOST_PREFIX}[0-9a-f]{11}$`);
-  const names: string[] = [];
-  for (const { index, name, alias, kind, isUp } of host.dump(listLinks()).map(toLink)) {
-    if (alias !== undefined || kind !== "veth" || isUp || !ownName.test(name)) continue;
-    const [outcome] = host.transact([deleteLink(index, name)]);
-    if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
-    names.push(name);
-  }
-  return names;
-}
-
 /**
  * By its name, when the alias is ours; by the pod side, when the name is another (a DEL without the pod's name); by the alias
  * alone. An interface without alias is what an ADD left that was ended between creating it and naming its owner.
  */
-function findOwnHostSide(kernel: Kernel, host: RouteSocket, names: LinkNames, netns: Netns | undefined): Link | undefined {
-  const byName = findLink(host, { name: names.hostName });
+function findOwnHostSide(
+  kernel: Kernel,
+  host: RouteSocket,
+  names: LinkNames,
+  { netns, byName }: { readonly netns: Netns | undefined; readonly byName: Link | undefined },
+): Link | undefined {
   if (byName?.alias === names.alias) return byName;
   const pod = netns === undefined ? undefined : findPodSide(kernel, names, netns);
   if (byName?.alias === undefined && byName?.kind === "veth" && byName.name === names.hostName) {
@@ -123,6 +92,12 @@ function findOwnHostSide(kernel: Kernel, host: RouteSocket, names: LinkNames, ne
   }
   const byPeer = pod?.peer === undefined ? undefined : findLink(host, { index: pod.peer });
   return byPeer?.alias === names.alias ? byPeer : findLinkByAlias(host, names.alias);
+}
+
+/** The same for an interface of a container in all networks. */
+function interfaceOf(alias = ""): string | undefined {
+  const { containerID, ifName } = parseAlias(alias) ?? {};
+  return containerID === undefined ? undefined : `${containerID}:${ifName}`;
 }
 
 function findPodSide(kernel: Kernel, names: LinkNames, netns: Netns): Link | undefined {

@@ -1,5 +1,6 @@
 /** An ADD's or CHECK's view of one attachment's link: all that can be opened and checked before its addresses are known. */
 
+import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { EEXIST } from "../../linux/errno.ts";
@@ -51,8 +52,8 @@ export function openLinkSockets(kernel: Kernel, netns: Netns, names: LinkNames):
  * @throws {KernelError} an interface that is not ours has one of them
  */
 export function findExisting({ host, pod, names, netns }: LinkSockets): ExistingLink | undefined {
-  const hostLink = findLink(host, { name: names.hostName });
   const podLink = findLink(pod, { name: names.podName });
+  const hostLink = findLink(host, { name: names.hostName }) ?? findRenamed(host, podLink, names);
   if (hostLink === undefined && podLink === undefined) return undefined;
   const isOurs = hostLink !== undefined && podLink !== undefined && isOwnPair(hostLink, podLink, names);
   if (podLink !== undefined && !isOurs) {
@@ -72,6 +73,12 @@ export function findExisting({ host, pod, names, netns }: LinkSockets): Existing
     });
   }
   return { host: hostLink, pod: podLink, isOurs };
+}
+
+/** The host side under a name that somebody gave it; not that which the attachment had as another pod. */
+function findRenamed(host: RouteSocket, pod: Link | undefined, { alias }: LinkNames): Link | undefined {
+  const link = pod?.peer === undefined ? undefined : findLink(host, { index: pod.peer });
+  return link?.alias === alias && !link.name.startsWith(HOST_PREFIX) ? link : undefined;
 }
 
 /** Without an alias it is of an ADD of this attachment that ended half-way. */

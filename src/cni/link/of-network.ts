@@ -1,0 +1,46 @@
+/** What a GC looks for in the kernel. */
+
+import { HOST_PREFIX } from "../../api/endpoint-names.ts";
+import { type AliasParts, parseAlias } from "../../endpoint/names.ts";
+import { ENODEV } from "../../linux/errno.ts";
+import { deleteLink, listLinks, toLink } from "../../linux/netlink/link.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** An interface of ours that is on this host. */
+export interface LinkOnHost extends AliasParts {
+  readonly hostName: string;
+  readonly alias: string;
+}
+
+/** Every link of a network on this host, for GC. */
+export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
+  using host = kernel.openRouteSocket();
+  return host
+    .dump(listLinks())
+    .map(toLink)
+    .flatMap(({ name, alias }) => {
+      const parts = alias === undefined ? undefined : parseAlias(alias);
+      return alias === undefined || parts?.network !== network ? [] : [{ ...parts, hostName: name, alias }];
+    });
+}
+
+/**
+ * Deletes what ADDs left that were ended between creating an interface and naming its owner: it has our kind of name, no alias, and
+ * was never taken up. Only for GC, beside which a runtime lets no ADD run.
+ *
+ * @returns their names
+ * @throws {KernelError}
+ * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
+ */
+export function removeNamelessLinks(kernel: Kernel): readonly string[] {
+  using host = kernel.openRouteSocket();
+  const ownName = new RegExp(`^${HOST_PREFIX}[0-9a-f]{11}$`);
+  const names: string[] = [];
+  for (const { index, name, alias, kind, isUp } of host.dump(listLinks()).map(toLink)) {
+    if (alias !== undefined || kind !== "veth" || isUp || !ownName.test(name)) continue;
+    const [outcome] = host.transact([deleteLink(index, name)]);
+    if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
+    names.push(name);
+  }
+  return names;
+}
