@@ -158,7 +158,8 @@ async function releaseFromDelegate(call: LocalCall, removal: TakingDown, ended: 
   if (delegate === undefined) return;
   expectGone(removal);
   if (ended.isTaken()) return;
-  const { delegateDel } = await import("./delegate/mod.ts");
+  const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
   await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));
+  forgetDns(call);
   call.log.debug("delegate released", { delegate: delegate.call.type });
 }

@@ -6,6 +6,7 @@ import { messageOf } from "../lib/errors.ts";
 import { type Address, WIDTH } from "../lib/ip/address.ts";
 import { baseOf } from "../lib/ip/prefix.ts";
 import type { UndoStack } from "../lib/undo-stack.ts";
+import { forgetDns, noteDns, notedDns } from "./attachment-state/delegate-dns.ts";
 import { unlessTaken } from "./attachment-state/give-back.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import { recordOf } from "./attachment.ts";
@@ -41,21 +42,23 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
   const { config, hold, undo, isRepeated } = options;
   const delegate = config === undefined ? named : { ...named, call: { ...named.call, config } };
   const recorded = recordedAddresses(call, facts);
-  if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: undefined };
+  if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: notedDns(call) };
   return await call.ledger.time("delegate", async () => {
-    if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: undefined };
+    if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
     hold.expect();
     if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
     const result = await delegateAdd(delegate.call, delegate.ports);
     const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await releaseOnWayBack(call, delegate));
     // Not before: a delegate's ADD that fails is followed by a DEL already.
     undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
+    noteDns(call, result.dns);
     return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
   });
 }
 
 async function releaseOnWayBack(call: Call, delegate: Delegate): Promise<void> {
   await delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
+  forgetDns(call);
 }
 
 /** Whether the delegate says that it still holds addresses for the attachment. */

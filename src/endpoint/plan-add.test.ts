@@ -147,6 +147,21 @@ describe("planAdds()", () => {
     expect(second).toMatchObject({ isNew: false });
   });
 
+  test("of a repeated ADD that asks for addresses past management by now gives what is held, and these where nothing is", async () => {
+    const world = await createWorld();
+    const past = [parseAddress("192.0.2.7")];
+    for (const [containerID, isHeld] of [
+      ["c1", true],
+      ["c2", false],
+    ] as const) {
+      const first = request(containerID);
+      if (!("ipam" in first)) throw new Error("no addresses of our own");
+      const held = isHeld ? (await addAll(world, [first])).flatMap(addressesOf) : ["192.0.2.7"];
+      const [again] = await addAll(world, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
+      expect([addressesOf(again), kindOf(again)]).toEqual([held, undefined]);
+    }
+  });
+
   describe("says whether the attachment is new to the datastore:", () => {
     const isNew = async (world: IpamWorld, add: AddRequest): Promise<boolean | undefined> => {
       const [outcome] = await addAll(world, [add]);

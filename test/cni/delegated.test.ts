@@ -66,13 +66,23 @@ describe("host-local", () => {
     await expectGone(await node.call("DEL", call));
   });
 
-  test("has its dns in the result, as CNI wants it", async () => {
+  test("has its dns in the result, as CNI wants it, and in that of a second ADD, until the DEL or a GC", async () => {
     using pod = new TestNetns();
     const resolvConf = join(node.folder, "resolv.conf");
     writeFileSync(resolvConf, "nameserver 192.0.2.53\nsearch example.org\n");
     const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf({ subnet: "10.88.0.0/24", resolvConf }) };
+    const noted = (): readonly string[] => readdirSync(join(node.folder, "dns"));
     const { json } = await node.call("ADD", call);
     expect(json?.dns).toEqual({ nameservers: ["192.0.2.53"], search: ["example.org"] });
+    expect((await node.call("ADD", call)).json).toEqual(json);
+    pod.must(["ip", "link", "delete", "eth0"]);
+    expect((await node.call("ADD", call)).json).toEqual(json);
+    expect(noted()).toHaveLength(1);
+    await expectGone(await node.call("DEL", call));
+    expect(noted()).toEqual([]);
+    expect((await node.call("ADD", call)).json?.dns).toEqual(json?.dns);
+    expect((await node.call("GC", { config: { ...call.config, "cni.dev/valid-attachments": [] } })).stdout).toBe("");
+    expect(noted()).toEqual([]);
     await expectGone(await node.call("DEL", call));
   });
 

@@ -8,7 +8,7 @@ import type { LocalCall } from "../call.ts";
 import { runFolderOf } from "../config/network-config.ts";
 
 /** Folders with a file for each of some attachments. */
-export type NodeFile = "attached" | "unreleased";
+export type NodeFile = "attached" | "unreleased" | "dns";
 
 /** As the runtime names it, within a network. */
 export interface NamedAttachment {

@@ -57,9 +57,11 @@ export async function collectGarbage(call: Call): Promise<void> {
 
 /** First: an ADD that is still under way for one of them then keeps nothing. */
 function endStaleHolds({ call, kept }: Collection): void {
-  for (const name of call.host.files.list(folderOf(call, "attached")) ?? []) {
-    const attachment = fromFileName(call, name);
-    if (attachment !== undefined && !kept.has(keyOf(attachment))) call.host.files.remove(fileOf(call, "attached", attachment));
+  for (const kind of ["attached", "dns"] as const) {
+    for (const name of call.host.files.list(folderOf(call, kind)) ?? []) {
+      const attachment = fromFileName(call, name);
+      if (attachment !== undefined && !kept.has(keyOf(attachment))) call.host.files.remove(fileOf(call, kind, attachment));
+    }
   }
 }
 

@@ -1,0 +1,27 @@
+/** What a delegate said of DNS when it gave an attachment its addresses: an ADD that is repeated says it again, and asks no delegate. */
+
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import type { LocalCall } from "../call.ts";
+import type { CniResult } from "../protocol/result.ts";
+import { attempt, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
+
+/** Most delegates say nothing; then there is no file. */
+export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
+  if (dns === undefined || Object.keys(dns).length === 0) forgetDns(call);
+  else attempt(call, () => writeNodeFile(call, "dns", JSON.stringify(dns)));
+}
+
+/** undefined: it said nothing, or that got lost. */
+export function notedDns(call: LocalCall): CniResult["dns"] {
+  let dns: unknown;
+  attempt(call, () => {
+    const text = isNameable(call, call.environment) ? call.host.files.readText(fileOf(call, "dns", call.environment)) : undefined;
+    dns = text === undefined ? undefined : parseJson(text);
+  });
+  return isJsonObject(dns) ? dns : undefined;
+}
+
+/** For the end of an attachment. */
+export function forgetDns(call: LocalCall): void {
+  attempt(call, () => void (isNameable(call, call.environment) && call.host.files.remove(fileOf(call, "dns", call.environment))));
+}
