@@ -96,7 +96,7 @@ export async function add(call: Call): Promise<CniResult> {
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
     const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
     const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
-    const awaitUsable = plan.isKept ? undefined : program(call, sockets, plan, create(plan));
+    const awaitUsable = plan.isKept ? undefined : await whileHeld(hold, () => program(call, sockets, plan, create(plan)));
     if (config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
     if (awaitUsable !== undefined) {
       hold.expect();
@@ -177,9 +177,9 @@ function program(call: Call, sockets: LinkSockets, { link }: Planned, pair: Crea
 }
 
 /** A link that is gone was taken away by whoever ended the attachment, or has it now: that is told. */
-async function whileHeld(hold: Hold, work: () => Promise<void>): Promise<void> {
+async function whileHeld<T>(hold: Hold, work: () => T | Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (thrown) {
     hold.expect();
     throw thrown;
