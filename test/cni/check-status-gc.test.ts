@@ -1,6 +1,8 @@
 /** CHECK, STATUS and GC. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { startEtcd } from "../support/etcd.ts";
@@ -269,5 +271,21 @@ describe("GC", () => {
     expect([reply.status, reply.stdout]).toEqual([0, ""]);
     expect(await node.addressesInUse()).toBe(0);
     expect(await node.endpoints()).toEqual([]);
+  });
+
+  test("removes what calls of the network left on the node that were killed while they wrote", async () => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const call = { containerID, netns: pod.path };
+    await node.add(pod, call);
+    const attached = join(node.folder, "attached");
+    const own = readdirSync(attached);
+    expect(own).toHaveLength(1);
+    const others = "another-net@c@eth0.123.0.tmp";
+    for (const name of [`${own[0]}.123.0.tmp`, others]) writeFileSync(join(attached, name), "");
+    const kept = [{ containerID, ifname: "eth0" }];
+    expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": kept }) })).status).toBe(0);
+    expect(readdirSync(attached).sort()).toEqual([others, ...own]);
+    await node.del(call);
   });
 });

@@ -21,6 +21,8 @@ const SEPARATOR = "@";
 /** Between the parts of a file; no path that we take has it. */
 export const END_OF_PART = "\n";
 const FILE_MODE = 0o600;
+/** How the files port calls what it has not yet put in place. */
+const UNFINISHED = /\.\d+\.\d+\.tmp$/;
 /** Longest name of such a file; the kernel's limit is 255, and it is written beside its place first. */
 const NAME_LENGTH_MAX = 230;
 
@@ -51,8 +53,13 @@ export function fileOf(call: LocalCall, kind: NodeFile, attachment: NamedAttachm
 /** The attachment of the network that a file is named after. */
 export function fromFileName({ config }: LocalCall, name: string): NamedAttachment | undefined {
   const [network, containerID, ...rest] = name.split(SEPARATOR);
-  if (network !== config.name || containerID === undefined || rest.length === 0 || name.endsWith(".tmp")) return undefined;
+  if (network !== config.name || containerID === undefined || rest.length === 0 || UNFINISHED.test(name)) return undefined;
   return { containerID, ifName: rest.join(SEPARATOR) };
+}
+
+/** Of the network, and written beside its place: while no other call runs, by one that was killed. */
+export function isUnfinished({ config }: LocalCall, name: string): boolean {
+  return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }
 
 function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment): string {

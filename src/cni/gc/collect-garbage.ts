@@ -6,7 +6,7 @@ import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import { type Call, hasOwnIpam, transactPortsOf } from "../call.ts";
 import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { attempt, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
+import { attempt, folderOf, fromFileName, isUnfinished, type NamedAttachment } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import { listLinksOf, removeNamelessLinks } from "../link/of-network.ts";
 import { removeLink } from "../link/remove.ts";
@@ -55,12 +55,14 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
-/** First: an ADD that is still under way for one of them then keeps nothing. */
+/** First: an ADD that is still under way for one of them then keeps nothing. And what calls left that were killed while they wrote. */
 function endStaleHolds({ call, kept }: Collection): void {
   for (const kind of ["attached", "dns"] as const) {
-    for (const name of call.host.files.list(folderOf(call, kind)) ?? []) {
+    const folder = folderOf(call, kind);
+    for (const name of call.host.files.list(folder) ?? []) {
       const attachment = fromFileName(call, name);
-      if (attachment !== undefined && !kept.has(keyOf(attachment))) call.host.files.remove(fileOf(call, kind, attachment));
+      const isStale = attachment === undefined ? isUnfinished(call, name) : !kept.has(keyOf(attachment));
+      if (isStale) call.host.files.remove(`${folder}/${name}`);
     }
   }
 }
