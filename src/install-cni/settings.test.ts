@@ -84,6 +84,8 @@ describe("environment", () => {
     [{ CNI_NET_DIR: "/etc/cni/multus/net.d/" }, { hostConfDir: "/etc/cni/multus/net.d" }],
     [{ CNI_NETWORK_CONFIG: "{}" }, { template: { text: "{}" } }],
     [{ CNI_NETWORK_CONFIG: "{}", CNI_NETWORK_CONFIG_FILE: "/t" }, { template: { path: "/t" } }],
+    [{ CNI_CONF_NAME: "10-a.conf", CNI_NETWORK_CONFIG: "{}" }, { confName: "10-a.conf" }],
+    [{ CNI_CONF_NAME: "10-a.json", CNI_NETWORK_CONFIG_FILE: "/t" }, { confName: "10-a.json" }],
     [{ SKIP_CNI_BINARIES: " netplug-ipam,, bandwidth" }, { skippedBinaries: ["netplug-ipam", "bandwidth"] }],
     [{ CNI_MTU: "0" }, { mtu: 0 }],
     [{ CNI_NET_DIR: "/" }, { hostConfDir: "/" }],
@@ -117,6 +119,11 @@ describe("environment", () => {
   test.each<[env: Readonly<Record<string, string>>, message: string]>([
     [{ SLEEP: "never" }, 'read SLEEP: got "never", want "true" or "false"'],
     [{ CNI_CONF_NAME: "../10.conflist" }, 'read CNI_CONF_NAME: got "../10.conflist", want the name of a file, without a folder'],
+    [
+      { CNI_CONF_NAME: "10-netplug.conf" },
+      'read CNI_CONF_NAME: got "10-netplug.conf", want a name that ends in .conflist: it is a list of plugins',
+    ],
+    [{ CNI_CONF_NAME: "a.conflist.json" }, 'read CNI_CONF_NAME: got "a.conflist.json", want a name that ends in .conflist'],
     [{ CNI_OLD_CONF_NAME: ".." }, 'read CNI_OLD_CONF_NAME: got "..", want the name of a file, without a folder'],
     [{ CNI_CONF_NAME: "netplug-kubeconfig" }, "want a name that is not taken by another file of ours"],
     [{ CNI_OLD_CONF_NAME: "netplug-tls" }, "want a name that is not taken by another file of ours"],

@@ -8,6 +8,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
 import type { Options } from "./command-line.ts";
 import { KUBECONFIG_NAME } from "./kubeconfig.ts";
+import { isNameOfSingle } from "./template.ts";
 import { TLS_FOLDER } from "./tls-assets.ts";
 import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord, withoutSlash } from "./variables.ts";
 
@@ -75,6 +76,7 @@ export interface Settings {
 export function readSettings(options: Options, env: Environment): Settings {
   const templatePath = readPath(env, "CNI_NETWORK_CONFIG_FILE");
   const templateText = readText(env, "CNI_NETWORK_CONFIG");
+  const template = templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined;
   const service = readService(env);
   return {
     binDir: options.binDir,
@@ -84,9 +86,9 @@ export function readSettings(options: Options, env: Environment): Settings {
     removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
     stateFile: readPath(env, "STATE_FILE"),
     tokenRefreshMs: readDuration(env, "CNI_TOKEN_REFRESH_INTERVAL") ?? Infinity,
-    confName: readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist",
+    confName: readConfName(env, template === undefined),
     oldConfName: readFileName(env, "CNI_OLD_CONF_NAME"),
-    template: templatePath !== undefined ? { path: templatePath } : templateText !== undefined ? { text: templateText } : undefined,
+    template,
     skippedBinaries: splitList(readText(env, "SKIP_CNI_BINARIES")),
     updatesBinaries: readFlag(env, "UPDATE_CNI_BINARIES", true),
     tlsAssetsDir: withoutSlash(readPath(env, "TLS_ASSETS_DIR") ?? "/netplug-secrets"),
@@ -142,6 +144,14 @@ function readMtu(env: Environment): number {
   const mtu = readNumber(env, "CNI_MTU", 65_535) ?? 0;
   if (mtu !== 0 && mtu < 68) throw fault("CNI_MTU", String(mtu), "68..65535, or 0 to let the plugin find out");
   return mtu;
+}
+
+/** Of a template its own content says which name it may have. */
+function readConfName(env: Environment, isOurList: boolean): string {
+  const name = readFileName(env, "CNI_CONF_NAME") ?? "10-netplug.conflist";
+  if (!isOurList || !isNameOfSingle(name)) return name;
+  const why = "it is a list of plugins, and runtimes read lists from such files only; .conf is for a single plugin in CNI_NETWORK_CONFIG";
+  throw fault("CNI_CONF_NAME", name, `a name that ends in .conflist: ${why}`);
 }
 
 /** A name and no path: what is written lies in the config folder. */

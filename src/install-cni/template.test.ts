@@ -55,7 +55,8 @@ describe("what a runtime takes for a network config", () => {
     ['{"name": "a", "type": "netplug"}', "10.conflist", '"plugins": got nothing, want a list of plugins'],
     ['{"name": "a", "plugins": []}', "10.conflist", '"plugins": got an empty list'],
     ['{"name": "a", "plugins": [{"type": "x"}, {}]}', "10.conflist", '"plugins[1].type": got nothing, want the name of a plugin'],
-    ['{"name": "a", "plugins": [{"type": "x"}]}', "10.conf", '"10.conf" is no name for one: want .conflist'],
+    ['{"name": "a", "plugins": [{"type": "x"}]}', "10.conf", '"10.conf" is no name for one: want .conflist; set CNI_CONF_NAME'],
+    ['{"name": "a", "type": "netplug"}', "10.conflist", 'not read from "10.conflist"; make it a list, or set CNI_CONF_NAME'],
     ['{"name": "a"}', "10.conf", '"type": got nothing'],
   ])("%s as %s is refused", (text, fileName, message) => {
     const check = (): void => checkNetworkConfig(text, fileName, "it");

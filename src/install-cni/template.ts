@@ -38,6 +38,14 @@ export function hasPlaceholder(text: string, name: string): boolean {
 }
 
 /**
+ * Whether runtimes take a file of this name for the config of one plugin. One that finds a list there refuses it, and
+ * containerd takes no other file instead.
+ */
+export function isNameOfSingle(fileName: string): boolean {
+  return /\.(?:conf|json)$/.test(fileName);
+}
+
+/**
  * Checks what a runtime needs to take a network config for one at all; what is in a plugin's part, that plugin checks.
  *
  * @param fileName whose extension says whether it must be a list
@@ -57,7 +65,12 @@ export function checkNetworkConfig(text: string, fileName: string, origin: strin
   const { name, plugins, type } = document;
   if (typeof name !== "string" || !isName(name, "_.-")) refuse(`"name": got ${quoteValue(name)}, want letters, digits, "_", "." and "-"`);
   if (fileName.endsWith(".conflist") || plugins !== undefined) {
-    if (!fileName.endsWith(".conflist")) refuse(`it is a list of plugins, and ${quote(fileName)} is no name for one: want .conflist`);
+    if (!fileName.endsWith(".conflist"))
+      refuse(`it is a list of plugins, and ${quote(fileName)} is no name for one: want .conflist; set CNI_CONF_NAME`);
+    if (plugins === undefined && type !== undefined) {
+      const choice = "make it a list, or set CNI_CONF_NAME to a name that ends in .conf";
+      refuse(`"plugins": got nothing, want a list of plugins: a single one is not read from ${quote(fileName)}; ${choice}`);
+    }
     if (!Array.isArray(plugins) || plugins.length === 0) return refuse(`"plugins": got ${quoteValue(plugins)}, want a list of plugins`);
     for (const [index, plugin] of plugins.entries()) {
       const own: unknown = isJsonObject(plugin) ? plugin["type"] : undefined;

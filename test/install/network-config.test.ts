@@ -40,6 +40,16 @@ describe("the network config", () => {
       { DATASTORE_TYPE: "kubernetes" },
       "find the Kubernetes API: DATASTORE_TYPE is kubernetes",
     ],
+    [
+      "a name from which runtimes read no list",
+      { CNI_CONF_NAME: "10-netplug.conf" },
+      'read CNI_CONF_NAME: got "10-netplug.conf", want a name that ends in .conflist',
+    ],
+    [
+      "a template with a list, and a name from which runtimes read none",
+      { CNI_CONF_NAME: "10-netplug.json", CNI_NETWORK_CONFIG: '{"name":"a","plugins":[{"type":"x"}]}' },
+      'read CNI_NETWORK_CONFIG: it is a list of plugins, and "10-netplug.json" is no name for one: want .conflist; set CNI_CONF_NAME',
+    ],
     ["a value that makes no sense", { CNI_MTU: "big" }, 'read CNI_MTU: got "big"'],
   ])("%s stops the run before anything is changed", async (_what, env, message) => {
     using node = new InstallNode();
@@ -113,6 +123,14 @@ describe("the network config", () => {
     const { log } = await node.run({ env: { ETCD_USERNAME: "root", ETCD_PASSWORD: "s3cret" } });
     expect(log.find(({ msg }) => msg.startsWith("variables have"))?.fields["names"]).toEqual(["ETCD_USERNAME", "ETCD_PASSWORD"]);
     expect(JSON.stringify([log, node.content()])).not.toContain("s3cret");
+  });
+
+  test("of a single plugin is written under a name from which runtimes read one", async () => {
+    using node = new InstallNode();
+    const env = { CNI_CONF_NAME: "10-netplug.conf", CNI_NETWORK_CONFIG: '{"name":"a","type":"netplug"}' };
+    const { status, log } = await node.run({ env });
+    expect([status, log.filter(({ msg }) => msg.startsWith("no runtime reads"))]).toEqual([0, []]);
+    expect(node.read("net.d/10-netplug.conf")).toBe('{"name":"a","type":"netplug"}');
   });
 
   test("of a name that no runtime reads is warned about", async () => {
