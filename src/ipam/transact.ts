@@ -12,9 +12,8 @@
 
 import type { CommitConflict, CommitOptions, CommitResult, Query, Write } from "../datastore/datastore.ts";
 import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
-import { AFTER_CONFLICT, delayAfter } from "../lib/backoff.ts";
+import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { toAddressText } from "../lib/ip/address.ts";
 import type { Random } from "../lib/ports.ts";
 import { type Facts, toFacts, withoutRepeats } from "./facts.ts";
 import { type LockPorts, outdatedBy, waitForLock } from "./node-lock.ts";
@@ -77,6 +76,9 @@ export interface TransactOptions<T> {
 
 /** Commits lost in a row that are tried again at once: the process that won is done, and the refusal brought its state. */
 const IMMEDIATE_TRIES = 2;
+
+/** The winner of a race is done within a round trip. */
+const AFTER_CONFLICT: Backoff = { firstMs: 2, maxMs: 100 };
 
 /** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
 const REPEATS = 3;
@@ -167,7 +169,7 @@ async function decideOn<T>(
     if (!("wanted" in step)) return { step, reading: { ports: asking, queries, facts: known } };
     const earlier = known;
     repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
-    if (repeats > REPEATS) throw contradiction(step.wanted);
+    if (repeats > REPEATS) throw (await import("./contradiction.ts")).contradiction(step.wanted);
     known = await readFacts(asking, [...repeatedOf(asking, queries), ...step.wanted], known);
   }
 }
@@ -229,16 +231,6 @@ async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[
 function afterLostReply({ kind, message, cause, retriable }: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
   const text = `${message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
   return new NetplugError(kind, text, { cause, retriable, details });
-}
-
-function contradiction(wanted: readonly Query[]): NetplugError {
-  const about = wanted.flatMap((query) =>
-    query.type === "block-of-address" ? [`the block around "${toAddressText(query.address)}"`] : [],
-  );
-  return new NetplugError(
-    "ioFailure",
-    `read ${about.join(", ") || "blocks"}: its claim stands without its record; see "netplugctl ipam check"`,
-  );
 }
 
 /** Answers to queries, in one round trip. */
