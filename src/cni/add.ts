@@ -138,7 +138,8 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
   // Where the block is written first, others wait for that: the kernel's work comes after it, beside the record.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
-  return await call.ledger.time("datastore", () =>
+  const defects = new Set<string>();
+  const recording = call.ledger.time("datastore", () =>
     transact(
       transactPortsOf(call),
       addQueries([request]),
@@ -147,6 +148,7 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
         const kept = keep?.(request, known, decide);
         const plan = kept ?? decide(request);
         if ("wanted" in plan) return plan;
+        for (const defect of plan.defects) defects.add(defect);
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
@@ -160,6 +162,7 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
       { facts, ahead: aheadOf(call), beforeCommit: hold.expect, ...work },
     ),
   );
+  return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
 }
 
 /** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway; undefined when it has */

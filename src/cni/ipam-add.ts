@@ -39,7 +39,10 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   return await whileWanted(call, netns, hold, async (beforeCommit) => {
     const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
     const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
-    return toIpamResult(await ledger.time("datastore", () => allocate(ports, request, { facts, ahead: nextAdd.read, beforeCommit })));
+    const defects = new Set<string>();
+    const options = { facts, ahead: nextAdd.read, beforeCommit, defects };
+    const allocating = ledger.time("datastore", () => allocate(ports, request, options));
+    return toIpamResult(await allocating.finally(() => defects.forEach((defect) => call.log.warning(defect))));
   });
 }
 

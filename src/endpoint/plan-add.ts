@@ -64,6 +64,8 @@ export type AddPlan =
       readonly writes: readonly Write[];
       /** What the node's next ADD is likely to ask for besides. */
       readonly ahead: readonly Query[];
+      /** As those of an allocation plan. */
+      readonly defects: Iterable<string>;
     };
 
 /** Where the record of an attachment is. */
@@ -95,8 +97,9 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
   if ("wanted" in kept) return kept;
   const requests = kept.decided;
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
-  const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [] } : planAllocation(own, facts, options);
+  const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [], defects: [] } : planAllocation(own, facts, options);
   if ("wanted" in allocation) return allocation;
+  const { defects } = allocation;
   const decision = collectWanted(() => {
     const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
     requireReady(cluster, "add");
@@ -106,10 +109,10 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
       return planOne(request, outcome, facts, options);
     });
     const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [] };
+    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [], defects };
     const ready: readonly Write[] =
       allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
-    return { outcomes, writes: [...ready, ...allocation.writes, ...records], ahead: allocation.ahead };
+    return { outcomes, writes: [...ready, ...allocation.writes, ...records], ahead: allocation.ahead, defects };
   });
   return "wanted" in decision ? decision : decision.decided;
 }

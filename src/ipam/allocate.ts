@@ -44,6 +44,8 @@ export type AllocationPlan =
       readonly writes: readonly Write[];
       /** What the node's next request is likely to ask for besides; none most of the time. */
       readonly ahead: readonly Query[];
+      /** For the log: what was left out because it makes no sense, and what to do about it. */
+      readonly defects: Iterable<string>;
     };
 
 /** When, and which try. */
@@ -107,14 +109,15 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   }
   if (wanted.length > 0 || ready === undefined || situation === undefined) return { wanted: withoutRepeats(wanted) };
   const blockWrites = toBlockWrites(draft);
-  if (blockWrites.length === 0) return { outcomes, writes: [], ahead: [] };
+  const { defects } = situation;
+  if (blockWrites.length === 0) return { outcomes, writes: [], ahead: [], defects };
   const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
   const ahead = queriesAhead(requests, situation, draft);
-  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], ahead };
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], ahead, defects };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
@@ -131,11 +134,13 @@ function queriesAhead(requests: readonly AddressRequest[], situation: Situation,
 
 function survey(facts: Facts, { now, salt }: PlanOptions): Situation {
   const configuration = soundConfigurationOf(facts);
+  const defects = new Set<string>();
   return {
     facts,
     configuration,
     pools: toPoolTable(know(facts, IP_POOLS)),
-    reserved: toReservedSet(know(facts, IP_RESERVATIONS)),
+    reserved: toReservedSet(know(facts, IP_RESERVATIONS), defects),
+    defects,
     moment: { now, cooldown: configuration.ipCooldownSeconds },
     spreadFor: (node) => spreadOf(node) + salt,
   };

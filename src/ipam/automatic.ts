@@ -6,6 +6,7 @@ import type { Node } from "../api/node.ts";
 import type { Query } from "../datastore/datastore.ts";
 import type { Family } from "../lib/ip/address.ts";
 import { containsPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { quote } from "../lib/quote.ts";
 import { hasBegun, isEmpty, moveTo, newBlock } from "./block.ts";
 import { byBorrowing } from "./borrowing.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
@@ -66,12 +67,14 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
   });
 }
 
-function selectFor(request: AddressRequest, family: Family, { facts, pools }: Situation): PoolSelection {
+function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: Situation): PoolSelection {
   const { node } = request.owner;
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
   const nodeLabels = (stored?.value as Node | undefined)?.metadata.labels ?? {};
   const criteria = { family, use: request.use, node, nodeLabels, namespaceLabels: request.namespaceLabels };
-  return selectPools(pools, criteria, request.pools[family], request.poolsNamedBy?.[family]);
+  const selection = selectPools(pools, criteria, request.pools[family], request.poolsNamedBy?.[family]);
+  for (const { name, reason, isDefect } of selection.refused) if (isDefect) defects.add(`pool ${quote(name)} is left out: ${reason}`);
+  return selection;
 }
 
 /** Among a pool's blocks the one whose next address was free for longest: what was released is given last. */

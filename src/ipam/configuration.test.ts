@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, type IpamWorld } from "../../test/support/ipam.ts";
+import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { parseAddress } from "../lib/ip/address.ts";
+import { allocate } from "./store.ts";
 
 /** Blocks of two addresses. */
 async function createWorld(cidr = "10.65.0.0/29"): Promise<IpamWorld> {
@@ -160,6 +161,20 @@ describe("reservations", () => {
     const given = [...(await world.add("c1", "n1")), ...(await world.add("c2", "n1"))];
     expect(given.sort()).toEqual(["10.65.0.6", "10.65.0.7"]); // host bits of 10.65.0.5/31 are dropped
     expect(await failureOf(world.add("c3", "n1"))).toMatchObject({ kind: "noAddressLeft" });
+  });
+
+  test("that make no sense in part are told about, one sentence for each", async () => {
+    const world = await createWorld();
+    await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0", "x", 7] });
+    await world.put("IPReservation", "s", { reservedCIDRs: "10.65.0.6" });
+    await world.put("IPReservation", "t", {});
+    await world.put("IPReservation", "u", { reservedCIDRs: ["10.65.0.7/32"] });
+    const defects = new Set<string>();
+    await allocate(world.ports, requestFor("c1", "n1"), { defects });
+    expect([...defects]).toEqual([
+      'ipreservation "r": "x" in its reservedCIDRs is no CIDR and reserves nothing; correct it by "netplugctl patch ipreservation r"',
+      'ipreservation "s": its reservedCIDRs are "10.65.0.6" and no list, and reserve nothing; correct it by "netplugctl patch ipreservation s"',
+    ]);
   });
 
   test("do not touch what is in use, nor who asks by name", async () => {

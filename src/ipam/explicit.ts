@@ -42,7 +42,8 @@ function poolOf({ use }: AddressRequest, address: Address, { pools }: Situation)
   const { family } = address;
   const known = pools.pools.filter(({ cidr }) => cidr.family === family).map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
   const choice = known.length === 0 ? `there is no IPv${family} pool` : `IPv${family} pools are ${known.join(", ")}`;
-  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: it lies in no pool; ${choice}`);
+  const left = pools.broken.map(({ name, reason }) => `; pool ${quote(name)} is left out: ${reason}`);
+  throw new NetplugError("addressOutsidePools", `use address ${text(address)}: it lies in no pool; ${choice}${left.join("")}`);
 }
 
 /** The claimed block around the address, or a new one; an empty one of another node is taken over. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, type IpamWorld } from "../../test/support/ipam.ts";
+import { createIpamWorld, failureOf, type IpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
 import type { IPPoolSpec } from "../api/ip-pool.ts";
 import { parseAddress } from "../lib/ip/address.ts";
+import { allocate } from "./store.ts";
 
 /** Pools by name; each has one block's worth of addresses unless it says otherwise. */
 async function worldWith(pools: Readonly<Record<string, Partial<IPPoolSpec> & { readonly cidr: string }>>): Promise<IpamWorld> {
@@ -131,7 +132,46 @@ describe("pools that nobody names", () => {
         'allocate an IPv4 address on node "n1": no address left: pool "manual": its assignmentMode is Manual: it must be named; pool "off": it is disabled; ' +
         'pool "other": its nodeSelector "has(zone)" does not match node "n1"; ' +
         'pool "team": its namespaceSelector "has(team)" does not match the namespace\'s labels; pool "tunnels": it allows Tunnel, not Workload; ' +
-        'pool "wrong": its nodeSelector "has(" is no selector',
+        'pool "wrong": its nodeSelector "has(" is no selector: at character 5 got the end, want a label; correct it by "netplugctl patch ippool wrong"',
+    });
+  });
+
+  test("that are left out because they make no sense are told about, where others give the address too", async () => {
+    const world = await worldWith({
+      good: { cidr: "10.65.0.0/24" },
+      other: { cidr: "10.66.0.0/24", nodeSelector: "has(zone)" },
+      six: { cidr: "fd00:65::/64", nodeSelector: "zone = a" },
+      team: { cidr: "10.68.0.0/24", namespaceSelector: "zone = a" },
+      wrong: { cidr: "10.70.0.0/24", nodeSelector: "has(" },
+    });
+    await world.put("IPPool", "none", {});
+    const told = async (wish: Parameters<typeof requestFor>[2]): Promise<readonly string[]> => {
+      const defects = new Set<string>();
+      expect(textsOf(await allocate(world.ports, requestFor("c1", "n1", wish), { defects }))).toEqual([expect.stringMatching(/^10\.65\./)]);
+      await world.del("c1", "n1");
+      return [...defects];
+    };
+    expect(await told({})).toEqual([
+      'pool "none" is left out: it has no CIDR; correct it by "netplugctl patch ippool none"',
+      'pool "team" is left out: its namespaceSelector "zone = a" is no selector: at character 6 got "=", ' +
+        'want "==", "!=", "in", "not in", "contains", "starts with" or "ends with"; correct it by "netplugctl patch ippool team"',
+      'pool "wrong" is left out: its nodeSelector "has(" is no selector: at character 5 got the end, want a label; ' +
+        'correct it by "netplugctl patch ippool wrong"',
+    ]);
+    // Whoever names a pool means that one, whatever its selector.
+    expect(await told({ pools: { 4: ["good"] } })).toEqual([]);
+    expect(await world.add("c2", "n1", { pools: { 4: ["wrong"] } })).toEqual([expect.stringMatching(/^10\.70\./)]);
+  });
+
+  test("that make no sense are named to whoever asks for an address that lies in no other", async () => {
+    const world = await worldWith({ good: { cidr: "10.65.0.0/24" } });
+    await world.put("IPPool", "wrong", { cidr: "10.66.0.0/24", blockSize: 16 });
+    const failure = await failureOf(world.add("c1", "n1", { addresses: [parseAddress("10.66.0.1")] }));
+    const left =
+      'pool "wrong" is left out: its blockSize 16 does not fit 10.66.0.0/24: want 24..32; correct it by "netplugctl patch ippool wrong"';
+    expect(failure).toMatchObject({
+      kind: "addressOutsidePools",
+      message: `use address "10.66.0.1": it lies in no pool; IPv4 pools are "good" (10.65.0.0/24); ${left}`,
     });
   });
 

@@ -9,6 +9,7 @@ import { comparePrefixes, equalPrefixes, overlaps, type Prefix, toPrefixText, tr
 import { quote } from "../lib/quote.ts";
 import { type Labels, matches } from "../policy/selector/matches.ts";
 import { tryParseSelector } from "../policy/selector/parse.ts";
+import { SelectorError } from "../policy/selector/scanner.ts";
 import type { Use } from "./request.ts";
 
 /** A pool whose spec makes sense. */
@@ -28,6 +29,8 @@ export interface RefusedPool {
   readonly name: string;
   /** Continues the sentence "pool "blue": …". */
   readonly reason: string;
+  /** Whether somebody has to correct it: the reason then says how. */
+  readonly isDefect?: boolean;
 }
 
 /** All pools of the cluster, understood. */
@@ -72,7 +75,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   for (const { value, revision } of byName) {
     const { name, creationTimestamp } = value.metadata;
     const understood = understand(value.spec);
-    if (typeof understood === "string") broken.push({ name, reason: understood });
+    if (typeof understood === "string") broken.push({ name, ...defect(name, understood) });
     else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
   const masters: Omit<Pool, "unusable">[] = [];
@@ -113,9 +116,10 @@ export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: re
   const refused = [...table.broken];
   for (const pool of table.pools) {
     if (pool.cidr.family !== criteria.family) continue;
-    const reason = pool.unusable ?? whyNotUsed(pool, criteria.use) ?? whyNotSelected(pool, criteria);
-    if (reason === undefined) usable.push(pool);
-    else refused.push({ name: pool.name, reason });
+    const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
+    const refusal = reason === undefined ? whyNotSelected(pool, criteria) : { reason };
+    if (refusal === undefined) usable.push(pool);
+    else refused.push({ name: pool.name, ...refusal });
   }
   return { usable, refused };
 }
@@ -125,20 +129,31 @@ export function whyNotUsed(pool: Pool, use: Use): string | undefined {
   return pool.spec.allowedUses.includes(use) ? undefined : `it allows ${pool.spec.allowedUses.join(" and ")}, not ${use}`;
 }
 
-function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolCriteria): string | undefined {
+type Refusal = Omit<RefusedPool, "name">;
+
+function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolCriteria): Refusal | undefined {
   const { assignmentMode, nodeSelector, namespaceSelector } = pool.spec;
-  if (assignmentMode === "Manual") return "its assignmentMode is Manual: it must be named";
+  if (assignmentMode === "Manual") return { reason: "its assignmentMode is Manual: it must be named" };
   return (
-    whyNoMatch("nodeSelector", nodeSelector, nodeLabels, `node ${quote(node)}`) ??
-    whyNoMatch("namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels")
+    whyNoMatch(pool, "nodeSelector", nodeSelector, nodeLabels, `node ${quote(node)}`) ??
+    whyNoMatch(pool, "namespaceSelector", namespaceSelector, namespaceLabels, "the namespace's labels")
   );
 }
 
-function whyNoMatch(field: string, text: string, labels: Labels, whose: string): string | undefined {
+function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, whose: string): Refusal | undefined {
   if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
   const selector = tryParseSelector(text);
-  if (selector === undefined) return `its ${field} ${quote(text)} is no selector`;
-  return matches(selector, labels) ? undefined : `its ${field} ${quote(text)} does not match ${whose}`;
+  if (selector instanceof SelectorError) return defect(name, `its ${field} ${quote(text)} is no selector: ${selector.detail}`);
+  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${whose}` };
+}
+
+function defect(name: string, what: string): Refusal {
+  return { reason: `${what}; ${toRepair("ippool", name)}`, isDefect: true };
+}
+
+/** What to do about an object that was written past the validation. */
+export function toRepair(kind: string, name: string): string {
+  return `correct it by ${quote(`netplugctl patch ${kind} ${name}`)}`;
 }
 
 function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, namedBy: string | undefined): Pool {

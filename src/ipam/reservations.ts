@@ -6,17 +6,27 @@ import type { Stored } from "../datastore/datastore.ts";
 import { tryParseAddress, WIDTH } from "../lib/ip/address.ts";
 import { addressAt, blockOf, type Prefix } from "../lib/ip/prefix.ts";
 import { type PrefixSet, prefixSetOf } from "../lib/ip/prefix-set.ts";
+import { quote, quoteValue } from "../lib/quote.ts";
+import { toRepair } from "./pools.ts";
 
-/** All reserved addresses. An entry that is no CIDR and no address reserves nothing; it does not stop the others. */
-export function toReservedSet(reservations: readonly Stored<Resource>[]): PrefixSet {
+/**
+ * All reserved addresses. An entry that is no CIDR and no address reserves nothing; it does not stop the others.
+ *
+ * @param defects gets a sentence for each reservation that has such an entry
+ */
+export function toReservedSet(reservations: readonly Stored<Resource>[], defects?: Set<string>): PrefixSet {
   const prefixes: Prefix[] = [];
   for (const { value } of reservations) {
     // Written with etcdctl or kubectl, it may have any shape.
-    const listed: unknown = (value as Partial<IPReservation>).spec?.reservedCIDRs;
-    for (const entry of Array.isArray(listed) ? listed : []) {
+    const listed: unknown = (value as Partial<IPReservation>).spec?.reservedCIDRs ?? [];
+    let defect = Array.isArray(listed) ? undefined : `its reservedCIDRs are ${quoteValue(listed)} and no list, and reserve nothing`;
+    for (const entry of Array.isArray(listed) ? (listed as unknown[]) : []) {
       const prefix = typeof entry === "string" ? parseReserved(entry.trim()) : undefined;
-      if (prefix !== undefined) prefixes.push(prefix);
+      if (prefix === undefined) defect ??= `${quoteValue(entry)} in its reservedCIDRs is no CIDR and reserves nothing`;
+      else prefixes.push(prefix);
     }
+    const { name } = value.metadata;
+    if (defect !== undefined) defects?.add(`ipreservation ${quote(name)}: ${defect}; ${toRepair("ipreservation", name)}`);
   }
   return prefixSetOf(prefixes);
 }

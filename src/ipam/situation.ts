@@ -15,6 +15,8 @@ export interface Situation {
   readonly pools: PoolTable;
   readonly reserved: PrefixSet;
   readonly moment: Moment;
+  /** Gets a sentence for each pool and reservation that counts for nothing, because it makes no sense. */
+  readonly defects: Set<string>;
   /** Where a node's searches begin. */
   readonly spreadFor: (node: string) => bigint;
 }

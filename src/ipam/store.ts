@@ -8,7 +8,10 @@ import { planReleaseOf, releaseQueries } from "./release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Step, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
 
-type AllocateOptions = Pick<TransactOptions<unknown>, "facts" | "ahead" | "beforeCommit">;
+interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "ahead" | "beforeCommit"> {
+  /** Gets what the log should be told. */
+  readonly defects?: Set<string>;
+}
 
 /**
  * Gives addresses to one attachment: all it asks for, or none.
@@ -27,6 +30,7 @@ export async function allocate(
     isRefused = true;
     const plan = planAllocation([request], known, attempt);
     const [outcome] = "wanted" in plan ? [] : plan.outcomes;
+    if (!("wanted" in plan)) for (const defect of plan.defects) options.defects?.add(defect);
     // Within the decision: what failed on lists that were old is decided again.
     if (outcome !== undefined && "error" in outcome) throw outcome.error;
     isRefused = false;

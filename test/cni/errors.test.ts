@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { CniCall } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
 import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
@@ -166,6 +167,60 @@ describe("the network config", () => {
     const args = "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web";
     const { code, msg } = await refusal({ config: node.config({ name: "bad-input", ...overrides }), args });
     expect([code, msg]).toEqual([7, expect.stringContaining("want a kubeconfig or the API server's address")]);
+  });
+});
+
+describe("what was written past the validation", () => {
+  /** As somebody does who has etcdctl. */
+  async function rewrite(key: string, change: (text: string) => string): Promise<void> {
+    const text = await node.etcd.ctl(["get", `/netplug/v3/${key}`, "--print-value-only"]);
+    await node.etcd.ctl(["put", `/netplug/v3/${key}`, change(text.trim())]);
+  }
+  const warnings = (containerID: string): readonly unknown[] =>
+    node.logLines().flatMap((line) => (line["level"] === "WARNING" && line["containerID"] === containerID ? [line["msg"]] : []));
+  const selector =
+    'its nodeSelector "zone = a" is no selector: at character 6 got "=", want "==", "!=", "in", "not in", "contains", "starts with" or "ends with"';
+
+  test("is told in the log where it counts for nothing, and in the error when nothing else is left", async () => {
+    await applyPool(node.datastore.env, "zoned", { cidr: "10.66.0.0/24" });
+    await rewrite("ippools/zoned", (text) => text.replace("all()", "zone = a"));
+    const reservation = {
+      apiVersion: "netplug.io/v3",
+      kind: "IPReservation",
+      metadata: { name: "held" },
+      spec: { reservedCIDRs: ["10.65.0.3"] },
+    };
+    await mustNetplugctl(node.datastore.env, ["apply", "-f", "-"], JSON.stringify(reservation));
+    await rewrite("ipreservations/held", (text) => text.replace("10.65.0.3", "10.65.0.300"));
+    for (const plugin of ["netplug", "netplug-ipam"] as const) {
+      const containerID = node.newContainerID();
+      const call = { plugin, containerID, netns: pod.path };
+      const reply = await node.call("ADD", call);
+      expect([reply.status, warnings(containerID)]).toEqual([
+        0,
+        [
+          'ipreservation "held": "10.65.0.300/32" in its reservedCIDRs is no CIDR and reserves nothing; correct it by "netplugctl patch ipreservation held"',
+          `pool "zoned" is left out: ${selector}; correct it by "netplugctl patch ippool zoned"`,
+        ],
+      ]);
+      await node.call("DEL", call);
+    }
+    await rewrite("ippools/pool-0", (text) => text.replace('"disabled":false', '"disabled":true'));
+    const { code, msg } = await refusal({});
+    expect([code, msg]).toEqual([
+      101,
+      expect.stringContaining(`pool "pool-0": it is disabled; pool "zoned": ${selector}; correct it by "netplugctl patch ippool zoned"`),
+    ]);
+    // The command does it.
+    await mustNetplugctl(node.datastore.env, ["patch", "ippool", "zoned", "-p", '{"spec":{"nodeSelector":"all()"}}']);
+    await mustNetplugctl(node.datastore.env, ["patch", "ipreservation", "held", "-p", '{"spec":{"reservedCIDRs":["10.65.0.3"]}}']);
+    const containerID = node.newContainerID();
+    await node.add(pod, { containerID });
+    expect(warnings(containerID)).toEqual([]);
+    await node.del({ containerID, netns: pod.path });
+    await mustNetplugctl(node.datastore.env, ["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":false}}']);
+    await mustNetplugctl(node.datastore.env, ["delete", "ippool", "zoned"]);
+    await mustNetplugctl(node.datastore.env, ["delete", "ipreservation", "held"]);
   });
 });
 

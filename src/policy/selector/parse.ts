@@ -37,12 +37,12 @@ export function parseSelector(text: string): Selector {
   return selector;
 }
 
-/** As {@link parseSelector}, but undefined for text that is no selector. */
-export function tryParseSelector(text: string): Selector | undefined {
+/** As {@link parseSelector}, but gives what is wrong with text that is no selector. */
+export function tryParseSelector(text: string): Selector | SelectorError {
   try {
     return parseSelector(text);
   } catch (error) {
-    if (error instanceof SelectorError) return undefined;
+    if (error instanceof SelectorError) return error;
     throw error;
   }
 }

@@ -10,10 +10,14 @@ export class SelectorError extends SyntaxError {
   override readonly name = "SelectorError";
   /** Character where it went wrong, counted from 0. */
   readonly position: number;
+  /** The message without the text. */
+  readonly detail: string;
 
   constructor(text: string, position: number, got: string, want: string) {
-    super(`parse selector ${quote(text)}: at character ${position + 1} got ${got}, want ${want}`);
+    const detail = `at character ${position + 1} got ${got}, want ${want}`;
+    super(`parse selector ${quote(text)}: ${detail}`);
     this.position = position;
+    this.detail = detail;
   }
 }
 
