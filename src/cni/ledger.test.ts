@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readLedger } from "../lib/ledger-entry.ts";
+import { readLedger } from "../lib/read-ledger.ts";
 import { jsonSink, textSink } from "../lib/log-format.ts";
 import { createLog } from "../lib/log.ts";
 import type { Log } from "../lib/log.ts";

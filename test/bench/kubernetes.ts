@@ -1,7 +1,7 @@
 /** `netplug` on a real API server: one by one against `ptp` with `host-local`, 30 pods at once, and among 10 000 blocks. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { readLedger } from "../../src/lib/ledger-entry.ts";
+import { readLedger } from "../../src/lib/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
 import { TestNetns } from "../support/netns.ts";
 import { InstalledNode } from "./installed-node.ts";

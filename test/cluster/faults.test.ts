@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
-import { readLedger } from "../../src/lib/ledger-entry.ts";
+import { readLedger } from "../../src/lib/read-ledger.ts";
 import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
