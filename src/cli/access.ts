@@ -8,6 +8,7 @@ import {
   mergeDatastoreSettings,
   toDatastoreConfig,
 } from "../datastore/datastore-settings.ts";
+import { warnOfPlainText } from "../datastore/plain-text.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { settingsOfFile } from "./config-file.ts";
@@ -33,6 +34,12 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
 export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
   const config = await datastoreConfigOf(cli);
   noteUnused(cli, config);
+  if (config.type === "etcdv3")
+    warnOfPlainText(
+      config.etcd,
+      (text) => note(cli, `warning: ${text}`),
+      (name) => whoSaid(name, cli),
+    );
   const datastore = cli.io.openDatastore(config);
   try {
     return await withAdvice(cli, config, () => work(datastore));

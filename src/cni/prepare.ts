@@ -29,16 +29,21 @@ export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | 
   try {
     if (fault !== undefined) throw fault;
     if (argsFault !== undefined && verb !== "DEL") throw argsFault;
-    return toCall(verb, local);
+    return await toCall(verb, local);
   } catch (thrown) {
     if (verb === "DEL") await delLocally(local, thrown);
     throw thrown;
   }
 }
 
-function toCall(verb: Verb, local: LocalCall): Call {
-  const { plugin, config, host } = local;
+async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
+  const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
+  if (datastoreConfig.type === "etcdv3") {
+    const { etcd } = datastoreConfig;
+    const hasTls = (etcd.caCertFile ?? etcd.certFile) !== undefined;
+    if (hasTls && etcd.endpoints.join().includes("http:")) (await import("../datastore/plain-text.ts")).warnOfPlainText(etcd, log.warning);
+  }
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);

@@ -54,8 +54,8 @@ export class Installation implements Disposable {
   async place(): Promise<void> {
     const settings = this.#settings;
     requireWritable(this.#folders.conf, this.#host.disk);
-    warnOfSettings(settings, this.#log);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
+    warnOfSettings(settings, this.#assets, this.#log);
     const config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
     this.#config = config;
     await this.#placeBinaries(settings.updatesBinaries);

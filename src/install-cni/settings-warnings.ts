@@ -3,12 +3,13 @@
 import type { Log } from "../lib/log.ts";
 import { findUnknownNames } from "./binaries.ts";
 import type { Settings } from "./settings.ts";
+import type { TlsAssets } from "./tls-assets.ts";
 
 /** What says where the API server is. */
 export const HOW_TO_FIND = "set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, or KUBECONFIG";
 
 /** Writes a line for each of them. */
-export function warnOfSettings(settings: Settings, log: Log): void {
+export function warnOfSettings(settings: Settings, assets: TlsAssets, log: Log): void {
   const { confName, skippedBinaries, unusedVariables } = settings;
   if (!/\.(?:conflist|conf|json)$/.test(confName)) log.warning("no runtime reads a network config of this name", { name: confName });
   if (unusedVariables.length > 0) {
@@ -17,7 +18,17 @@ export function warnOfSettings(settings: Settings, log: Log): void {
   }
   const unknown = findUnknownNames(skippedBinaries);
   if (unknown.length > 0) log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
-  if (settings.template === undefined && settings.datastoreType === "etcdv3") warnOfUnnamed(settings, log);
+  if (settings.template === undefined && settings.datastoreType === "etcdv3") {
+    warnOfUnnamed(settings, log);
+    warnOfPlainText(settings, assets, log);
+  }
+}
+
+/** The plugin warns of it too, on each call. */
+function warnOfPlainText({ etcdEndpoints }: Settings, assets: TlsAssets, log: Log): void {
+  const endpoints = etcdEndpoints.filter((endpoint) => endpoint.startsWith("http:"));
+  if (endpoints.length === 0 || Object.keys(assets).length === 0) return;
+  log.warning("etcd is spoken to without TLS, although there are certificates for it", { endpoints, want: '"https://" in ETCD_ENDPOINTS' });
 }
 
 /** With etcd both have defaults, which are seldom what was meant. */

@@ -130,6 +130,20 @@ describe("a datastore that cannot be used", () => {
     expect(await (await fetch(`${world.etcd.endpoint}/health`)).json()).toMatchObject({ health: "true" });
   });
 
+  test("that is spoken to in the clear, although there are certificates, is warned about and served", async () => {
+    await world.done(["init"]);
+    const { status, stderr } = await world.ctl(["get", "tiers"], {
+      env: { ETCD_CA_CERT_FILE: "/nowhere/ca.pem", ETCD_USERNAME: "root" },
+      defaultConfig: "kind: NetplugAPIConfig\nspec:\n  etcdPassword: s3cret\n",
+    });
+    const effect = "ETCD_CA_CERT_FILE has no effect there, and everything, the password too, goes in the clear";
+    expect([status, stderr]).toEqual([
+      0,
+      `warning: ETCD_ENDPOINTS: "${world.etcd.endpoint}" without TLS: ${effect}; write "https://" for "http://"\n`,
+    ]);
+    expect((await world.ctl(["get", "tiers"])).stderr).toBe("");
+  });
+
   test("that was never initialised is shown as empty, and told how to begin", async () => {
     expect(await world.ctl(["version"])).toMatchObject({
       status: 0,

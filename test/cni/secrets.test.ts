@@ -59,3 +59,15 @@ test("a key whose value is a secret is named all the same", async () => {
   const { json } = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, config });
   expect(json).toMatchObject({ code: 7, msg: 'read "etcd_password" (never shown): got a number, want a text' });
 });
+
+test("a password that goes in the clear although there are certificates is warned about, once a call, and kept to itself", async () => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const config = node.config({ ...LOGIN, etcd_ca_cert_file: "/nowhere/ca.pem" });
+  for (const verb of ["ADD", "DEL"] as const) expect((await node.call(verb, { containerID, netns: pod.path, config })).status).toBe(0);
+  const { etcd_endpoints: endpoint } = node.datastore.config;
+  const warning = `etcd_endpoints: "${String(endpoint)}" without TLS: etcd_ca_cert_file has no effect there, and everything, the password too, goes in the clear`;
+  const own = node.logLines().filter((line) => line["containerID"] === containerID && line["level"] === "WARNING");
+  expect(own.map(({ msg }) => msg)).toEqual(Array.from({ length: 2 }, () => expect.stringContaining(warning)));
+  expect(readFileSync(node.logFile, "utf8")).not.toContain(SECRET);
+});

@@ -118,6 +118,19 @@ describe("the network config", () => {
     expect((await node.run({ env: { ...access(), DATASTORE_TYPE: "kubernetes" } })).messages).not.toContain(warning);
   });
 
+  test("names endpoints without TLS beside certificates, which is warned about", async () => {
+    using node = new InstallNode();
+    const env = { ETCD_ENDPOINTS: "https://a:2379,http://b:2379" };
+    const isWarning = ({ msg }: { readonly msg: string }): boolean => msg.startsWith("etcd is spoken to without TLS");
+    expect((await node.run({ env })).log.filter(isWarning)).toEqual([]);
+    writeFileSync(join(node.assetsDir, "etcd-ca"), "etcd-ca");
+    const found = (await node.run({ env })).log.filter(isWarning);
+    expect(found.map(({ level, fields }) => [level, fields])).toEqual([
+      ["WARNING", { endpoints: ["http://b:2379"], want: '"https://" in ETCD_ENDPOINTS' }],
+    ]);
+    expect((await node.run({ env: { ETCD_ENDPOINTS: "https://a:2379" } })).log.filter(isWarning)).toEqual([]);
+  });
+
   test("does not say what other roles read from the environment: that is warned about, without the values", async () => {
     using node = new InstallNode();
     const { log } = await node.run({ env: { ETCD_USERNAME: "root", ETCD_PASSWORD: "s3cret" } });
