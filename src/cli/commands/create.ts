@@ -10,6 +10,7 @@ import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
+import { KnownPools } from "../resources/known-pools.ts";
 import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
 import { beginWithWhatStays, mayChangeWhatStays } from "../resources/unchangeable.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
@@ -66,10 +67,11 @@ async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, mayChange
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore) => {
     if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+    const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
     const failures: unknown[] = [];
     for (const { resource, origin } of documents) {
       try {
-        const outcome = await write({ datastore, io: cli.io }, resource);
+        const outcome = await write(target, resource);
         say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} ${outcome}`);
       } catch (thrown) {
         if (documents.length === 1) throw thrown;

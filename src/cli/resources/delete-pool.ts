@@ -11,7 +11,8 @@ import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { NotFound } from "./object-name.ts";
-import { cidrOf, claimedBlocks } from "./pool-rules.ts";
+import { cidrOf } from "./known-pools.ts";
+import { claimedBlocks } from "./pool-rules.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
 

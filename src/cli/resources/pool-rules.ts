@@ -1,11 +1,10 @@
 /** Rules about pools that need more than the one object. */
 
 import { type IPPoolSpec, withPoolDefaults } from "../../api/ip-pool.ts";
-import type { Resource } from "../../api/resource.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
-import type { Datastore, Stored } from "../../datastore/datastore.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import { lastAddressOf, overlaps, parsePrefix, type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { lastAddressOf, overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 
@@ -15,23 +14,22 @@ const PAGE = 1_000;
 /**
  * Refuses a new pool whose addresses are another pool's, or that would cut existing blocks in another size.
  *
- * @param others every pool
+ * @param others every pool, by name
  * @throws {CommandFailed}
  */
 export async function checkNewPool(
   datastore: Datastore,
   name: string,
   spec: IPPoolSpec,
-  others: readonly Stored<Resource>[],
+  others: ReadonlyMap<string, Prefix>,
 ): Promise<void> {
   const pool = withPoolDefaults(spec);
   const cidr = parsePrefix(pool.cidr);
-  for (const { value } of others) {
-    const other = cidrOf(value);
-    if (other === undefined || !overlaps(other, cidr)) continue;
+  for (const [owner, other] of others) {
+    if (!overlaps(other, cidr)) continue;
     throw new CommandFailed(
-      `create ippool ${quote(name)}: ${pool.cidr} overlaps ippool ${quote(value.metadata.name)} (${toPrefixText(other)}); choose another CIDR or delete that pool`,
-      { next: `get ippool ${value.metadata.name}` },
+      `create ippool ${quote(name)}: ${pool.cidr} overlaps ippool ${quote(owner)} (${toPrefixText(other)}); choose another CIDR or delete that pool`,
+      { next: `get ippool ${owner}` },
     );
   }
   for await (const block of claimedBlocks(datastore, cidr)) {
@@ -42,12 +40,6 @@ export async function checkNewPool(
       { next: `get ipamblock ${toPrefixText(block.cidr)}` },
     );
   }
-}
-
-/** @returns undefined where somebody wrote one past the validation that makes no sense, or none */
-export function cidrOf({ spec }: Resource): Prefix | undefined {
-  const { cidr } = (spec ?? {}) as Partial<IPPoolSpec>;
-  return typeof cidr === "string" ? tryParsePrefix(cidr) : undefined;
 }
 
 /** Every claimed block that overlaps a prefix, in address order, read page by page. */

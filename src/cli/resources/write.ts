@@ -11,6 +11,7 @@ import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
 import type { CliIo } from "../io.ts";
 import { withRetries } from "./compare-and-swap.ts";
+import { KnownPools } from "./known-pools.ts";
 import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { beginWithWhatStays, requireUnchanged } from "./unchangeable.ts";
@@ -24,6 +25,8 @@ const MAX_OBJECT_BYTES = 1_048_576;
 export interface Target {
   readonly datastore: Datastore;
   readonly io: CliIo;
+  /** For a command that makes several pools. @default read for each */
+  readonly pools?: KnownPools;
 }
 
 /** What a write did. */
@@ -36,17 +39,13 @@ export type WriteOutcome = "created" | "configured" | "unchanged";
  * @throws {CommandFailed} a rule between objects says no
  */
 export async function createResource(target: Target, resource: AnyResource): Promise<Resource | undefined> {
-  const { datastore, io } = target;
+  const { datastore, io, pools = new KnownPools(datastore, io.clock) } = target;
   const ref = refOf(resource);
   return withRetries(`create ${toTitle(ref)}`, async () => {
-    const [information, existing, pools] = await datastore.read([
-      CLUSTER_INFORMATION_QUERY,
-      { type: "get", ref },
-      { type: "list", kind: "IPPool" },
-    ]);
+    const [information, existing] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
     if (existing !== undefined) return { created: undefined };
     const guards = guardsFor(resource.kind, information);
-    if (resource.kind === "IPPool") await checkNewPool(datastore, ref.name, resource.spec, pools);
+    if (resource.kind === "IPPool") await checkNewPool(datastore, ref.name, resource.spec, await pools.cidrs());
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const created: Resource = {
       ...resource,
@@ -54,6 +53,8 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     };
     requireSmall(created);
     const result = await datastore.commit([{ op: "create", resource: created }, ...guards]);
+    if (result.committed && created.kind === "IPPool") pools.add(created);
+    else pools.forget();
     return result.committed ? { created } : undefined;
   }).then(({ created }) => created);
 }

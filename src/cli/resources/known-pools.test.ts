@@ -1,0 +1,103 @@
+import { expect, test } from "bun:test";
+import { type FakeClock, fakeClock } from "../../../test/support/fake-clock.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
+import type { Datastore, Query } from "../../datastore/datastore.ts";
+import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
+import type { CliIo } from "../io.ts";
+import { runCli } from "../main.ts";
+import { KnownPools } from "./known-pools.ts";
+
+const poolOf = (name: string, cidr: string): object => ({
+  apiVersion: "netplug.io/v3",
+  kind: "IPPool",
+  metadata: { name },
+  spec: { cidr },
+});
+
+interface World {
+  readonly clock: FakeClock;
+  /** Lists of all pools that were asked for. */
+  lists: number;
+  /** Writes these as one file. @returns stdout and stderr */
+  run(verb: "create" | "apply", pools: readonly object[]): Promise<string>;
+  readonly datastore: Datastore;
+}
+
+function createWorld(): World {
+  const clock = fakeClock();
+  const inner = new MemoryDatastore();
+  const datastore: Datastore = {
+    type: inner.type,
+    traits: inner.traits,
+    requests: inner.requests,
+    read: <const Q extends readonly Query[]>(queries: Q) => {
+      world.lists += queries.filter((query) => query.type === "list" && query.kind === "IPPool").length;
+      return inner.read(queries);
+    },
+    commit: (writes, options) => inner.commit(writes, options),
+    watch: (options) => inner.watch(options),
+    close: () => undefined,
+  };
+  const world: World = {
+    clock,
+    lists: 0,
+    datastore,
+    async run(verb, pools) {
+      let output = "";
+      const stream = { isTerminal: false, write: (text: string) => void (output += text) };
+      const io = {
+        stdout: stream,
+        stderr: stream,
+        env: { ETCD_ENDPOINTS: "h" },
+        files: { readText: () => undefined },
+        clock,
+        random: seededRandom(1),
+        readInput: async () => await Promise.resolve(pools.map((pool) => JSON.stringify(pool)).join("\n")),
+        makeUuid: () => crypto.randomUUID(),
+        openDatastore: () => datastore,
+      } as unknown as CliIo;
+      await runCli([verb, "-f", "-"], io);
+      return output;
+    },
+  };
+  return world;
+}
+
+test.each(["create", "apply"] as const)("%s of a hundred pools reads once which there are", async (verb) => {
+  const world = createWorld();
+  const pools = Array.from({ length: 100 }, (_, i) => poolOf(`p${i}`, `10.65.${i}.0/24`));
+  expect((await world.run(verb, pools)).match(/created/g)).toHaveLength(100);
+  expect(world.lists).toBe(1);
+});
+
+test("pools of one file may overlap neither each other nor those that there were", async () => {
+  const world = createWorld();
+  await world.run("create", [poolOf("old", "10.65.0.0/16")]);
+  const output = await world.run("apply", [
+    poolOf("a", "10.66.0.0/16"),
+    poolOf("b", "10.66.1.0/24"),
+    poolOf("c", "10.65.1.0/24"),
+    poolOf("d", "10.66.0.0/15"),
+    poolOf("e", "10.67.0.0/16"),
+  ]);
+  expect(output).toContain('create ippool "b": 10.66.1.0/24 overlaps ippool "a" (10.66.0.0/16)');
+  expect(output).toContain('create ippool "c": 10.65.1.0/24 overlaps ippool "old" (10.65.0.0/16)');
+  expect(output).toContain('create ippool "d": 10.66.0.0/15 overlaps ippool "a" (10.66.0.0/16)');
+  const [pools] = await world.datastore.read([{ type: "list", kind: "IPPool" }]);
+  expect(pools.map(({ value }) => value.metadata.name)).toEqual(["a", "e", "old"]);
+});
+
+test("what others write is known a second later, and at once after a conflict", async () => {
+  const world = createWorld();
+  const known = new KnownPools(world.datastore, world.clock);
+  const names = async (): Promise<readonly string[]> => [...(await known.cidrs()).keys()];
+  await world.run("create", [poolOf("a", "10.66.0.0/16")]);
+  expect(await names()).toEqual(["a"]);
+  await world.run("create", [poolOf("b", "10.67.0.0/16")]);
+  expect(await names()).toEqual(["a"]);
+  await world.clock.advance(1_000);
+  expect(await names()).toEqual(["a", "b"]);
+  await world.run("create", [poolOf("c", "10.68.0.0/16")]);
+  known.forget();
+  expect(await names()).toEqual(["a", "b", "c"]);
+});

@@ -1,0 +1,57 @@
+/** Which addresses pools have, for a command that makes many: a list of all of them is not read for each. */
+
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import type { Clock } from "../../lib/ports.ts";
+
+/** Milliseconds after which pools are read again: others may write them too. */
+const LIFETIME_MS = 1_000;
+
+/** Where to read them takes long, they are kept so many times as long: else a slow datastore would be asked for each object after all. */
+const LIFETIME_READS = 10;
+
+/** All pools that have a CIDR, as one command knows them. */
+export class KnownPools {
+  readonly #datastore: Datastore;
+  readonly #clock: Clock;
+  #known: { readonly cidrs: Map<string, Prefix>; readonly until: number } | undefined;
+
+  constructor(datastore: Datastore, clock: Clock) {
+    this.#datastore = datastore;
+    this.#clock = clock;
+  }
+
+  /** By name; a moment old at most. */
+  async cidrs(): Promise<ReadonlyMap<string, Prefix>> {
+    const asked = this.#clock.monotonic();
+    if (this.#known !== undefined && asked < this.#known.until) return this.#known.cidrs;
+    const [pools] = await this.#datastore.read([{ type: "list", kind: "IPPool" }]);
+    const cidrs = new Map<string, Prefix>();
+    for (const { value } of pools) {
+      const cidr = cidrOf(value);
+      if (cidr !== undefined) cidrs.set(value.metadata.name, cidr);
+    }
+    const answered = this.#clock.monotonic();
+    this.#known = { cidrs, until: answered + Math.max(LIFETIME_MS, (answered - asked) * LIFETIME_READS) };
+    return cidrs;
+  }
+
+  /** Notes a pool that the command has made. */
+  add(pool: Resource): void {
+    const cidr = cidrOf(pool);
+    if (cidr !== undefined) this.#known?.cidrs.set(pool.metadata.name, cidr);
+  }
+
+  /** Has the pools read again by whoever asks next. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}
+
+/** @returns undefined where somebody wrote one past the validation that makes no sense, or none */
+export function cidrOf({ spec }: Resource): Prefix | undefined {
+  const { cidr } = (spec ?? {}) as Partial<IPPoolSpec>;
+  return typeof cidr === "string" ? tryParsePrefix(cidr) : undefined;
+}
