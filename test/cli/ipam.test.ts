@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { allocate } from "../../src/ipam/store.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
+import { blockOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
@@ -184,6 +185,32 @@ describe("ipam check", () => {
     await world.etcd.ctl(["put", key, "{}"]);
     expect(await json("ipam", "check")).toMatchObject({ problems: [{ class: "corrupt-block" }] });
     expect((await world.ctl(["ipam", "show"])).stderr).toContain("is not counted");
+  });
+
+  test.each(["show", "release"])("is the next command where ipam %s --ip meets what cannot be read, and that is named", async (command) => {
+    await createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1");
+    const keys = (await world.etcd.ctl(["get", "--prefix", "/netplug/ipam/", "--keys-only"])).split("\n");
+    const [record = "", claim = ""] = ["/blocks/", "/claims/"].map((part) => keys.find((key) => key.includes(part)));
+    const block = toPrefixText(blockOf(parseAddress(ip), 26));
+    const stderrOf = async (): Promise<string> => {
+      const done = await world.ctl(["ipam", command, `--ip=${ip}`]);
+      expect([done.status, done.stdout]).toEqual([1, ""]);
+      return done.stderr;
+    };
+    const end = `  who has ${ip} is not known until that is repaired\nnext: netplugctl ipam check\n`;
+    await world.etcd.ctl(["put", record, "{"]);
+    const fault = `netplugctl: read block "${block}" of node "n1": its record of 1 characters is no JSON; run "netplugctl ipam check"\n`;
+    expect(await stderrOf()).toBe(`${fault}  damaged: block ${block} of node "n1": "${record}"\n${end}`);
+    await world.etcd.ctl(["put", claim, "{"]);
+    expect(await stderrOf()).toEndWith(
+      `restore it or delete the key\n  damaged: block ${block}: "${claim}"\n  damaged: block ${block} of node "n1": "${record}"\n${end}`,
+    );
+    await world.etcd.ctl(["del", record]);
+    await world.etcd.ctl(["put", claim, '{"node":"n1"}']);
+    expect(await stderrOf()).toBe(
+      `netplugctl: read the block around "${ip}": its claim stands without its record; see "netplugctl ipam check"\n${end}`,
+    );
   });
 });
 

@@ -11,6 +11,7 @@ import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";
+import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
 export interface ReleaseFlags {
@@ -21,7 +22,8 @@ export interface ReleaseFlags {
 export async function ipamRelease(cli: Cli, { ip }: ReleaseFlags): Promise<number> {
   const text = toAddressText(ip);
   return withDatastore(cli, async (datastore) => {
-    const allocation = await releaseAddress(toTransactPorts(cli, datastore), ip);
+    const release = (): Promise<Allocation | undefined> => releaseAddress(toTransactPorts(cli, datastore), ip);
+    const allocation = await withDamageNamed(cli, datastore, ip, release);
     if (allocation === undefined) throw new CommandFailed(`release ${text}: it is not assigned`, { next: `ipam show --ip=${text}` });
     say(cli, `${text} released; it was assigned to ${describeAllocation(allocation)}`);
     const user = await findUser(datastore, ip, allocation);

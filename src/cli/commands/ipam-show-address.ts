@@ -2,7 +2,7 @@
 
 import type { Allocation } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import { findOwner } from "../../ipam/admin/owner.ts";
+import { type AddressState, findOwner } from "../../ipam/admin/owner.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../../ipam/cluster.ts";
 import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
 import { toReservedSet } from "../../ipam/reservations.ts";
@@ -12,11 +12,13 @@ import { quote } from "../../lib/quote.ts";
 import { type Cli, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
+import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
 /** Prints who has the address, the pools and reservations that it lies in, and its block. */
 export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<void> {
-  const { allocation, block, isCoolingDown } = await findOwner(toTransactPorts(cli, datastore), ip);
+  const find = (): Promise<AddressState> => findOwner(toTransactPorts(cli, datastore), ip);
+  const { allocation, block, isCoolingDown } = await withDamageNamed(cli, datastore, ip, find);
   const text = toAddressText(ip);
   if (output !== undefined) {
     cli.io.stdout.write(toReportText(output, { ip: text, ...toUse(allocation) }));

@@ -1,0 +1,40 @@
+/** Work on one address whose block cannot be read: where the damage is, and what finds out more. */
+
+import { readAllBlocks } from "../../ipam/admin/blocks.ts";
+import { DamageList } from "../../ipam/admin/damage-list.ts";
+import type { Damage, Datastore } from "../../datastore/datastore.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { AdvisedFailure } from "../failure.ts";
+import { toCommandLine } from "../hints.ts";
+import type { Cli } from "../io.ts";
+
+/** @throws {AdvisedFailure} where what is stored about the address makes no sense */
+export async function withDamageNamed<T>(cli: Cli, datastore: Datastore, ip: Address, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError) || thrown.kind !== "ioFailure") throw thrown;
+    const damage = await findDamage(datastore, ip);
+    const unknown = `who has ${toAddressText(ip)} is not known until that is repaired`;
+    throw new AdvisedFailure(thrown, { text: [...damage.map(describe), unknown].join("\n  "), next: toCommandLine(cli, "ipam check") });
+  }
+}
+
+function describe({ cidr, node, name }: Damage): string {
+  const block = cidr === undefined ? "" : `block ${toPrefixText(cidr)}${node === undefined ? "" : ` of node ${quote(node)}`}: `;
+  return `damaged: ${block}${quote(name)}`;
+}
+
+/** Everything damaged that may be about an address; nothing where that cannot be read either. */
+async function findDamage(datastore: Datastore, ip: Address): Promise<readonly Damage[]> {
+  const damage = new DamageList();
+  try {
+    await readAllBlocks(datastore, damage);
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError)) throw thrown;
+  }
+  return damage.ofBlocks.filter(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, ip));
+}
