@@ -62,7 +62,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
     },
     aliases: { o: "output" },
   },
-  docs: { brief: "where the time of each ADD and DEL went" },
+  docs: { brief: "where the time of each ADD and DEL on this node went" },
 });
 
 const completion = buildCommand<NoFlags, [string], CliContext>({
@@ -85,6 +85,8 @@ function buildRoot(program: string) {
       fullDescription: [
         "Administration of netplug: pools, addresses, endpoints.",
         "",
+        ...describeDatastores(program),
+        "",
         "Options that may stand anywhere:",
         "  -c, --config FILE        datastore access (default: /etc/netplug/netplugctl.cfg)",
         "      --kubeconfig FILE    access to Kubernetes",
@@ -94,6 +96,16 @@ function buildRoot(program: string) {
       ].join("\n"),
     },
   });
+}
+
+/** Where a command looks, which who knows only the program's name cannot guess. */
+function describeDatastores(program: string): readonly string[] {
+  const fallback = program === "kubectl netplug" ? "the Kubernetes API of the current context" : "etcd at http://127.0.0.1:2379";
+  return [
+    `It works on ${fallback}, unless options, environment or file say otherwise:`,
+    "  etcd          ETCD_ENDPOINTS; with TLS also ETCD_CA_CERT_FILE, ETCD_CERT_FILE, ETCD_KEY_FILE",
+    "  Kubernetes    DATASTORE_TYPE=kubernetes, --kubeconfig or --context",
+  ];
 }
 
 /** How similar a proposed command must be: better none than a silly one. */

@@ -36,13 +36,17 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-check.ts")).ipamCheck),
   parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
-  docs: { brief: "find what contradicts itself; fails when there is something" },
+  docs: { brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any" },
 });
 
 const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-release.ts")).ipamRelease),
   parameters: { flags: { ip: ipFlag } },
-  docs: { brief: "take an address away from whoever has it" },
+  docs: {
+    brief: "take an address away from whoever has it",
+    fullDescription:
+      'Take an address away from whoever has it, so that it can be given again.\n\nIt is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
+  },
 });
 
 const booleanFlag = {

@@ -48,6 +48,18 @@ describe("usage", () => {
     for (const command of COMMANDS) expect(stdout).toContain(`netplugctl ${command.startsWith("ipam") ? "ipam show|check|" : command}`);
   });
 
+  test("help of the program says where it looks for the datastore, and what says otherwise", () => {
+    const { stdout } = run(["--help"]);
+    expect(stdout).toContain("It works on etcd at http://127.0.0.1:2379, unless options, environment or file say otherwise:");
+    for (const word of ["ETCD_ENDPOINTS", "ETCD_CA_CERT_FILE", "DATASTORE_TYPE=kubernetes"]) expect(stdout).toContain(word);
+    const plugin = Bun.spawnSync([join(distFolder, "kubectl-netplug"), "--help"]);
+    expect(plugin.stdout.toString()).toContain("It works on the Kubernetes API of the current context, unless");
+  });
+
+  test("help of release says what becomes of the workload", () => {
+    expect(run(["ipam", "release", "--help"]).stdout).toContain("A workload that runs is not stopped and goes on using it.");
+  });
+
   test("help of a command that takes kinds names them, and has examples", () => {
     for (const command of ["get", "delete", "patch", "label"])
       expect(run([command, "--help"]).stdout).toMatch(/ippools +ipp, ipps, pool, pools\n(.*\n)*Examples:\n  netplugctl /);
