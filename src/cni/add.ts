@@ -96,7 +96,11 @@ export async function add(call: Call): Promise<CniResult> {
     const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
     const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
     const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
-    const awaitUsable = plan.isKept ? undefined : await whileHeld(hold, () => program(call, sockets, plan, create(plan)));
+    const awaitUsable = await whileHeld(hold, () => {
+      if (!plan.isKept) return program(call, sockets, plan, create(plan));
+      keep?.restoreNeighbours(plan.link);
+      return undefined;
+    });
     if (config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
     if (awaitUsable !== undefined) {
       hold.expect();
@@ -145,7 +149,7 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
       addQueries([request]),
       (known, attempt) => {
         const decide = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], known, attempt));
-        const kept = keep?.(request, known, decide);
+        const kept = keep?.plan(request, known, decide);
         const plan = kept ?? decide(request);
         if ("wanted" in plan) return plan;
         for (const defect of plan.defects) defects.add(defect);

@@ -1,11 +1,12 @@
 /**
- * An ADD that is repeated while its interface stands. Who is told of it, and what is recorded, then follows what there is: a running pod keeps its
- * interface, whatever is asked for by now.
+ * An ADD that is repeated while its interface stands. A running pod keeps its interface where it lacks nothing, whatever is asked for by now: what is
+ * told and recorded follows what there is. Routes that are asked for besides those that it has cannot be told from lost ones: they are missing.
  */
 
 import { ENDPOINT_IPAM, networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { type AddPlan, type AddRequest, NO_WISHES } from "../endpoint/plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart, toOwnMac } from "../endpoint/plan-attachment.ts";
+import { HOST_MAC, type PodLink } from "../endpoint/pod-link.ts";
 import { holdsAll } from "../ipam/allocate.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { heldBy } from "../ipam/draft.ts";
@@ -14,24 +15,31 @@ import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { Link } from "../linux/netlink/link.ts";
+import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
+import { execute } from "../linux/netlink/socket.ts";
 import { recordOf } from "./attachment.ts";
 import type { Call } from "./call.ts";
 import { inspectLink, routesThere } from "./link/inspect.ts";
+import { familiesOf, nextHopOf } from "./link/program.ts";
 import type { LinkSockets } from "./link/sockets.ts";
 
-/**
- * Plans an ADD with what its interface has.
- *
- * @param plan of one ADD
- * @returns undefined when the interface lacks something: it is made anew, as is asked for now
- */
-export type Keeper = (asked: AddRequest, facts: Facts, plan: (request: AddRequest) => AddPlan) => AddPlan | undefined;
+export interface Keeper {
+  /**
+   * Plans an ADD with what its interface has.
+   *
+   * @param plan of one ADD
+   * @returns undefined when the interface lacks something: it is made anew, as is asked for now
+   */
+  plan(asked: AddRequest, facts: Facts, plan: (request: AddRequest) => AddPlan): AddPlan | undefined;
+  /** Gives the interface back what it lost with a MAC address that somebody has changed. @throws {KernelError} */
+  restoreNeighbours(link: PodLink): void;
+}
 
 /** @param podSide its end in the pod */
 export function keeperOf(call: Call, sockets: LinkSockets, podSide: Link): Keeper {
   const { ledger } = call;
   const { mac, mtu } = podSide;
-  return (asked, facts, plan) => {
+  const planKept: Keeper["plan"] = (asked, facts, plan) => {
     const decision = collectWanted(() => keepAddresses(call, asked, facts));
     if ("wanted" in decision) return decision;
     const { attachment, ...addresses } = decision.decided;
@@ -44,6 +52,13 @@ export function keeperOf(call: Call, sockets: LinkSockets, podSide: Link): Keepe
     const podMac = attachment.mac ?? toOwnMac(attachment.workload);
     const faults = ledger.time("kernel", () => inspectLink(sockets, { ...outcome.link, podMac }));
     return faults.length === 0 ? kept : undefined;
+  };
+  return {
+    plan: planKept,
+    restoreNeighbours(link) {
+      const requests = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, nextHopOf(family), HOST_MAC));
+      ledger.time("kernel", () => void execute(sockets.pod, requests));
+    },
   };
 }
 
@@ -65,7 +80,7 @@ function keepAddresses(call: Call, asked: AddRequest, facts: Facts): AddRequest 
   if (record === undefined || holdsAll(owner, addresses, facts)) return asked;
   const isPast =
     record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
-    (call.datastore.traits.recordsArePods && ("delegated" in asked || !addresses.some((address) => isInPool(address, facts))));
+    (call.datastore.traits.recordsArePods && !addresses.some((address) => isInPool(address, facts)));
   return isPast ? { attachment, delegated: addresses } : asked;
 }
 
@@ -89,12 +104,13 @@ function keepRights({ pod, workload }: AttachmentRequest, record: WorkloadEndpoi
 }
 
 /**
- * Those that it has, in the order in which they are asked for. Where it has none of a family they are missing, not changed: an ADD gives an
- * interface all of them at once.
+ * Those that it has, in the order in which they are asked for. Where it has none but such as are asked for, or none of a family, the others are
+ * missing, not changed: an ADD gives an interface all of them at once.
  */
 function keptRoutes({ pod: socket }: LinkSockets, pod: Link, asked: readonly Prefix[]): readonly Prefix[] {
   const there = routesThere(socket, pod);
   const isAmong = (routes: readonly Prefix[], route: Prefix): boolean => routes.some((one) => equalPrefixes(one, route));
+  if (there.every((route) => isAmong(asked, route))) return asked;
   const families = new Set(there.map(({ family }) => family));
   return [
     ...asked.filter((route) => isAmong(there, route) || !families.has(route.family)),

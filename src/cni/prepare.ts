@@ -39,7 +39,7 @@ export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | 
 async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
-  if (datastoreConfig.type === "etcdv3") {
+  if (datastoreConfig.type === "etcdv3" && verb !== "STATUS") {
     const { etcd } = datastoreConfig;
     const hasTls = (etcd.caCertFile ?? etcd.certFile) !== undefined;
     if (hasTls && etcd.endpoints.join().includes("http:")) (await import("../datastore/plain-text.ts")).warnOfPlainText(etcd, log.warning);

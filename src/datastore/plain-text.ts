@@ -1,4 +1,4 @@
-/** What is said to etcd in the clear although certificates are configured; loaded only where that is so. */
+/** What is said to etcd in the clear although certificates are configured; the plugin loads this only where that is so. */
 
 import { quote } from "../lib/quote.ts";
 import type { EtcdConfig } from "./datastore-config.ts";

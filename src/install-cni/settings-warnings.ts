@@ -20,12 +20,12 @@ export function warnOfSettings(settings: Settings, assets: TlsAssets, log: Log):
   if (unknown.length > 0) log.warning("SKIP_CNI_BINARIES names what is not installed anyway", { names: unknown });
   if (settings.template === undefined && settings.datastoreType === "etcdv3") {
     warnOfUnnamed(settings, log);
-    warnOfPlainText(settings, assets, log);
+    warnOfUnusedCertificates(settings, assets, log);
   }
 }
 
-/** The plugin warns of it too, on each call. */
-function warnOfPlainText({ etcdEndpoints }: Settings, assets: TlsAssets, log: Log): void {
+/** The plugin warns of it too, each time. */
+function warnOfUnusedCertificates({ etcdEndpoints }: Settings, assets: TlsAssets, log: Log): void {
   const endpoints = etcdEndpoints.filter((endpoint) => endpoint.startsWith("http:"));
   if (endpoints.length === 0 || Object.keys(assets).length === 0) return;
   log.warning("etcd is spoken to without TLS, although there are certificates for it", { endpoints, want: '"https://" in ETCD_ENDPOINTS' });

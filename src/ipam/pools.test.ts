@@ -168,7 +168,7 @@ describe("pools that nobody names", () => {
     await world.put("IPPool", "wrong", { cidr: "10.66.0.0/24", blockSize: 16 });
     const failure = await failureOf(world.add("c1", "n1", { addresses: [parseAddress("10.66.0.1")] }));
     const left =
-      'pool "wrong" is left out: its blockSize 16 does not fit 10.66.0.0/24: want 24..32; correct it by "netplugctl patch ippool wrong"';
+      'pool "wrong" is left out: its blockSize 16 does not fit 10.66.0.0/24: want 24..32; make another pool, and "netplugctl delete ippool wrong"';
     expect(failure).toMatchObject({
       kind: "addressOutsidePools",
       message: `use address "10.66.0.1": it lies in no pool; IPv4 pools are "good" (10.65.0.0/24); ${left}`,

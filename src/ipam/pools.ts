@@ -75,7 +75,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   for (const { value, revision } of byName) {
     const { name, creationTimestamp } = value.metadata;
     const understood = understand(value.spec);
-    if (typeof understood === "string") broken.push({ name, ...defect(name, understood) });
+    if ("what" in understood) broken.push({ name, ...defect(name, understood) });
     else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
   const masters: Omit<Pool, "unusable">[] = [];
@@ -143,12 +143,20 @@ function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolC
 function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, whose: string): Refusal | undefined {
   if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
   const selector = tryParseSelector(text);
-  if (selector instanceof SelectorError) return defect(name, `its ${field} ${quote(text)} is no selector: ${selector.detail}`);
+  if (selector instanceof SelectorError) return defect(name, { what: `its ${field} ${quote(text)} is no selector: ${selector.detail}` });
   return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${whose}` };
 }
 
-function defect(name: string, what: string): Refusal {
-  return { reason: `${what}; ${toRepair("ippool", name)}`, isDefect: true };
+/** What makes no sense in a pool. */
+interface Nonsense {
+  readonly what: string;
+  /** Whether it is in a field that cannot be changed. */
+  readonly isFixed?: boolean;
+}
+
+function defect(name: string, { what, isFixed = false }: Nonsense): Refusal {
+  const remedy = isFixed ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);
+  return { reason: `${what}; ${remedy}`, isDefect: true };
 }
 
 /** What to do about an object that was written past the validation. */
@@ -178,19 +186,21 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, nam
 }
 
 /** @returns what is wrong with a spec that makes no sense */
-function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | string {
+function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | Nonsense {
   const spec = given as Partial<IPPoolSpec> | null | undefined;
-  if (typeof spec?.cidr !== "string") return "it has no CIDR";
+  if (typeof spec?.cidr !== "string") return { what: "it has no CIDR" };
   const cidr = tryParsePrefix(spec.cidr);
-  if (cidr === undefined) return `its CIDR ${quote(spec.cidr)} is invalid`;
+  if (cidr === undefined) return { what: `its CIDR ${quote(spec.cidr)} is invalid`, isFixed: true };
   const complete = withPoolDefaults({ ...spec, cidr: spec.cidr });
   const blockLength = complete.blockSize;
   const { min, max } = BLOCK_SIZE_LIMITS[cidr.family];
   if (!Number.isInteger(blockLength) || blockLength < Math.max(min, cidr.length) || blockLength > max) {
-    return `its blockSize ${blockLength} does not fit ${toPrefixText(cidr)}: want ${Math.max(min, cidr.length)}..${max}`;
+    const what = `its blockSize ${blockLength} does not fit ${toPrefixText(cidr)}: want ${Math.max(min, cidr.length)}..${max}`;
+    return { what, isFixed: true };
   }
-  if (!Array.isArray(complete.allowedUses)) return "its allowedUses is no list";
-  if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string") return "its selectors are no texts";
+  if (!Array.isArray(complete.allowedUses)) return { what: "its allowedUses is no list" };
+  if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string")
+    return { what: "its selectors are no texts" };
   return { cidr, blockLength, spec: complete };
 }
 

@@ -73,7 +73,7 @@ async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitM
     let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
     for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
       const isLast = clock.monotonic() >= end;
-      if (idle.take(isPassing || isLast ? 1 : place.countBefore())) return place.pass();
+      if (idle.take(() => (isPassing || isLast ? 1 : place.countBefore()))) return place.pass();
       if (isLast) return false;
       isPassing = false;
     }
@@ -99,11 +99,12 @@ class IdleLock {
   }
 
   /** @returns whether the lock was had, free at as many looks in a row as there are others before us, who did not become fewer */
-  take(others: number): boolean {
+  take(countOthers: () => number): boolean {
     if (!tryLock(this.#lock, this.#path)) {
       this.#looks = 0;
       return false;
     }
+    const others = countOthers();
     this.#looks = others === this.#others ? this.#looks + 1 : 1;
     this.#others = others;
     if (this.#looks >= others) return true;

@@ -187,6 +187,13 @@ describe("ipam check", () => {
     expect((await world.ctl(["ipam", "show"])).stderr).toContain("is not counted");
   });
 
+  test.each(["show", "release"])("is not the next command where ipam %s --ip cannot ask at all", async (command) => {
+    const env = { ETCD_ENDPOINTS: "https://127.0.0.1:1", ETCD_CA_CERT_FILE: "/nowhere/ca.pem" };
+    const { status, stderr } = await world.ctl(["ipam", command, "--ip=10.65.0.1"], { env });
+    expect([status, stderr.includes("/nowhere/ca.pem"), stderr.includes("ETCD_CA_CERT_FILE")]).toEqual([1, true, true]);
+    expect(stderr).not.toContain("ipam check");
+  });
+
   test.each(["show", "release"])("is the next command where ipam %s --ip meets what cannot be read, and that is named", async (command) => {
     await createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");

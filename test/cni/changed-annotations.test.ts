@@ -131,6 +131,14 @@ describe("an interface that is gone is made anew", () => {
   });
 });
 
+test("an address that somebody has released is no longer the pod's, whatever it asks for past management (needs cluster)", async () => {
+  await using running = await Running.start({});
+  await world.node.ctl(["ipam", "release", `--ip=${running.first.ips?.[0]?.address.replace("/32", "")}`]);
+  await running.annotate({ ipAddrsNoIpam: '["192.0.2.8"]' });
+  expect((await running.again()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
+  expect(await world.node.addressesInUse()).toBe(0);
+});
+
 test("a value that has become malformed is code 104, and takes nothing from the pod (needs cluster)", async () => {
   await using running = await Running.start({ ipAddrs: '["10.65.0.77"]' });
   const shown = await running.shown();

@@ -1,6 +1,6 @@
 /** An ADD that is repeated after what it asks for has changed: a running pod keeps what it has. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
@@ -15,6 +15,17 @@ beforeAll(async () => {
   await node.createPool("six", { cidr: "fd65::/112", blockSize: 122 });
 });
 afterAll(async () => await node?.[Symbol.asyncDispose]());
+
+const begun: string[] = [];
+function newContainerID(): string {
+  const containerID = node.newContainerID();
+  begun.push(containerID);
+  return containerID;
+}
+/** Also where a test failed: the others count what there is. */
+afterEach(async () => {
+  for (const containerID of begun.splice(0)) await node.del({ containerID });
+});
 
 /** What somebody does who removes our annotations from a pod. */
 async function forgetAddresses(containerID: string): Promise<void> {
@@ -34,11 +45,10 @@ const changes: readonly [what: string, changed: Json][] = [
   ["a MAC address", { capabilities: { mac: true }, runtimeConfig: { mac: "02:00:5e:10:00:01" } }],
   ["one route only", { ipam: { routes: [{ dst: "10.99.0.0/16" }] } }],
   ["no routes", { ipam: { routes: [] } }],
-  ["a route besides", { ipam: { routes: [{ dst: "10.99.0.0/16" }] }, include_default_routes: true }],
 ];
 test.each(changes)("when it asks for %s by now", async (_what, changed) => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, { containerID });
   const shown = (): unknown => [pod.link("eth0"), pod.addresses("eth0"), pod.routes(4), pod.neighbours()];
   const [before, recorded] = [shown(), await node.endpoints()];
@@ -54,7 +64,7 @@ test.each(changes)("when it asks for %s by now", async (_what, changed) => {
 
 test("an MTU that its IPv6 address forbids is no matter of an interface that has another", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const dualStack = { ipam: { assign_ipv6: "true" } };
   const first = await node.add(pod, { containerID, config: node.config(dualStack) });
   expect(await node.add(pod, { containerID, config: node.config({ ...dualStack, mtu: 1000 }) })).toEqual(first);
@@ -63,7 +73,7 @@ test("an MTU that its IPv6 address forbids is no matter of an interface that has
 
 test("what a later plugin of the chain has changed stays, and is what is told", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, {
     containerID,
     config: node.config({ ipam: { routes: [{ dst: "10.98.0.0/16" }, { dst: "10.99.0.0/16" }] } }),
@@ -77,6 +87,12 @@ test("what a later plugin of the chain has changed stays, and is what is told", 
   expect(again.interfaces?.[1]).toMatchObject({ mac: "02:00:5e:10:00:07", mtu: 1300 });
   expect(again.routes).toEqual([{ dst: "10.99.0.0/16", gw: "169.254.1.1" }]);
   expect(pod.link("eth0")).toMatchObject({ ifindex, address: "02:00:5e:10:00:07", mtu: 1300 });
+  // The kernel dropped them with the MAC address.
+  expect(pod.neighbours()).toContainEqual(
+    expect.objectContaining({ dst: "169.254.1.1", lladdr: "ee:ee:ee:ee:ee:ee", state: ["PERMANENT"] }),
+  );
+  const check = await node.call("CHECK", { containerID, netns: pod.path, config: node.config({ prevResult: again }) });
+  expect([check.status, check.stdout]).toEqual([0, ""]);
   if (isOnEtcd) expect(await node.endpoints()).toMatchObject([{ spec: { mac: "02:00:5e:10:00:07" } }]);
   await node.del({ containerID });
 });
@@ -87,7 +103,7 @@ test.each<[lack: string, command: readonly string[]]>([
   ["its address", ["ip", "address", "flush", "dev", "eth0"]],
 ])("an interface that has lost %s is made anew, as is asked for now", async (_lack, command) => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const dualStack = { ipam: { assign_ipv6: "true" } };
   const first = await node.add(pod, { containerID, config: node.config(dualStack) });
   pod.must(command);
@@ -103,9 +119,27 @@ test.each<[lack: string, command: readonly string[]]>([
   await node.del({ containerID });
 });
 
+test.each<[what: string, lose: readonly string[], given: Json, wanted: Json]>([
+  ["one of its routes was lost", ["ip", "route", "del", "default"], { routes: [{ dst: "0.0.0.0/0" }, { dst: "10.99.0.0/16" }] }, {}],
+  // Nothing tells this from a lost one.
+  ["it asks for a route besides", ["true"], {}, { include_default_routes: true, ipam: { routes: [{ dst: "10.99.0.0/16" }] } }],
+])("when %s it has all of them afterwards", async (_what, lose, given, wanted) => {
+  using pod = new TestNetns();
+  const containerID = newContainerID();
+  const config = { ipam: given };
+  const first = await node.add(pod, { containerID, config: node.config(config) });
+  pod.must(lose);
+  const again = await node.add(pod, { containerID, config: node.config({ ...config, ...wanted }) });
+  expect(again.ips).toEqual(first.ips);
+  expect(again.routes?.map(({ dst }) => dst).sort()).toEqual(["0.0.0.0/0", "10.99.0.0/16"]);
+  for (const dst of ["default", "10.99.0.0/16"]) {
+    expect(pod.routes(4)).toContainEqual(expect.objectContaining({ dst, gateway: "169.254.1.1" }));
+  }
+});
+
 test("when it has a second family by now, and its record was lost", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, { containerID });
   const recorded = await node.endpoints();
   if (isOnEtcd) await node.etcd.ctl(["del", "/netplug/v3/workloadendpoints/", "--prefix"]);
@@ -122,7 +156,7 @@ test("when it has a second family by now, and its record was lost", async () => 
 
 test("in a network of another name it is code 109, and neither that ADD nor its DEL takes anything from it", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, { containerID });
   const [keys, records] = [await node.keys(), await node.endpoints()];
   const elsewhere = { containerID, netns: pod.path, config: node.config({ name: "other-net" }) };
@@ -139,7 +173,7 @@ test("in a network of another name it is code 109, and neither that ADD nor its 
 
 test("when its interface is gone it gets the same address again", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, { containerID });
   pod.must(["ip", "link", "delete", "eth0"]);
 
@@ -152,7 +186,7 @@ test("when its interface is gone it gets the same address again", async () => {
 
 test("when somebody has released its address it gets what it asks for now", async () => {
   using pod = new TestNetns();
-  const containerID = node.newContainerID();
+  const containerID = newContainerID();
   const first = await node.add(pod, { containerID });
   await node.ctl(["ipam", "release", `--ip=${first.ips?.[0]?.address.replace("/32", "")}`]);
 

@@ -1,7 +1,7 @@
 /** CHECK, STATUS and GC. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -283,9 +283,12 @@ describe("GC", () => {
     expect(own).toHaveLength(1);
     const others = "another-net@c@eth0.123.0.tmp";
     for (const name of [`${own[0]}.123.0.tmp`, others]) writeFileSync(join(attached, name), "");
+    const unreleased = join(node.folder, "unreleased");
+    mkdirSync(unreleased, { recursive: true });
+    writeFileSync(join(unreleased, `${own[0]}.123.0.tmp`), "");
     const kept = [{ containerID, ifname: "eth0" }];
     expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": kept }) })).status).toBe(0);
-    expect(readdirSync(attached).sort()).toEqual([others, ...own]);
+    expect([readdirSync(attached).sort(), readdirSync(unreleased)]).toEqual([[others, ...own], []]);
     await node.del(call);
   });
 });

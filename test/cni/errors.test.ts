@@ -219,6 +219,15 @@ describe("what was written past the validation", () => {
     expect(warnings(containerID)).toEqual([]);
     await node.del({ containerID, netns: pod.path });
     await mustNetplugctl(node.datastore.env, ["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":false}}']);
+    // What cannot be changed is not to be patched.
+    await rewrite("ippools/zoned", (text) => text.replace('"blockSize":26', '"blockSize":16'));
+    const another = node.newContainerID();
+    await node.add(pod, { containerID: another });
+    const [told] = warnings(another);
+    expect(told).toEndWith(
+      'its blockSize 16 does not fit 10.66.0.0/24: want 24..32; make another pool, and "netplugctl delete ippool zoned"',
+    );
+    await node.del({ containerID: another, netns: pod.path });
     await mustNetplugctl(node.datastore.env, ["delete", "ippool", "zoned"]);
     await mustNetplugctl(node.datastore.env, ["delete", "ipreservation", "held"]);
   });

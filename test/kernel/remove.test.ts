@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { listLinksOf, removeNamelessLinks } from "../../src/cni/link/of-network.ts";
+import { listLinksOf, removeNamelessLinks } from "../../src/cni/link/leftover-links.ts";
 import { removeLink, removePair } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";

@@ -18,6 +18,7 @@ export async function withDamageNamed<T>(cli: Cli, datastore: Datastore, ip: Add
   } catch (thrown) {
     if (!(thrown instanceof NetplugError) || thrown.kind !== "ioFailure") throw thrown;
     const damage = await findDamage(datastore, ip);
+    if (damage === undefined) throw thrown;
     const unknown = `who has ${toAddressText(ip)} is not known until that is repaired`;
     throw new AdvisedFailure(thrown, { text: [...damage.map(describe), unknown].join("\n  "), next: toCommandLine(cli, "ipam check") });
   }
@@ -28,13 +29,14 @@ function describe({ cidr, node, name }: Damage): string {
   return `damaged: ${block}${quote(name)}`;
 }
 
-/** Everything damaged that may be about an address; nothing where that cannot be read either. */
-async function findDamage(datastore: Datastore, ip: Address): Promise<readonly Damage[]> {
+/** Everything damaged that may be about an address; undefined where it is not what is stored that cannot be read. */
+async function findDamage(datastore: Datastore, ip: Address): Promise<readonly Damage[] | undefined> {
   const damage = new DamageList();
   try {
     await readAllBlocks(datastore, damage);
   } catch (thrown) {
-    if (!(thrown instanceof NetplugError)) throw thrown;
+    if (thrown instanceof NetplugError) return undefined;
+    throw thrown;
   }
   return damage.ofBlocks.filter(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, ip));
 }

@@ -11,6 +11,7 @@ const LIFETIME_MS = 1_000;
 
 /** Where to read them takes long, they are kept so many times as long: else a slow datastore would be asked for each object after all. */
 const LIFETIME_READS = 10;
+const LONGEST_LIFETIME_MS = 5_000;
 
 /** All pools that have a CIDR, as one command knows them. */
 export class KnownPools {
@@ -23,7 +24,7 @@ export class KnownPools {
     this.#clock = clock;
   }
 
-  /** By name; a moment old at most. */
+  /** By name; some seconds old at most. */
   async cidrs(): Promise<ReadonlyMap<string, Prefix>> {
     const asked = this.#clock.monotonic();
     if (this.#known !== undefined && asked < this.#known.until) return this.#known.cidrs;
@@ -34,7 +35,8 @@ export class KnownPools {
       if (cidr !== undefined) cidrs.set(value.metadata.name, cidr);
     }
     const answered = this.#clock.monotonic();
-    this.#known = { cidrs, until: answered + Math.max(LIFETIME_MS, (answered - asked) * LIFETIME_READS) };
+    const lifetimeMs = Math.min(LONGEST_LIFETIME_MS, Math.max(LIFETIME_MS, (answered - asked) * LIFETIME_READS));
+    this.#known = { cidrs, until: answered + lifetimeMs };
     return cidrs;
   }
 

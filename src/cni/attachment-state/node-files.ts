@@ -8,7 +8,8 @@ import type { LocalCall } from "../call.ts";
 import { runFolderOf } from "../config/network-config.ts";
 
 /** Folders with a file for each of some attachments. */
-export type NodeFile = "attached" | "unreleased" | "dns";
+export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
+export type NodeFile = (typeof NODE_FILES)[number];
 
 /** As the runtime names it, within a network. */
 export interface NamedAttachment {
@@ -31,7 +32,7 @@ export function attempt(call: LocalCall, work: () => void): void {
   try {
     work();
   } catch (thrown) {
-    call.log.warning("cannot note where the attachment is, or what is left to release", { reason: messageOf(thrown) });
+    call.log.warning("cannot read or write a note about the attachment on this node", { reason: messageOf(thrown) });
   }
 }
 
@@ -66,7 +67,8 @@ function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment)
   return [config.name, containerID, ifName].join(SEPARATOR);
 }
 
-/** With names that are all too long there are no such files. */
+/** With names that are all too long there are no such files; nor for one that would be taken for a file of a call that was killed. */
 export function isNameable(call: LocalCall, attachment: NamedAttachment): boolean {
-  return nameOf(call, attachment).length <= NAME_LENGTH_MAX;
+  const name = nameOf(call, attachment);
+  return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name);
 }

@@ -6,9 +6,9 @@ import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import { type Call, hasOwnIpam, transactPortsOf } from "../call.ts";
 import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { attempt, folderOf, fromFileName, isUnfinished, type NamedAttachment } from "../attachment-state/node-files.ts";
+import { attempt, folderOf, fromFileName, isUnfinished, type NamedAttachment, NODE_FILES } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
-import { listLinksOf, removeNamelessLinks } from "../link/of-network.ts";
+import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { removeLink } from "../link/remove.ts";
 import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
@@ -55,13 +55,16 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
-/** First: an ADD that is still under way for one of them then keeps nothing. And what calls left that were killed while they wrote. */
+/**
+ * First: an ADD that is still under way for one of them then keeps nothing. What waits for its release stays until that is done. What calls left
+ * that were killed while they wrote is of no use to anybody.
+ */
 function endStaleHolds({ call, kept }: Collection): void {
-  for (const kind of ["attached", "dns"] as const) {
+  for (const kind of NODE_FILES) {
     const folder = folderOf(call, kind);
     for (const name of call.host.files.list(folder) ?? []) {
       const attachment = fromFileName(call, name);
-      const isStale = attachment === undefined ? isUnfinished(call, name) : !kept.has(keyOf(attachment));
+      const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(keyOf(attachment));
       if (isStale) call.host.files.remove(`${folder}/${name}`);
     }
   }

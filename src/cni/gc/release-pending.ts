@@ -7,7 +7,7 @@ import { attempt, END_OF_PART, fileOf, folderOf, fromFileName, type NamedAttachm
 import { LONGEST_ADD_MS, pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
-import { listLinksOf } from "../link/of-network.ts";
+import { listLinksOf } from "../link/leftover-links.ts";
 import { ATTACHMENTS_PER_COMMIT, keyOf, withdrawMany } from "./withdraw-many.ts";
 
 /** What one DEL takes upon itself besides its own. */

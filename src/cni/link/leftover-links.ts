@@ -1,4 +1,4 @@
-/** What a GC looks for in the kernel. */
+/** Interfaces of ours on this host that may have nobody to take them away. */
 
 import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import { type AliasParts, parseAlias } from "../../endpoint/names.ts";
@@ -12,7 +12,7 @@ export interface LinkOnHost extends AliasParts {
   readonly alias: string;
 }
 
-/** Every link of a network on this host, for GC. */
+/** Every link of a network on this host. */
 export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHost[] {
   using host = kernel.openRouteSocket();
   return host
