@@ -26,14 +26,17 @@ export async function startIsolatedMember(heartbeatMs: number): Promise<Isolated
   const hosts = [{ address: there, prefix: ["ip", "netns", "exec", netns.netns] }, outside, outside];
   const [isolated, ...others] = await startEtcdCluster(3, { quick: true, heartbeatMs, hosts });
   if (isolated === undefined) throw new Error("start etcd: no member");
-  // Every message between members comes from one of these ports and goes to one. Those that arrive must be stopped too: a leader's last ones,
-  // unacknowledged, would give the member its leader back after it had lost it.
-  const rules = [isolated, ...others].flatMap(({ peerPort }) => [["sport", peerPort] as const, ["dport", peerPort] as const]);
+  // Every message between members comes from one of these ports or goes to one. Those that arrive must be stopped too: what the others still send,
+  // unacknowledged, would give the member a leader back after it had lost it.
+  const ports = [isolated, ...others].map(({ peerPort }) => peerPort).join(", ");
+  const chains = ["input", "output"].map(
+    (hook) => `chain ${hook} { type filter hook ${hook} priority 0; tcp sport { ${ports} } drop; tcp dport { ${ports} } drop; }`,
+  );
   return {
     isolated,
     others,
     cutOff() {
-      for (const [port, number] of rules) netns.must(["ip", "rule", "add", "ipproto", "tcp", port, String(number), "blackhole"]);
+      netns.must(["nft", "-f", "-"], ["table inet cut {", ...chains, "}", ""].join("\n"));
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([isolated, ...others].map((member) => member[Symbol.asyncDispose]()));

@@ -41,7 +41,7 @@ export interface TestPart {
 }
 
 const MINUTE = 60_000;
-const DATASTORE = ["etcd", "etcdctl", "openssl", "ip"] as const;
+const DATASTORE = ["etcd", "etcdctl", "openssl", "ip", "nft"] as const;
 const NODE = [...DATASTORE, "nsenter", "ping", "cni-plugins"] as const;
 
 /** In the order in which `npm test` runs them: the quick and telling ones first. */
