@@ -80,13 +80,17 @@ function keepAddresses(call: Call, asked: AddRequest, facts: Facts): AddRequest 
   if (record === undefined || holdsAll(owner, addresses, facts)) return asked;
   const isPast =
     record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
-    (call.datastore.traits.recordsArePods && !addresses.some((address) => isInPool(address, facts)));
+    (call.datastore.traits.recordsArePods && !addresses.some((address) => isManaged(address, facts)));
   return isPast ? { attachment, delegated: addresses } : asked;
 }
 
-/** A pod on Kubernetes has no room for where its addresses come from. In a pool they may be ours, which somebody has released. */
-function isInPool(address: Address, facts: Facts): boolean {
-  return toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));
+/**
+ * A pod on Kubernetes has no room for where its addresses come from. In a pool, or in a block that is left of one, they may be ours, which
+ * somebody has released.
+ */
+function isManaged(address: Address, facts: Facts): boolean {
+  const isInPool = toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));
+  return isInPool || know(facts, { type: "block-of-address", address }) !== undefined;
 }
 
 /** Labels and ports of a running pod may change; what it may do besides its own addresses does not. */

@@ -139,6 +139,16 @@ test("an address that somebody has released is no longer the pod's, whatever it 
   expect(await world.node.addressesInUse()).toBe(0);
 });
 
+test("nor is it when its pool has gone meanwhile (needs cluster)", async () => {
+  await world.node.createPool("green", { cidr: "10.67.0.0/24", assignmentMode: "Manual" });
+  await using running = await Running.start({ ipv4pools: '["green"]' });
+  await world.node.ctl(["delete", "ippool", "green"]);
+  await world.node.ctl(["ipam", "release", `--ip=${running.first.ips?.[0]?.address.replace("/32", "")}`]);
+  await running.annotate({ ipv4pools: null });
+  expect((await running.again()).ips?.map(({ address }) => address)).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/32$/)]);
+  expect(await world.node.addressesInUse()).toBe(1);
+});
+
 test("a value that has become malformed is code 104, and takes nothing from the pod (needs cluster)", async () => {
   await using running = await Running.start({ ipAddrs: '["10.65.0.77"]' });
   const shown = await running.shown();
