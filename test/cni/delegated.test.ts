@@ -1,7 +1,7 @@
 /** ADD to DEL with address management of the CNI project, through the built plugin. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -123,6 +123,37 @@ describe("host-local", () => {
         }
       },
     );
+  });
+
+  test.each<[ipam: Json, expected: readonly unknown[]]>([
+    [{ ranges: [[{ subnet: "10.88.0.0/24", gateway: "usePodCidr" }]] }, [undefined, undefined]],
+    [{ subnet: "10.88.0.0/24", rangeStart: "usePodCidr" }, [7, 'read "ipam.rangeStart": got "usePodCidr", want an address']],
+  ])("with a pod-CIDR word that is no subnet, %j, asks no Kubernetes API", async (ipam, expected) => {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
+    const { json } = await node.call("ADD", call);
+    expect([json?.code, json?.msg]).toEqual([...expected]);
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test("that takes a GC and does nothing at it gives back what belongs to no attachment all the same", async () => {
+    using pod = new TestNetns();
+    // As that of the CNI project which says 1.1.0; this one is the distribution's behind it.
+    const folder = join(node.folder, "newer");
+    mkdirSync(folder);
+    const script = '#!/bin/sh\n[ "$CNI_COMMAND" = GC ] || exec /usr/lib/cni/host-local\n';
+    writeFileSync(join(folder, "host-local"), script, { mode: 0o755 });
+    const call = {
+      containerID: node.newContainerID(),
+      netns: pod.path,
+      config: configOf({ subnet: "10.88.0.0/24" }),
+      env: { CNI_PATH: folder },
+    };
+    expect((await node.call("ADD", call)).status).toBe(0);
+    expect(reserved()).toHaveLength(1);
+    const config = { ...call.config, "cni.dev/valid-attachments": [] };
+    await expectGone(await node.call("GC", { config, env: { CNI_PATH: folder } }));
+    expect(pod.link("eth0")).toBeUndefined();
   });
 
   test("that is full is code 111 with its own word, and leaves nothing", async () => {

@@ -88,15 +88,13 @@ export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): 
 }
 
 /**
- * Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`.
+ * Lets the delegate remove what is not in the config's `cni.dev/valid-attachments`. One that is too old for GC does nothing.
  *
- * @returns false: it is too old for GC, and did nothing
  * @throws as {@link delegateAdd}
  */
-export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
+export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<void> {
   const answer = await run("GC", call, ports);
-  if (answer.ok) return true;
-  if (await isVerbUnknown("GC", answer.error, call, ports)) return false;
+  if (answer.ok || (await isVerbUnknown("GC", answer.error, call, ports))) return;
   throw toFailure("GC", call.type, answer.error);
 }
 

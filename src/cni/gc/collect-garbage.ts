@@ -106,21 +106,19 @@ async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   return { owners, records };
 }
 
-/** A delegate that is too old for GC, or fails at it, gets a DEL for each attachment that we found. */
+/**
+ * Each attachment that we found gets a DEL as well: a delegate may be too old for GC, fail at it, or succeed without having done anything, as
+ * those of the CNI project do that list a version with GC and have none.
+ */
 async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
-  let isDone = false;
-  const collected = await settle(async () => {
-    isDone = await delegateGc(delegate.call, delegate.ports);
-  });
-  const steps = [collected];
-  for (const [key, attachment] of isDone ? [] : [...stale]) {
+  const steps = [await settle(() => delegateGc(delegate.call, delegate.ports))];
+  for (const [key, attachment] of [...stale]) {
     const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
     const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
     steps.push(released);
-    if (released.ok) continue;
-    stale.delete(key);
+    if (!released.ok) stale.delete(key);
   }
   return steps;
 }

@@ -43,9 +43,9 @@ export function isNodeAsked({ plugin, config }: Call): boolean {
   return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
 }
 
-/** Whether a pod-CIDR word may stand in the config of a delegate. A quick look: where it stands is seen when it is resolved. */
+/** Whether a pod-CIDR word may be a subnet in the config of a delegate. A quick look: in which ranges is seen when it is resolved. */
 export function mayUsePodCidr(type: string | undefined, { ipam }: Readonly<Record<string, unknown>>): boolean {
-  return type === "host-local" && /"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
+  return type === "host-local" && /"subnet":"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }
 
 /** What was asked for, and is on its way. */
