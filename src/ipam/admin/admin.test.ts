@@ -110,6 +110,16 @@ describe("checkConsistency()", () => {
     ]);
   });
 
+  test("takes an endpoint of the same attachment for the owner, whatever it calls the node", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = await addWithEndpoint(world, "c1", { record: false });
+    const record = endpointOf("host-1-cni-c1-eth0", []);
+    const spec = { orchestrator: "cni", node: "host-1", endpoint: "eth0", containerID: "c1", ipNetworks: [`${address}/32`] };
+    await world.datastore.commit([{ op: "create", resource: { ...record, spec } }]);
+    expect(await problemsIn(world)).toEqual([]);
+  });
+
   test("finds the block of a node that is gone with all endpoints, and no other", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");

@@ -1,5 +1,6 @@
 /** What endpoints say against allocations and pools. */
 
+import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { baseOf, containsAddress, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
@@ -43,14 +44,20 @@ function* leaks(inventory: Inventory): Generator<Problem> {
   if (!knowsAll(inventory, "WorkloadEndpoint")) return;
   const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
   for (const [text, allocation] of allocations) {
-    const { endpoint, namespace } = allocation.owner;
+    const { owner } = allocation;
+    const { endpoint, namespace } = owner;
     if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean =>
       metadata.name === endpoint && (namespace === undefined || metadata.namespace === namespace);
-    if (users.get(text)?.some(isTheirs) === true) continue;
+    if (users.get(text)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
     const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
     yield problem("leaked-address", text, `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, ${why}`);
   }
+}
+
+/** The node in its name may be another: a pod's is what Kubernetes calls it, an owner's what the node calls itself. */
+function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: AllocationOwner): boolean {
+  return spec.containerID === containerID && spec.endpoint === ifName;
 }
 
 /** Endpoints have names within a namespace. */
