@@ -2,6 +2,7 @@
 
 import { joinEndpointName, toHostSideName } from "../api/endpoint-names.ts";
 import type { Orchestrator } from "../api/workload-endpoint.ts";
+import { isName } from "../lib/characters.ts";
 
 /** The pod that the runtime names in `CNI_ARGS`. */
 export interface PodIdentity {
@@ -42,6 +43,14 @@ const ALIAS = /^netplug:([^:]+):([^:]+):([^:]+)$/;
 export function parseAlias(alias: string): AliasParts | undefined {
   const [, network, containerID, ifName] = ALIAS.exec(alias) ?? [];
   return network === undefined || containerID === undefined || ifName === undefined ? undefined : { network, containerID, ifName };
+}
+
+/** What {@link isNodeName} wants, for messages. */
+export const NODE_NAME = 'letters, digits, ".", "_" and "-", at most 253';
+
+/** Whether a node may be called so: the name becomes a part of keys and of the names of records. */
+export function isNodeName(text: string): boolean {
+  return text.length <= 253 && isName(text, "._-") && isName(text.slice(-1), "");
 }
 
 export function orchestratorOf(workload: Workload): Orchestrator {

@@ -3,6 +3,7 @@
 import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
 import { datastoreSettingsOfEnvironment } from "../datastore/datastore-settings.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
+import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
@@ -102,7 +103,7 @@ export function readSettings(options: Options, env: Environment): Settings {
       maxCount: readNumber(env, "LOG_FILE_MAX_COUNT", 100_000) ?? 10,
     },
     ...readDatastore(env),
-    nodeName: readText(env, "KUBERNETES_NODE_NAME"),
+    nodeName: readNodeName(env),
     service,
     kube: toKubeSettings(env, service),
     skipsTlsVerify: readFlag(env, "SKIP_TLS_VERIFY", false),
@@ -144,6 +145,13 @@ function readMtu(env: Environment): number {
   const mtu = readNumber(env, "CNI_MTU", 65_535) ?? 0;
   if (mtu !== 0 && mtu < 68) throw fault("CNI_MTU", String(mtu), "68..65535, or 0 to let the plugin find out");
   return mtu;
+}
+
+/** The plugin would refuse any other, one pod after the other. */
+function readNodeName(env: Environment): string | undefined {
+  const name = readText(env, "KUBERNETES_NODE_NAME");
+  if (name !== undefined && !isNodeName(name)) throw fault("KUBERNETES_NODE_NAME", name, NODE_NAME);
+  return name;
 }
 
 /** Of a template its own content says which name it may have. */

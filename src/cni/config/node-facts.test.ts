@@ -45,6 +45,13 @@ describe("resolveNodeName()", () => {
       );
     },
   );
+
+  test("names the key of the network config that holds what is refused", () => {
+    for (const key of ["nodename", "hostname"])
+      expect(faultOf(() => nameOf({ [key]: "a/b" }, { "/var/lib/netplug/nodename": " " }))).toStartWith(
+        `7: resolve node name from "${key}": got "a/b"`,
+      );
+  });
 });
 
 describe("resolveMtu()", () => {

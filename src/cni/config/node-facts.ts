@@ -1,6 +1,6 @@
 /** What this node says of itself: its name and its MTU, from files that the agent keeps. */
 
-import { isName } from "../../lib/characters.ts";
+import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
@@ -17,24 +17,18 @@ const MTU_RANGE = { min: 68, max: 65535 } as const;
  *
  * @throws NetplugError invalidConfig when the name could not be part of a key
  */
-export function resolveNodeName(config: NetworkConfig, files: Files, hostName: () => string): string {
-  const fromFile = config.nodename === undefined ? files.readText(config.nodenameFile)?.trim() : undefined;
-  const name = config.nodename ?? (fromFile === "" ? undefined : fromFile) ?? config.hostname ?? hostName().toLowerCase();
-  if (!isNodeName(name)) {
-    const source = config.nodename !== undefined ? '"nodename"' : fromFile !== undefined ? quote(config.nodenameFile) : "the host name";
-    throw new NetplugError(
-      "invalidConfig",
-      `resolve node name from ${source}: got ${quote(name)}, want letters, digits, ".", "_" and "-", at most ${MAX_NODE_NAME_LENGTH}`,
-    );
-  }
-  return name;
-}
-
-const MAX_NODE_NAME_LENGTH = 253;
-
-/** It becomes part of keys and of the names of records. */
-function isNodeName(text: string): boolean {
-  return text.length <= MAX_NODE_NAME_LENGTH && isName(text, "._-") && isName(text.slice(-1), "");
+export function resolveNodeName({ nodename, nodenameFile, hostname }: NetworkConfig, files: Files, hostName: () => string): string {
+  const fromFile = nodename === undefined ? files.readText(nodenameFile)?.trim() : undefined;
+  const [source, name] =
+    nodename !== undefined
+      ? ['"nodename"', nodename]
+      : fromFile !== undefined && fromFile !== ""
+        ? [quote(nodenameFile), fromFile]
+        : hostname !== undefined
+          ? ['"hostname"', hostname]
+          : ["the host name", hostName().toLowerCase()];
+  if (isNodeName(name)) return name;
+  throw new NetplugError("invalidConfig", `resolve node name from ${source}: got ${quote(name)}, want ${NODE_NAME}`);
 }
 
 /**
