@@ -125,7 +125,7 @@ describe("host-local", () => {
     );
   });
 
-  test.each<[ipam: Json, expected: readonly unknown[]]>([
+  test.each<[ipam: Json, expected: readonly (number | string | undefined)[]]>([
     [{ ranges: [[{ subnet: "10.88.0.0/24", gateway: "usePodCidr" }]] }, [undefined, undefined]],
     [{ subnet: "10.88.0.0/24", rangeStart: "usePodCidr" }, [7, 'read "ipam.rangeStart": got "usePodCidr", want an address']],
   ])("with a pod-CIDR word that is no subnet, %j, asks no Kubernetes API", async (ipam, expected) => {

@@ -114,7 +114,7 @@ async function collectAtDelegate({ call, stale }: Collection): Promise<readonly 
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
   const steps = [await settle(() => delegateGc(delegate.call, delegate.ports))];
-  for (const [key, attachment] of [...stale]) {
+  for (const [key, attachment] of stale) {
     const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
     const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
     steps.push(released);
