@@ -44,6 +44,14 @@ describe("a refusal", () => {
     expect(failure("delete", 403, { reason: "Forbidden", message }, undefined, POOLS).denied).toBeUndefined();
   });
 
+  test("of a read is one of permissions, in whatever words", () => {
+    expect(failure("list", 403, "<html>no</html>", undefined, POOLS)).toMatchObject({
+      code: 108,
+      message: "list ippools.netplug.io is not permitted; role netplug-cni",
+      details: expect.stringContaining("no"),
+    });
+  });
+
   test("for another reason says that reason", () => {
     expect(failure("create", 403, { message: 'pods "web" is forbidden: exceeded quota: q' })).toMatchObject({
       code: 108,

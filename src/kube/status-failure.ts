@@ -72,7 +72,7 @@ function toAnswerText(action: string, { reason }: Status, text: string, { status
 
 /** Not only roles forbid: quotas, pod security and other admission do too, and only the server's words tell them apart. */
 function toForbidden(request: KubeRequest, text: string, { role }: FailureContext, options: KubeErrorOptions): KubeError {
-  const denied = parseDenied(text) ?? deniedCreate(request, text);
+  const denied = parseDenied(text) ?? deniedCreate(request, text) ?? deniedRead(request);
   if (denied === undefined) return new KubeError("forbidden", `${toActionText(request)}: refused: ${text}`, options);
   const message = `${denied.verb} ${denied.resource} is not permitted${role === undefined ? "" : `; role ${role}`}`;
   return new KubeError("forbidden", message, { ...options, denied, details: text });
@@ -93,6 +93,13 @@ function parseDenied(text: string): DeniedAction | undefined {
 function deniedCreate({ verb, type, target }: KubeRequest, text: string): DeniedAction | undefined {
   if (verb !== "patch" || type === undefined || !text.endsWith(" is forbidden:")) return undefined;
   return { verb: "create", resource: toResourceText(type), namespace: target.namespace };
+}
+
+/** No admission looks at a read: a permission is missing, also where a proxy in front of the server says so in words of its own. */
+function deniedRead(request: KubeRequest): DeniedAction | undefined {
+  const { verb, type, target } = request;
+  if (type === undefined || !isRead(request)) return undefined;
+  return { verb, resource: toResourceText(type, target.subresource), namespace: target.namespace };
 }
 
 function reasonOf(request: KubeRequest, code: number, status: Status | undefined): KubeReason {
