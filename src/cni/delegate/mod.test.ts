@@ -169,9 +169,10 @@ test("a secret in what a delegate prints does not get into the error", async () 
 
 describe("a delegate that does not know a verb", () => {
   test.each([1, 4])("is no failure of GC and STATUS when it answers code %p", async (code) => {
-    const { type } = script(`unknown-${code}`, `echo '{"code":${code},"msg":"unknown"}'; exit 1`);
+    const { type, calls } = script(`unknown-${code}`, `echo '{"code":${code},"msg":"unknown"}'; exit 1`);
     await delegateGc(call(type), ports());
     await delegateStatus(call(type), ports());
+    expect(calls()).toEqual(["GC", "STATUS"]);
   });
 
   test("is none either when it complains of something else first, and its versions are older than the verb", async () => {
