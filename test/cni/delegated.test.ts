@@ -152,8 +152,9 @@ describe("host-local", () => {
     expect((await node.call("ADD", call)).status).toBe(0);
     expect(reserved()).toHaveLength(1);
     const config = { ...call.config, "cni.dev/valid-attachments": [] };
-    await expectGone(await node.call("GC", { config, env: { CNI_PATH: folder } }));
-    expect(pod.link("eth0")).toBeUndefined();
+    expect((await node.call("GC", { config, env: { CNI_PATH: folder } })).stdout).toBe("");
+    expect([reserved(), pod.link("eth0")]).toEqual([[], undefined]);
+    await expectGone(await node.call("DEL", call));
   });
 
   test("that is full is code 111 with its own word, and leaves nothing", async () => {

@@ -39,7 +39,7 @@ const [container] = pod.containers;
 /** What the program is told there. */
 const env = {
   ...data,
-  ...Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? "from the pod"])),
+  ...Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? "from-the-pod"])),
   KUBERNETES_SERVICE_HOST: "10.96.0.1",
   KUBERNETES_SERVICE_PORT: "443",
 };
