@@ -1,8 +1,10 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
 import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import type { Query } from "../datastore/datastore.ts";
+import { IP_POOLS } from "../ipam/cluster.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
-import type { Call } from "./call.ts";
+import { type Call, hasOwnIpam } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
 import { delegateOf, requireIpam } from "./delegate/of-call.ts";
@@ -19,12 +21,17 @@ export async function status(call: Call): Promise<void> {
       requireRights(call.host.kernel);
     }
     const [[cluster]] = await Promise.all([
-      call.deadline.wait("the datastore", (signal) => call.datastore.read([CLUSTER_INFORMATION_QUERY], { signal })),
+      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true })),
       arePodsAsked(call) || isNodeAsked(call) ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
     ]);
     requireReady(cluster, "add");
   });
   if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);
+}
+
+/** Pools, for an ADD needs them: they may be forbidden, damaged or, on Kubernetes, of a kind that is missing. */
+function queriesOf(call: Call): readonly [typeof CLUSTER_INFORMATION_QUERY, ...Query[]] {
+  return hasOwnIpam(call) ? [CLUSTER_INFORMATION_QUERY, IP_POOLS] : [CLUSTER_INFORMATION_QUERY];
 }
 
 /** Enters a network namespace as an ADD does. @throws {KernelError} */

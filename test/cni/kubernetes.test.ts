@@ -246,21 +246,21 @@ describe("rights", () => {
     });
   }
 
-  test.each([
-    ["get", "pods", "pods"],
-    ["patch", "pods/status", "pods/status"],
-    ["get", "namespaces", "namespaces"],
-    ["get", "nodes", "nodes"],
-    ["get", "clusterinformations", "clusterinformations.netplug.io"],
-    ["get", "ipamconfigurations", "ipamconfigurations.netplug.io"],
-    ["list", "ippools", "ippools.netplug.io"],
-    ["get", "ippools", "ippools.netplug.io"],
-    ["list", "ipreservations", "ipreservations.netplug.io"],
-    ["list", "ipamblocks", "ipamblocks.netplug.io"],
-    ["create", "ipamblocks", "ipamblocks.netplug.io"],
+  test.each<[verb: string, resource: string, shown: string, inStatus: 50 | undefined]>([
+    ["get", "pods", "pods", 50],
+    ["patch", "pods/status", "pods/status", undefined],
+    ["get", "namespaces", "namespaces", 50],
+    ["get", "nodes", "nodes", undefined],
+    ["get", "clusterinformations", "clusterinformations.netplug.io", 50],
+    ["get", "ipamconfigurations", "ipamconfigurations.netplug.io", undefined],
+    ["list", "ippools", "ippools.netplug.io", 50],
+    ["get", "ippools", "ippools.netplug.io", undefined],
+    ["list", "ipreservations", "ipreservations.netplug.io", undefined],
+    ["list", "ipamblocks", "ipamblocks.netplug.io", undefined],
+    ["create", "ipamblocks", "ipamblocks.netplug.io", undefined],
   ])(
     "without %s on %s an ADD is code 108 with verb, resource and role, and leaves nothing (needs cluster)",
-    async (verb, resource, shown) => {
+    async (verb, resource, shown, inStatus) => {
       // a block that stands would be updated, not created
       await api.kubectl(["delete", "ipamblocks", "--all"]);
       const pod = await makePod();
@@ -269,6 +269,8 @@ describe("rights", () => {
       const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config });
       expect([reply.json?.code, reply.json?.msg]).toEqual([108, `${verb} ${shown} is not permitted; role netplug-cni`]);
       expect([netns.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
+      const asked = await node.call("STATUS", { config });
+      expect([asked.json?.code, asked.json?.msg]).toEqual([inStatus, inStatus && reply.json?.msg]);
     },
   );
 
@@ -352,5 +354,8 @@ test("without our CRDs ADD is code 112, and STATUS 50, with the command that app
   await node.del(call);
   await node.ctl(["init"]);
   expect((await node.call("STATUS")).stdout).toBe("");
+  await api.kubectl(["delete", "crd", "ippools.netplug.io", "--wait"]);
+  expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ippools.*run "netplugctl init"/) });
+  await node.ctl(["init"]);
   expect((await node.call("ADD", { ...call, args: podArgs(pod) })).json?.code).toBe(101);
 });
