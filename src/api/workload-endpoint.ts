@@ -1,6 +1,7 @@
 /** Workload endpoints: the record of one interface of one container. */
 
-import { type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { baseOf, type Prefix, tryParsePrefix } from "../lib/ip/prefix.ts";
 import type { Resource } from "./resource.ts";
 
 /** Who started the workload: Kubernetes, or a runtime by itself. */
@@ -70,4 +71,9 @@ export function networksOf({ spec }: Pick<WorkloadEndpoint, "spec">): readonly P
     if (network !== undefined) networks.push(network);
   }
   return networks;
+}
+
+/** {@link networksOf}, without their lengths, which say nothing. */
+export function recordedAddresses(record: Pick<WorkloadEndpoint, "spec">): readonly Address[] {
+  return networksOf(record).map(baseOf);
 }

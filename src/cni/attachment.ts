@@ -9,7 +9,7 @@ import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import { toNamespace } from "../endpoint/record.ts";
 import type { AllocationSubject } from "../ipam/allocate.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
-import type { AddressRequest } from "../ipam/request.ts";
+import type { AddressRequest, AttachmentId } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
@@ -22,6 +22,11 @@ import type { PodFacts } from "./pod/facts.ts";
 export function linkNamesOf(call: LocalCall): LinkNames {
   const workload = workloadOf(call);
   return { hostName: toHostName(workload), podName: workload.ifName, alias: toAlias(call.config.name, workload) };
+}
+
+/** By which its allocations are known. */
+export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId {
+  return { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
 }
 
 /** For what the datastore has under the attachment's name. */
@@ -102,8 +107,8 @@ export function toAddressSubject(call: Call): AllocationSubject {
 }
 
 function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
-  const { config, environment, args, node } = call;
-  const identity = { network: config.name, containerID: environment.containerID, ifName: environment.ifName, node };
+  const { config, args, node } = call;
+  const identity = { ...attachmentIdOf(call), node };
   const podUID = facts?.uid ?? args.pod?.uid;
   const pod = args.pod === undefined ? {} : { pod: args.pod.name, ...(podUID !== undefined && { podUID }) };
   if (call.plugin === "netplug-ipam") return { ...identity, ...pod, ...(args.pod !== undefined && { namespace: args.pod.namespace }) };

@@ -5,7 +5,7 @@ import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
-import { heldBy } from "../ipam/draft.ts";
+import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/release.ts";
@@ -13,10 +13,10 @@ import { readFacts } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";
-import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { linkNamesOf, netnsOptionsOf, recordQuery } from "./attachment.ts";
+import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/of-call.ts";
@@ -53,21 +53,21 @@ interface StoredAttachment {
 
 /** In one round trip, unless the node has borrowed blocks. */
 async function readStored(call: Call): Promise<StoredAttachment> {
-  const { node, config, environment } = call;
-  const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
+  const { node } = call;
+  const id = attachmentIdOf(call);
   const record = recordQuery(call);
   const isMain = call.plugin === "netplug";
   const queries: readonly Query[] = [...releaseQueries(node), isMain ? record : IP_POOLS];
   let facts: Facts | undefined;
   for (let wanted = queries; ;) {
     const known: Facts = (facts = await readFacts(transactPortsOf(call), wanted, facts));
-    const decision = collectWanted(() => heldBy(known, new Map(), id, node));
+    const decision = collectWanted(() => heldBy(known, NO_DRAFT, id, node));
     if ("wanted" in decision) {
       wanted = decision.wanted;
       continue;
     }
     return {
-      held: decision.decided.map(({ from, allocation }) => addressAt(from.block.cidr, allocation.ordinal)),
+      held: decision.decided.map(addressOf),
       // The datastore gives back the kind that was asked for.
       record: isMain ? (know(known, record)?.value as WorkloadEndpoint | undefined) : undefined,
       pools: isMain ? undefined : toPoolTable(know(known, IP_POOLS)).pools.map(({ cidr }) => cidr),

@@ -1,10 +1,9 @@
 /** ADD's addresses where a delegate gives them: kept, asked for, checked, given back. */
 
-import { networksOf } from "../api/workload-endpoint.ts";
+import { recordedAddresses } from "../api/workload-endpoint.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type Address, WIDTH } from "../lib/ip/address.ts";
-import { baseOf } from "../lib/ip/prefix.ts";
 import type { UndoStack } from "../lib/undo-stack.ts";
 import { forgetDns, noteDns, notedDns } from "./attachment-state/delegate-dns.ts";
 import { unlessTaken } from "./attachment-state/give-back.ts";
@@ -41,7 +40,7 @@ export interface DelegatedOptions {
 export async function askDelegate(call: Call, named: Delegate, facts: Facts, options: DelegatedOptions): Promise<Delegated> {
   const { config, hold, undo, isRepeated } = options;
   const delegate = config === undefined ? named : { ...named, call: { ...named.call, config } };
-  const recorded = recordedAddresses(call, facts);
+  const recorded = ownAddresses(call, facts);
   if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: notedDns(call) };
   return await call.ledger.time("delegate", async () => {
     if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
@@ -73,9 +72,10 @@ async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresse
   }
 }
 
-function recordedAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
+/** @returns undefined when nothing of this container is recorded */
+function ownAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
   const record = recordOf(call, facts);
   if (record?.spec.containerID !== call.environment.containerID) return undefined;
-  const networks = networksOf(record);
-  return networks.length === 0 ? undefined : networks.map(baseOf);
+  const addresses = recordedAddresses(record);
+  return addresses.length === 0 ? undefined : addresses;
 }

@@ -3,17 +3,17 @@
  * told and recorded follows what there is. Routes that are asked for besides those that it has cannot be told from lost ones: they are missing.
  */
 
-import { ENDPOINT_IPAM, networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { type AddPlan, type AddRequest, NO_WISHES } from "../endpoint/plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart, toOwnMac } from "../endpoint/plan-attachment.ts";
 import { HOST_MAC, type PodLink } from "../endpoint/pod-link.ts";
 import { holdsAll } from "../ipam/allocate.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
-import { heldBy } from "../ipam/draft.ts";
+import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
 import { collectWanted, type Facts, know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { addressAt, containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
+import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { Link } from "../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
 import { execute } from "../linux/netlink/socket.ts";
@@ -72,9 +72,9 @@ function keepAddresses(call: Call, asked: AddRequest, facts: Facts): AddRequest 
   const record = recordOf(call, facts);
   const { attachment } = asked;
   const isOwn = record?.spec.containerID === attachment.workload.containerID;
-  const addresses = isOwn ? networksOf(record).map((network) => addressAt(network, 0)) : [];
+  const addresses = isOwn ? recordedAddresses(record) : [];
   if (addresses.length === 0) {
-    const held = heldBy(facts, new Map(), owner, owner.node).map(({ from, allocation }) => addressAt(from.block.cidr, allocation.ordinal));
+    const held = heldBy(facts, NO_DRAFT, owner, owner.node).map(addressOf);
     return held.length === 0 ? asked : { attachment, ipam: { ...NO_WISHES, owner, addresses: held } };
   }
   if (record === undefined || holdsAll(owner, addresses, facts)) return asked;

@@ -4,7 +4,7 @@ import { type DelPlan, delQueries, type DelRequest, planDel } from "../endpoint/
 import { isSameAttachment } from "../ipam/block.ts";
 import { transact, type TransactOptions } from "../ipam/transact.ts";
 import type { Hold } from "./attachment-state/hold.ts";
-import { recordQuery } from "./attachment.ts";
+import { attachmentIdOf, recordQuery } from "./attachment.ts";
 import { type Call, transactPortsOf } from "./call.ts";
 
 /** What was taken. */
@@ -27,10 +27,9 @@ export async function withdraw(call: Call, request: DelRequest, options: Transac
 
 /** What there is of the call's own attachment. */
 export function toDelRequest(call: Call): DelRequest {
-  const { config, environment, node } = call;
-  const id = { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
+  const id = attachmentIdOf(call);
   return {
-    node,
+    node: call.node,
     isOwnerMeant: (owner) => isSameAttachment(owner, id),
     isEndpointMeant: ({ spec }) =>
       spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,

@@ -6,7 +6,7 @@
  */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
-import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
 import {
@@ -21,7 +21,6 @@ import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.t
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { addressAt } from "../lib/ip/prefix.ts";
 import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
 import { toNamespace } from "./record.ts";
@@ -127,7 +126,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   if (owner === undefined) return request;
   const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
   if (record?.spec.containerID !== attachment.workload.containerID) return request;
-  const addresses = networksOf(record).map((network) => addressAt(network, 0));
+  const addresses = recordedAddresses(record);
   if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
   return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
 }
@@ -148,7 +147,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
     // On Kubernetes the container's ID stays when its addresses go.
     const record = endpoint?.value;
-    const isRecorded = record?.spec.containerID === attachment.workload.containerID && networksOf(record).length > 0;
+    const isRecorded = record?.spec.containerID === attachment.workload.containerID && recordedAddresses(record).length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {

@@ -9,10 +9,10 @@ import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
-import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
 import { assignAutomatic } from "./automatic.ts";
 import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
-import { type Draft, type Held, heldBy, toBlockWrites } from "./draft.ts";
+import { addressOf, type Draft, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
 import { assignExplicit } from "./explicit.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { spreadOf } from "./places.ts";
@@ -84,7 +84,7 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
 export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
   const wanted: Query[] = [];
   const outcomes: AllocationOutcome[] = [];
-  let draft: Draft = new Map();
+  let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
   let ready: Write | undefined;
   let situation: Situation | undefined;
@@ -122,7 +122,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
 export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
-  const held = heldBy(facts, new Map(), owner, owner.node);
+  const held = heldBy(facts, NO_DRAFT, owner, owner.node);
   return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
 }
 
@@ -189,8 +189,4 @@ function meet(request: AddressRequest, situation: Situation, before: Draft): Att
     }
   }
   return { addresses, draft, pools };
-}
-
-function addressOf({ from, allocation }: Held): Address {
-  return addressAt(from.block.cidr, allocation.ordinal);
 }

@@ -2,7 +2,7 @@
 
 import type { Allocation, Block, BlockRef } from "../api/ipam-block.ts";
 import type { Query, Stored, Write } from "../datastore/datastore.ts";
-import { containsAddress, comparePrefixes, toPrefixText } from "../lib/ip/prefix.ts";
+import { addressAt, containsAddress, comparePrefixes, toPrefixText } from "../lib/ip/prefix.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { isSameAttachment } from "./block.ts";
 import { type Facts, FactsWanted, know } from "./facts.ts";
@@ -17,6 +17,9 @@ export interface DraftBlock {
 
 /** An unchanging set of changed blocks by CIDR: a request that fails leaves the draft of the one before. */
 export type Draft = ReadonlyMap<string, DraftBlock>;
+
+/** Of a decision that changes no block. */
+export const NO_DRAFT: Draft = new Map();
 
 /** An address that an attachment has. */
 export interface Held {
@@ -80,6 +83,10 @@ export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: strin
   return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)].flatMap((from) =>
     from.block.allocations.filter(isTheirs).map((allocation): Held => ({ from, allocation })),
   );
+}
+
+export function addressOf({ from, allocation }: Held): Address {
+  return addressAt(from.block.cidr, allocation.ordinal);
 }
 
 /** The writes that make a draft true: one per changed block. */

@@ -6,7 +6,7 @@ import type { Query, Write } from "../datastore/datastore.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { isEmpty } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
-import { borrowedBlocks, ownBlocks } from "./draft.ts";
+import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
 import { collectWanted } from "./facts.ts";
 import { releaseQueries } from "./release.ts";
 import type { AttachmentId } from "./request.ts";
@@ -34,7 +34,7 @@ const BLOCKS_PER_COMMIT = 16;
 export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
   const isStale = staleIn(scope);
   return await transact(ports, releaseQueries(scope.node), (facts): Step<readonly AllocationOwner[]> => {
-    const decision = collectWanted(() => [...ownBlocks(facts, new Map(), scope.node), ...borrowedBlocks(facts, new Map(), scope.node)]);
+    const decision = collectWanted(() => [...ownBlocks(facts, NO_DRAFT, scope.node), ...borrowedBlocks(facts, NO_DRAFT, scope.node)]);
     if ("wanted" in decision) return decision;
     const owners = decision.decided.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
     return { writes: [], result: owners.filter(isStale) };
@@ -53,7 +53,7 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
     const part = await transact(ports, queries, (facts, { now }): Step<readonly Prefix[]> => {
       const notFrozen = expectNotFrozen(facts);
       const moment = { now: now - EMPTY_BLOCK_SECONDS, cooldown: configurationOf(facts).ipCooldownSeconds };
-      const empty = ownBlocks(facts, new Map(), node).filter(({ block }) => isEmpty(block, moment));
+      const empty = ownBlocks(facts, NO_DRAFT, node).filter(({ block }) => isEmpty(block, moment));
       const chosen = empty.slice(0, BLOCKS_PER_COMMIT);
       const deletes = chosen.flatMap(({ stored }): Write[] => (stored === undefined ? [] : [{ op: "delete-block", previous: stored }]));
       return { writes: deletes.length === 0 ? [] : [notFrozen, ...deletes], result: chosen.map(({ block }) => block.cidr) };

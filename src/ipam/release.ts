@@ -7,7 +7,7 @@ import type { Address } from "../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
-import { borrowedBlocks, type Draft, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
+import { borrowedBlocks, NO_DRAFT, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
 import { collectWanted, type Facts } from "./facts.ts";
 
 /** An address that somebody gave back. */
@@ -49,7 +49,7 @@ export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node
     const notFrozen = expectNotFrozen(facts);
     const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
     const released: ReleasedAddress[] = [];
-    let draft: Draft = new Map();
+    let draft = NO_DRAFT;
     let isAll = true;
     for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
       const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);

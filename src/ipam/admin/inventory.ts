@@ -2,10 +2,10 @@
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
-import { networksOf, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Damage, Datastore, Stored } from "../../datastore/datastore.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
-import { addressAt, baseOf, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { addressAt, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
@@ -79,7 +79,7 @@ export function* allocationsOf(block: Block): Generator<readonly [address: strin
 function usersOf(endpoints: readonly WorkloadEndpoint[]): ReadonlyMap<string, readonly WorkloadEndpoint[]> {
   const users = new Map<string, WorkloadEndpoint[]>();
   for (const endpoint of endpoints) {
-    const addresses = new Set(networksOf(endpoint).map((network) => toAddressText(baseOf(network))));
+    const addresses = new Set(recordedAddresses(endpoint).map(toAddressText));
     for (const text of addresses) users.set(text, [...(users.get(text) ?? []), endpoint]);
   }
   return users;

@@ -7,7 +7,7 @@ import type { Address } from "../../lib/ip/address.ts";
 import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isCoolingDown, release } from "../block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "../cluster.ts";
-import { type Draft, type DraftBlock, lookUpBlock, toBlockWrites, withBlock } from "../draft.ts";
+import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
 import { collectWanted, type Facts } from "../facts.ts";
 import { type Step, transact, type TransactPorts } from "../transact.ts";
 
@@ -20,8 +20,6 @@ export interface AddressState {
   /** It was released, and rests. */
   readonly isCoolingDown: boolean;
 }
-
-const NO_DRAFT: Draft = new Map();
 
 /** Who has an address. */
 export async function findOwner(ports: TransactPorts, address: Address): Promise<AddressState> {
