@@ -124,11 +124,17 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const { attachment } = request;
   const owner = "ipam" in request ? request.ipam.owner : request.owner;
   if (owner === undefined) return request;
-  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
-  if (record?.spec.containerID !== attachment.workload.containerID) return request;
-  const addresses = recordedAddresses(record);
+  const record = ownRecordOf(attachment, facts);
+  const addresses = record === undefined ? [] : recordedAddresses(record);
   if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
   return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
+}
+
+/** The record of this very container: a pod's name may have another's. */
+export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): WorkloadEndpoint | undefined {
+  // The datastore gives back the kind that was asked for.
+  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
+  return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
 /** Beside addresses that are held already. */
@@ -146,8 +152,8 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
     // On Kubernetes the container's ID stays when its addresses go.
-    const record = endpoint?.value;
-    const isRecorded = record?.spec.containerID === attachment.workload.containerID && recordedAddresses(record).length > 0;
+    const record = ownRecordOf(attachment, facts);
+    const isRecorded = record !== undefined && recordedAddresses(record).length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {

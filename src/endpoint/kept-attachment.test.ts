@@ -1,0 +1,177 @@
+import { describe, expect, test } from "bun:test";
+import { attachmentRequest } from "../../test/support/attachment-request.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import type { DatastoreTraits } from "../datastore/datastore.ts";
+import { collectWanted, type Facts } from "../ipam/facts.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
+import { parseAddress, toAddressText } from "../lib/ip/address.ts";
+import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
+import { parseMac } from "../lib/mac-address.ts";
+import { keepAddresses, keepInterface } from "./kept-attachment.ts";
+import { addQueries, type AddRequest, endpointRef, planAdds } from "./plan-add.ts";
+import type { AttachmentRequest, PodPart } from "./plan-attachment.ts";
+
+const NODE = "n1";
+
+const attachment = (change: Partial<AttachmentRequest> = {}): AttachmentRequest =>
+  attachmentRequest(NODE, { containerID: "c1", ifName: "eth0", pod: { namespace: "shop", name: "web-0" } }, change);
+
+const ASKED: AddRequest = { attachment: attachment(), ipam: requestFor("c1", NODE) };
+
+async function createWorld(): Promise<IpamWorld> {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  return world;
+}
+
+function factsOf(world: IpamWorld): Promise<Facts> {
+  return readFacts(world.ports, addQueries([ASKED]));
+}
+
+/** Decides, and reads what is wanted, until it is decided. */
+async function keep(world: IpamWorld, traits: DatastoreTraits, asked = ASKED): Promise<AddRequest> {
+  let facts = await factsOf(world);
+  for (;;) {
+    const known = facts;
+    const decision = collectWanted(() => keepAddresses(asked, known, traits));
+    if (!("wanted" in decision)) return decision.decided;
+    facts = await readFacts(world.ports, decision.wanted, known);
+  }
+}
+
+/** Records an attachment as an ADD does. */
+async function add(world: IpamWorld, request: AddRequest): Promise<void> {
+  await transact(world.ports, addQueries([request]), (facts, attempt) => {
+    const plan = planAdds([request], facts, attempt);
+    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+  });
+}
+
+/** Records an attachment with addresses that nobody manages. @param annotations of the record, in place of those that say so */
+async function recordPast(world: IpamWorld, address: string, annotations?: Readonly<Record<string, string>>): Promise<void> {
+  await add(world, { attachment: attachment(), delegated: [parseAddress(address)] });
+  if (annotations !== undefined) await changeRecord(world, (record) => ({ ...record, metadata: { ...record.metadata, annotations } }));
+}
+
+async function changeRecord(world: IpamWorld, change: (record: WorkloadEndpoint) => WorkloadEndpoint): Promise<void> {
+  const [stored] = await world.datastore.read([{ type: "get", ref: endpointRef(attachment()) }]);
+  if (stored === undefined) throw new Error("nothing is recorded");
+  await world.datastore.commit([{ op: "update", resource: change(stored.value as WorkloadEndpoint), revision: stored.revision }]);
+}
+
+/** `own` or `past` management, and which; or what was asked for. */
+function shown(request: AddRequest): string {
+  if (request === ASKED) return "as asked";
+  return "ipam" in request
+    ? `own ${request.ipam.addresses.map(toAddressText).join()}`
+    : `past ${request.delegated.map(toAddressText).join()}`;
+}
+
+describe("keepAddresses()", () => {
+  test("asks for what is held where no record says so", async () => {
+    const world = await createWorld();
+    const [held] = await world.add("c1", NODE);
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${held}`);
+  });
+
+  test("takes another container's record for none", async () => {
+    const world = await createWorld();
+    await recordPast(world, "192.0.2.7");
+    await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, containerID: "c0" } }));
+    const [held] = await world.add("c1", NODE);
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${held}`);
+  });
+
+  test("leaves to the plan what is recorded and held, and what is neither", async () => {
+    const world = await createWorld();
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
+    await add(world, ASKED);
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
+  });
+
+  test("takes what is held for ours although its pool is gone", async () => {
+    const world = await createWorld();
+    await add(world, ASKED);
+    await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
+    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
+  });
+
+  test("takes what lies in a block for ours although its pool is gone, and somebody has released it", async () => {
+    const world = await createWorld();
+    const [address = ""] = await world.add("c1", NODE);
+    await world.del("c1", NODE);
+    await recordPast(world, address, {});
+    await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
+    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
+  });
+
+  test("keeps recorded addresses that are past management", async () => {
+    const world = await createWorld();
+    await recordPast(world, "192.0.2.7");
+    expect(shown(await keep(world, ETCD_TRAITS))).toBe("past 192.0.2.7");
+  });
+
+  test.each([
+    ["192.0.2.7", KUBERNETES_TRAITS, "past 192.0.2.7"],
+    ["10.65.0.7", KUBERNETES_TRAITS, "as asked"],
+    ["192.0.2.7", ETCD_TRAITS, "as asked"],
+  ])("knows of %s by the pools only where a record has no room for it", async (address, traits, expected) => {
+    const world = await createWorld();
+    await recordPast(world, address, {});
+    expect(shown(await keep(world, traits))).toBe(expected);
+  });
+
+  test("lets a delegate's request be", async () => {
+    const world = await createWorld();
+    await world.add("c1", NODE);
+    const asked: AddRequest = { attachment: attachment(), delegated: [parseAddress("192.0.2.9")] };
+    expect(await keep(world, ETCD_TRAITS, asked)).toBe(asked);
+  });
+});
+
+describe("keepInterface()", () => {
+  const STANDING = { mac: parseMac("02:00:5e:10:00:01"), mtu: 1400, routes: [] };
+
+  test("asks for MAC and MTU as they are", async () => {
+    const facts = await factsOf(await createWorld());
+    expect(keepInterface(attachment({ mtu: 9000 }), facts, STANDING)).toMatchObject({ mac: "02:00:5e:10:00:01", mtu: 1400 });
+  });
+
+  test.each([
+    ["of which some got lost", ["10.1.0.0/16", "10.2.0.0/16"], ["10.1.0.0/16"], ["10.1.0.0/16", "10.2.0.0/16"]],
+    ["of which all got lost", ["10.1.0.0/16"], [], ["10.1.0.0/16"]],
+    ["that are others by now", ["10.1.0.0/16", "10.2.0.0/16"], ["10.3.0.0/16", "10.2.0.0/16"], ["10.2.0.0/16", "10.3.0.0/16"]],
+    ["of which a family got lost", ["10.1.0.0/16", "fd00:1::/64"], ["10.3.0.0/16"], ["fd00:1::/64", "10.3.0.0/16"]],
+  ])("asks for routes %s", async (_what, asked, there, expected) => {
+    const facts = await factsOf(await createWorld());
+    const kept = keepInterface(attachment({ routes: asked.map(parsePrefix) }), facts, { ...STANDING, routes: there.map(parsePrefix) });
+    expect(kept.routes?.map(toPrefixText)).toEqual(expected);
+    expect(kept.includeDefaultRoutes).toBe(false);
+  });
+
+  test("follows the pod's labels, and leaves its rights as they were recorded", async () => {
+    const world = await createWorld();
+    await recordPast(world, "192.0.2.7");
+    await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, allowSpoofedSourcePrefixes: ["198.51.100.0/24"] } }));
+    const pod: PodPart = {
+      completeRecord: (plain) => ({
+        ...plain,
+        metadata: { ...plain.metadata, labels: { app: "new" } },
+        spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
+      }),
+    };
+    const kept = keepInterface(attachment({ pod }), await factsOf(world), STANDING);
+    const plain = {
+      apiVersion: "v3",
+      kind: "WorkloadEndpoint",
+      metadata: { name: "e" },
+      spec: { orchestrator: "k8s", node: NODE, endpoint: "eth0" },
+    };
+    const { metadata, spec } = kept.pod?.completeRecord(plain as WorkloadEndpoint) ?? (plain as WorkloadEndpoint);
+    expect(metadata.labels).toEqual({ app: "new" });
+    expect(spec.allowSpoofedSourcePrefixes).toEqual(["198.51.100.0/24"]);
+    expect(spec.ipNATs).toBeUndefined();
+  });
+});

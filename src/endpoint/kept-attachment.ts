@@ -1,0 +1,93 @@
+/**
+ * What an ADD that is repeated asks for while its interface stands. A running pod keeps its interface where it lacks nothing, whatever is asked
+ * for by now: what is told and recorded follows what there is. Routes that are asked for besides those that it has cannot be told from lost
+ * ones: they are missing.
+ */
+
+import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { DatastoreTraits } from "../datastore/datastore.ts";
+import { holdsAll } from "../ipam/allocate.ts";
+import { IP_POOLS } from "../ipam/cluster.ts";
+import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
+import { type Facts, know } from "../ipam/facts.ts";
+import { toPoolTable } from "../ipam/pools.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
+import type { MacAddress } from "../lib/mac-address.ts";
+import { type AddRequest, NO_WISHES, ownRecordOf } from "./plan-add.ts";
+import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
+
+/** An interface in a pod, as the kernel shows it. */
+export interface StandingInterface {
+  readonly mac: MacAddress | undefined;
+  /** Bytes. */
+  readonly mtu: number;
+  /** That we gave it, by its next hop. */
+  readonly routes: readonly Prefix[];
+}
+
+/**
+ * The request for the addresses that the attachment has. What is held is kept by `planAdds()` where it is recorded; here, where the record is
+ * lost. And recorded addresses that are past management, which nobody can have taken away.
+ *
+ * @throws {FactsWanted} what must be read first
+ */
+export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<DatastoreTraits, "recordsArePods">): AddRequest {
+  const owner = "ipam" in asked ? asked.ipam.owner : asked.owner;
+  if (owner === undefined) return asked;
+  const { attachment } = asked;
+  const record = ownRecordOf(attachment, facts);
+  const addresses = record === undefined ? [] : recordedAddresses(record);
+  if (record === undefined || addresses.length === 0) {
+    const held = heldBy(facts, NO_DRAFT, owner, owner.node).map(addressOf);
+    return held.length === 0 ? asked : { attachment, ipam: { ...NO_WISHES, owner, addresses: held } };
+  }
+  if (holdsAll(owner, addresses, facts)) return asked;
+  const isPast =
+    record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
+    (traits.recordsArePods && !addresses.some((address) => isManaged(address, facts)));
+  return isPast ? { attachment, delegated: addresses } : asked;
+}
+
+/**
+ * A pod on Kubernetes has no room for where its addresses come from. In a pool, or in a block that is left of one, they may be ours, which
+ * somebody has released.
+ */
+function isManaged(address: Address, facts: Facts): boolean {
+  const isInPool = toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));
+  return isInPool || know(facts, { type: "block-of-address", address }) !== undefined;
+}
+
+/** The request for what the interface has besides its addresses. @param facts that {@link keepAddresses} was content with */
+export function keepInterface(attachment: AttachmentRequest, facts: Facts, { mac, mtu, routes }: StandingInterface): AttachmentRequest {
+  const pod = keepRights(attachment, ownRecordOf(attachment, facts));
+  return { ...attachment, mac, mtu, routes: keepRoutes(askedRoutes(attachment), routes), includeDefaultRoutes: false, pod };
+}
+
+/** Labels and ports of a running pod may change; what it may do besides its own addresses does not. */
+function keepRights({ pod }: AttachmentRequest, record: WorkloadEndpoint | undefined): PodPart | undefined {
+  if (pod === undefined || record === undefined) return pod;
+  const { ipNATs, allowSpoofedSourcePrefixes } = record.spec;
+  return {
+    completeRecord(plain) {
+      const asked = pod.completeRecord(plain);
+      const { ipNATs: _nats, allowSpoofedSourcePrefixes: _prefixes, ...spec } = asked.spec;
+      const kept = { ...(ipNATs && { ipNATs }), ...(allowSpoofedSourcePrefixes && { allowSpoofedSourcePrefixes }) };
+      return { ...asked, spec: { ...spec, ...kept } };
+    },
+  };
+}
+
+/**
+ * Those that it has, in the order in which they are asked for. Where it has none but such as are asked for, or none of a family, the others are
+ * missing, not changed: an ADD gives an interface all of them at once.
+ */
+function keepRoutes(asked: readonly Prefix[], there: readonly Prefix[]): readonly Prefix[] {
+  const isAmong = (routes: readonly Prefix[], route: Prefix): boolean => routes.some((one) => equalPrefixes(one, route));
+  if (there.every((route) => isAmong(asked, route))) return asked;
+  const families = new Set(there.map(({ family }) => family));
+  return [
+    ...asked.filter((route) => isAmong(there, route) || !families.has(route.family)),
+    ...there.filter((route) => !isAmong(asked, route)),
+  ];
+}
