@@ -6,6 +6,7 @@ import {
   type DatastoreSettings,
   datastoreSettingsOfEnvironment,
   mergeDatastoreSettings,
+  settingsOfEtcd,
   toDatastoreConfig,
 } from "../datastore/datastore-settings.ts";
 import { warnOfPlainText } from "../datastore/plain-text.ts";
@@ -15,7 +16,7 @@ import { settingsOfFile } from "./config-file.ts";
 import { AdvisedFailure } from "./failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note } from "./io.ts";
 import { adviceFor, whoSaidEtcd } from "./reach.ts";
-import { inTheirWords, settingsOf, whoSaid } from "./setting-origin.ts";
+import { inTheirWords, whoSaid } from "./setting-origin.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
@@ -65,7 +66,7 @@ export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () 
   } catch (thrown) {
     // One piece of work may stand in another.
     if (!(thrown instanceof NetplugError) || thrown instanceof AdvisedFailure) throw thrown;
-    const told = config.type === "etcdv3" ? inTheirWords(thrown, settingsOf(config.etcd), cli) : thrown;
+    const told = config.type === "etcdv3" ? inTheirWords(thrown, settingsOfEtcd(config.etcd), cli) : thrown;
     const advice = adviceFor(thrown, config, cli);
     throw advice === undefined ? told : new AdvisedFailure(told, advice);
   }
@@ -85,7 +86,8 @@ export async function withKube<T>(cli: Cli, settings: KubernetesConfig, work: (c
 export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
   const { io, options, program } = cli;
   const explicit: DatastoreSettings = options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig };
-  const merged = merge(merge(explicit, datastoreSettingsOfEnvironment(io.env)), await settingsOfFile(io, options.config));
+  const ofCall = mergeDatastoreSettings(explicit, datastoreSettingsOfEnvironment(io.env));
+  const merged = mergeDatastoreSettings(ofCall, await settingsOfFile(io, options.config));
   // Whoever says how to reach Kubernetes, and nothing about etcd, means Kubernetes.
   const isEtcdNamed = merged.etcdEndpoints !== undefined || merged.etcdDiscoverySrv !== undefined;
   const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;
@@ -96,15 +98,6 @@ export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
   } catch (thrown) {
     throw thrown instanceof NetplugError ? inTheirWords(thrown, settings, cli) : thrown;
   }
-}
-
-/**
- * A kubeconfig is complete: its user's token must not go to a server that a lesser source names, nor a lesser source's token to its server.
- */
-function merge(first: DatastoreSettings, second: DatastoreSettings): DatastoreSettings {
-  if (first.kubeconfig === undefined) return mergeDatastoreSettings(first, second);
-  const { k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _ca, ...rest } = second;
-  return mergeDatastoreSettings(first, rest);
 }
 
 /** Without a kubeconfig the one that kubectl reads, else what every pod has. */

@@ -1,6 +1,5 @@
 /** Where a setting of datastore access comes from, in the words of whoever set it. */
 
-import type { EtcdConfig } from "../datastore/datastore-config.ts";
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../datastore/datastore-settings.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
@@ -11,19 +10,6 @@ import type { Cli } from "./io.ts";
 export function whoSaid(name: SettingName, { io, options }: Pick<Cli, "io" | "options">): string {
   if (name === "kubeconfig" && options.kubeconfig !== undefined) return "--kubeconfig";
   return variableOf(name, io.env) ?? `${name} in ${quote(options.config ?? DEFAULT_CONFIG_FILE)}`;
-}
-
-/** What was set of how etcd is reached. */
-export function settingsOf({ endpoints, discoverySrv, caCertFile, certFile, keyFile, username, password }: EtcdConfig): DatastoreSettings {
-  return {
-    ...(endpoints.length > 0 && { etcdEndpoints: endpoints.join(",") }),
-    ...(discoverySrv !== undefined && { etcdDiscoverySrv: discoverySrv }),
-    ...(caCertFile !== undefined && { etcdCACertFile: caCertFile }),
-    ...(certFile !== undefined && { etcdCertFile: certFile }),
-    ...(keyFile !== undefined && { etcdKeyFile: keyFile }),
-    ...(username !== undefined && { etcdUsername: username }),
-    ...(password !== undefined && { etcdPassword: password }),
-  };
 }
 
 /** As network configs spell them, outside of quotes. */

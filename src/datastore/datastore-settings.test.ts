@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { datastoreSettingsOfEnvironment, mergeDatastoreSettings, toDatastoreConfig } from "./datastore-settings.ts";
+import { datastoreSettingsOfEnvironment, mergeDatastoreSettings, settingsOfEtcd, toDatastoreConfig } from "./datastore-settings.ts";
 
 describe("datastoreSettingsOfEnvironment()", () => {
   test("lets the variable with the prefix win, and takes an empty one for absent", () => {
@@ -26,6 +26,22 @@ describe("mergeDatastoreSettings()", () => {
     expect(mergeDatastoreSettings({ etcdEndpoints: "e" }, { etcdDiscoverySrv: "d" })).toEqual({ etcdEndpoints: "e" });
     expect(mergeDatastoreSettings({ etcdDiscoverySrv: "d" }, { etcdEndpoints: "e" })).toEqual({ etcdDiscoverySrv: "d" });
   });
+
+  test("hides a later server, and a later token, behind an earlier kubeconfig", () => {
+    const later = { kubeconfig: "/b", k8sAPIEndpoint: "https://b", k8sAPIToken: "t", k8sCAFile: "/ca", etcdKeyFile: "k" };
+    expect(mergeDatastoreSettings({ kubeconfig: "/a" }, later)).toEqual({ kubeconfig: "/a", etcdKeyFile: "k" });
+    const earlier = { kubeconfig: "/a", k8sAPIEndpoint: "https://a" };
+    expect(mergeDatastoreSettings(earlier, later)).toEqual({ ...earlier, etcdKeyFile: "k" });
+    expect(mergeDatastoreSettings({ k8sAPIEndpoint: "https://a" }, later)).toEqual({ ...later, k8sAPIEndpoint: "https://a" });
+  });
+});
+
+test("settingsOfEtcd() is the way back of toDatastoreConfig()", () => {
+  const settings = { etcdEndpoints: "https://a:1,https://b:1", etcdCACertFile: "/ca", etcdCertFile: "/c", etcdKeyFile: "/k" };
+  for (const given of [{}, settings, { etcdDiscoverySrv: "d", etcdUsername: "u", etcdPassword: "p" }]) {
+    const config = toDatastoreConfig(given);
+    expect("etcd" in config && settingsOfEtcd(config.etcd)).toEqual(given);
+  }
 });
 
 describe("toDatastoreConfig()", () => {

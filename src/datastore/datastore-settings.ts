@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { checkEtcdConfig, type DatastoreConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
+import { checkEtcdConfig, type DatastoreConfig, type EtcdConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
 
 /** One source's word on datastore access; what it does not mention is absent. Named as in `netplugctl.cfg`. */
 export type DatastoreSettings = { readonly [K in SettingName]?: string };
@@ -44,12 +44,34 @@ export function variableOf(name: SettingName, env: Readonly<Record<string, strin
   return undefined;
 }
 
-/** Merges two sources: `first` wins. Endpoints and discovery say the same thing, so either of `first` hides both of `second`. */
+/**
+ * Merges two sources: `first` wins. Endpoints and discovery say the same thing, so either of `first` hides both of `second`. A kubeconfig is
+ * complete: its user's token must not go to a server that a lesser source names, nor a lesser source's token to its server.
+ */
 export function mergeDatastoreSettings(first: DatastoreSettings, second: DatastoreSettings): DatastoreSettings {
-  if (first.etcdEndpoints === undefined && first.etcdDiscoverySrv === undefined) return { ...second, ...first };
-  const { etcdEndpoints: _endpoints, etcdDiscoverySrv: _domain, ...rest } = second;
-  return { ...rest, ...first };
+  const { k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _ca, ...withoutServer } = second;
+  const others = first.kubeconfig === undefined ? second : withoutServer;
+  const { etcdEndpoints: _endpoints, etcdDiscoverySrv: _domain, ...withoutEtcd } = others;
+  const isEtcdNamed = first.etcdEndpoints !== undefined || first.etcdDiscoverySrv !== undefined;
+  return { ...(isEtcdNamed ? withoutEtcd : others), ...first };
 }
+
+/** What was set of how etcd is reached. */
+export function settingsOfEtcd(etcd: EtcdSettings): DatastoreSettings {
+  const { endpoints, discoverySrv, caCertFile, certFile, keyFile, username, password } = etcd;
+  return {
+    ...(endpoints.length > 0 && { etcdEndpoints: endpoints.join(",") }),
+    ...(discoverySrv !== undefined && { etcdDiscoverySrv: discoverySrv }),
+    ...(caCertFile !== undefined && { etcdCACertFile: caCertFile }),
+    ...(certFile !== undefined && { etcdCertFile: certFile }),
+    ...(keyFile !== undefined && { etcdKeyFile: keyFile }),
+    ...(username !== undefined && { etcdUsername: username }),
+    ...(password !== undefined && { etcdPassword: password }),
+  };
+}
+
+/** As {@link EtcdConfig}, merged or not. */
+type EtcdSettings = Pick<EtcdConfig, "endpoints"> & { readonly [K in Exclude<keyof EtcdConfig, "endpoints">]?: string | undefined };
 
 /**
  * Makes of merged settings what `openDatastore` wants.

@@ -1,7 +1,12 @@
 /** Where the datastore of a call is: the network config, then the environment, then the defaults. */
 
-import { toDatastoreConfig, datastoreSettingsOfEnvironment, mergeDatastoreSettings } from "../../datastore/datastore-settings.ts";
-import type { DatastoreSettings } from "../../datastore/datastore-settings.ts";
+import {
+  type DatastoreSettings,
+  datastoreSettingsOfEnvironment,
+  mergeDatastoreSettings,
+  settingsOfEtcd,
+  toDatastoreConfig,
+} from "../../datastore/datastore-settings.ts";
 import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
 import type { KubeSettings } from "../../kube/access/access.ts";
 import type { NetworkConfig } from "./network-config.ts";
@@ -23,27 +28,12 @@ export function resolveKubeSettings(config: NetworkConfig, env: Environment): Ku
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A kubeconfig of the config says all: it hides what the environment says of the Kubernetes API. */
-function mergeSettings(config: NetworkConfig, env: Environment): DatastoreSettings {
-  const own = toSettings(config);
-  const others = datastoreSettingsOfEnvironment(env);
-  if (own.kubeconfig === undefined) return mergeDatastoreSettings(own, others);
-  const { kubeconfig: _kubeconfig, k8sAPIEndpoint: _endpoint, k8sAPIToken: _token, k8sCAFile: _file, ...rest } = others;
-  return mergeDatastoreSettings(own, rest);
-}
-
-function toSettings({ datastoreType, etcd, kubernetes }: NetworkConfig): DatastoreSettings {
-  const { endpoints, discoverySrv, keyFile, certFile, caCertFile, username, password } = etcd;
-  return {
+function mergeSettings({ datastoreType, etcd, kubernetes }: NetworkConfig, env: Environment): DatastoreSettings {
+  const own = {
+    ...settingsOfEtcd(etcd),
     ...(datastoreType !== undefined && { datastoreType }),
-    ...(endpoints.length > 0 && { etcdEndpoints: endpoints.join(",") }),
-    ...(discoverySrv !== undefined && { etcdDiscoverySrv: discoverySrv }),
-    ...(keyFile !== undefined && { etcdKeyFile: keyFile }),
-    ...(certFile !== undefined && { etcdCertFile: certFile }),
-    ...(caCertFile !== undefined && { etcdCACertFile: caCertFile }),
-    ...(username !== undefined && { etcdUsername: username }),
-    ...(password !== undefined && { etcdPassword: password }),
     ...(kubernetes.kubeconfig !== undefined && { kubeconfig: kubernetes.kubeconfig }),
     ...(kubernetes.apiRoot !== undefined && { k8sAPIEndpoint: kubernetes.apiRoot }),
   };
+  return mergeDatastoreSettings(own, datastoreSettingsOfEnvironment(env));
 }
