@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../../../test/support/seed.ts";
+import { BLOCK_SIZE_LIMITS } from "../../../api/ip-pool.ts";
 import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { fromAddressBytes } from "../../../lib/ip/address.ts";
 import { blockOf, comparePrefixes, containsPrefix, parsePrefix } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 import {
-  BLOCK_LENGTHS,
   blockKey,
   cidrOfIndexKey,
   enclosingBlocks,
@@ -25,7 +25,7 @@ const anyName = fc.oneof(fc.string({ minLength: 1, unit: "grapheme" }), fc.const
 const anyBlock = fc
   .oneof(fc.uint8Array({ minLength: 4, maxLength: 4 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
   .map(fromAddressBytes)
-  .chain((address) => fc.integer(BLOCK_LENGTHS[address.family]).map((length) => blockOf(address, length)));
+  .chain((address) => fc.integer(BLOCK_SIZE_LIMITS[address.family]).map((length) => blockOf(address, length)));
 const anyRef = fc
   .record({ kind: fc.constantFrom(...(Object.keys(KINDS) as Kind[])), namespace: anyName, name: anyName })
   .map(({ kind, namespace, name }): ResourceRef => (KINDS[kind].namespaced ? { kind, namespace, name } : { kind, name }));

@@ -15,11 +15,12 @@
  */
 
 import type { BlockRef } from "../../../api/ipam-block.ts";
+import { BLOCK_SIZE_LIMITS } from "../../../api/ip-pool.ts";
 import { KINDS } from "../../../api/registry.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { NetplugError } from "../../../lib/errors.ts";
-import type { Family } from "../../../lib/ip/address.ts";
-import type { Prefix } from "../../../lib/ip/prefix.ts";
+import { type Family, WIDTH } from "../../../lib/ip/address.ts";
+import { baseOf, blockOf, lastAddressOf, type Prefix } from "../../../lib/ip/prefix.ts";
 import type { ResourceRef } from "../../datastore.ts";
 
 /** Indexes that are ordered by address, one tree per family. */
@@ -36,9 +37,6 @@ const BLOCKS = "/netplug/ipam/blocks/";
 
 /** Of `010.065.000.000`. */
 const V4_FORM_LENGTH = 15;
-
-/** Lengths that a block may have; what lies outside of them is never claimed. */
-export const BLOCK_LENGTHS = { 4: { min: 20, max: 32 }, 6: { min: 116, max: 128 } } as const;
 
 export function resourceKey(ref: ResourceRef): string {
   const namespace = KINDS[ref.kind].namespaced ? `${toSegment(ref.namespace ?? "")}/` : "";
@@ -86,12 +84,12 @@ export function indexKey(index: AddressIndex, cidr: Prefix): string {
 
 /** The blocks of an index that lie inside a prefix, beginning with the first whose base is not below `from`. */
 export function indexRange(index: AddressIndex, within: Prefix, from?: bigint): KeyRange {
-  const { family, base, length } = within;
+  const { family, base } = within;
   const tree = `/netplug/ipam/${index}/${family}/`;
   // A larger block with the same base sorts before `within` itself: its length is smaller and written at full width.
   const key = from === undefined || from <= base ? toCidrForm(within) : toAddressForm(family, from);
   // "." is the character after the "-" that ends an address.
-  return { key: tree + key, end: `${tree}${toAddressForm(family, lastOf(family, base, length))}.` };
+  return { key: tree + key, end: `${tree}${toAddressForm(family, lastAddressOf(within).value)}.` };
 }
 
 export function borrowedKey(borrower: string, cidr: Prefix): string {
@@ -109,13 +107,9 @@ export function cidrOfIndexKey(key: string): Prefix | undefined {
 
 /** Prefixes of every length that a block may have and that contain `prefix` properly, longest first. */
 export function enclosingBlocks(prefix: Prefix): readonly Prefix[] {
-  const { family, base } = prefix;
-  const { min, max } = BLOCK_LENGTHS[family];
+  const { min, max } = BLOCK_SIZE_LIMITS[prefix.family];
   const enclosing: Prefix[] = [];
-  for (let length = Math.min(prefix.length - 1, max); length >= min; length--) {
-    const hostBits = BigInt(widthOf(family) - length);
-    enclosing.push({ family, base: (base >> hostBits) << hostBits, length });
-  }
+  for (let length = Math.min(prefix.length - 1, max); length >= min; length--) enclosing.push(blockOf(baseOf(prefix), length));
   return enclosing;
 }
 
@@ -151,10 +145,8 @@ function fromCidrForm(form: string): Prefix | undefined {
   const family = address.length === V4_FORM_LENGTH ? 4 : 6;
   const base = family === 4 ? fromV4Form(address) : fromV6Form(address);
   const length = Number(form.slice(dash + 1));
-  if (base === undefined || !(Number.isInteger(length) && length >= 0 && length <= widthOf(family))) return undefined;
-  const hostBits = BigInt(widthOf(family) - length);
-  if ((base >> hostBits) << hostBits !== base) return undefined;
-  const cidr: Prefix = { family, base, length };
+  if (base === undefined || !(Number.isInteger(length) && length >= 0 && length <= WIDTH[family])) return undefined;
+  const cidr = blockOf({ family, value: base }, length);
   return toCidrForm(cidr) === form ? cidr : undefined;
 }
 
@@ -183,12 +175,4 @@ function toAddressForm(family: Family, address: bigint): string {
   }
   const digits = address.toString(16).padStart(32, "0");
   return Array.from({ length: 8 }, (_, group) => digits.slice(group * 4, group * 4 + 4)).join(":");
-}
-
-function lastOf(family: Family, base: bigint, length: number): bigint {
-  return base | ((1n << BigInt(widthOf(family) - length)) - 1n);
-}
-
-function widthOf(family: Family): number {
-  return family === 4 ? 32 : 128;
 }
