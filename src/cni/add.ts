@@ -4,7 +4,7 @@ import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-st
 import type { Query } from "../datastore/datastore.ts";
 import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
-import { readFacts, transact } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { type UndoStack, withUndo } from "../lib/undo-stack.ts";
@@ -14,14 +14,14 @@ import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS } from "./call.ts";
+import { beginReading, type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS } from "./call.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
 import type { Keeper } from "./kept-link.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
-import { findExisting, type LinkSockets, openLinkSockets } from "./link/sockets.ts";
+import { type ExistingLink, findExisting, type LinkSockets, openLinkSockets } from "./link/sockets.ts";
 import { whenUsable } from "./link/usable.ts";
-import { isPodAsked } from "./pod/facts.ts";
+import { isPodAsked, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
 import { inOrder } from "./undo-in-order.ts";
@@ -40,7 +40,6 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
 export async function add(call: Call): Promise<CniResult> {
   const { config, host, ledger, environment } = call;
   checkAddable(call);
-  const delegate = delegateOf(call);
   const attachment = toAttachmentRequest(call);
   const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
@@ -49,14 +48,7 @@ export async function add(call: Call): Promise<CniResult> {
   const hold = holdAttachment(call, netns);
   await claimPending(call);
   const asked = await askKubernetes(call);
-  const ahead = aheadOf(call);
-  const read = (): Promise<Facts> => {
-    const facts = ledger.time("datastore", () => readFacts(transactPortsOf(call), [...addQueries([subject]), ...(ahead?.() ?? [])]));
-    facts.catch(() => {
-      // Reported below, unless something else fails first.
-    });
-    return facts;
-  };
+  const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...(aheadOf(call)?.() ?? [])]);
   // The answer is on its way while the kernel is asked.
   const reading = read();
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
@@ -72,43 +64,58 @@ export async function add(call: Call): Promise<CniResult> {
   const [[facts, kubernetes]] = await Promise.all([telling, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION_QUERY), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
+  const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
-    const standing = existing?.isOurs === true ? existing.pod : undefined;
-    let created: CreatedLink | undefined;
-    const create = ({ link }: Planned): CreatedLink =>
-      (created ??= ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
-    // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
-    const createEarly = (early: Planned): void => {
-      if (existing === undefined) create(early);
-    };
-    const delegated =
-      delegate === undefined
-        ? undefined
-        : await (
-            await import("./delegated-addresses.ts")
-          ).askDelegate(call, delegate, facts, {
-            config: kubernetes?.delegateConfig,
-            hold,
-            undo,
-            isRepeated: standing !== undefined,
-          });
-    const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-    const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
-    const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
-    const awaitUsable = await whileHeld(hold, () => {
-      if (!plan.isKept) return program(call, sockets, plan, create(plan));
-      keep?.restoreNeighbours(plan.link);
-      return undefined;
-    });
-    if (config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
-    if (awaitUsable !== undefined) {
-      hold.expect();
-      await whileHeld(hold, awaitUsable);
-    }
-    hold.expect();
-    return toAddResult(call, plan, delegated?.dns);
+    return await carryOut(begun, undo);
   });
+}
+
+/** What an ADD knows and holds when it begins to change something. */
+interface Begun {
+  readonly call: Call;
+  readonly hold: Hold;
+  readonly sockets: LinkSockets;
+  /** What bears its names already. */
+  readonly existing: ExistingLink | undefined;
+  readonly facts: Facts;
+  readonly request: AddRequest;
+  /** For the delegate; undefined: the network config as it came. */
+  readonly delegateConfig: KubernetesFacts["delegateConfig"];
+}
+
+/** Addresses and record, link, waits: all that has to be undone when a later step fails. */
+async function carryOut({ call, hold, sockets, existing, facts, request, delegateConfig }: Begun, undo: UndoStack): Promise<CniResult> {
+  const standing = existing?.isOurs === true ? existing.pod : undefined;
+  let created: CreatedLink | undefined;
+  const create = ({ link }: Planned): CreatedLink =>
+    (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
+  // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
+  const createEarly = (early: Planned): void => {
+    if (existing === undefined) create(early);
+  };
+  const delegate = delegateOf(call);
+  const delegated =
+    delegate === undefined
+      ? undefined
+      : await (
+          await import("./delegated-addresses.ts")
+        ).askDelegate(call, delegate, facts, { config: delegateConfig, hold, undo, isRepeated: standing !== undefined });
+  const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
+  const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
+  const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
+  const awaitUsable = await whileHeld(hold, () => {
+    if (!plan.isKept) return program(call, sockets, plan, create(plan));
+    keep?.restoreNeighbours(plan.link);
+    return undefined;
+  });
+  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
+  if (awaitUsable !== undefined) {
+    hold.expect();
+    await whileHeld(hold, awaitUsable);
+  }
+  hold.expect();
+  return toAddResult(call, plan, delegated?.dns);
 }
 
 /**

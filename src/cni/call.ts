@@ -1,8 +1,9 @@
 /** One CNI call, read and checked: what every verb works with. */
 
-import type { Datastore } from "../datastore/datastore.ts";
+import type { Datastore, Query } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
-import type { TransactPorts } from "../ipam/transact.ts";
+import type { Facts } from "../ipam/facts.ts";
+import { readFacts, type TransactPorts } from "../ipam/transact.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { type Deadline, startDeadline } from "../lib/deadline.ts";
 import type { NetplugError } from "../lib/errors.ts";
@@ -45,13 +46,20 @@ export interface Call extends LocalCall {
   readonly openKube: () => Promise<KubeClient>;
 }
 
-/** What the loop of `ipam/` needs, with every request of it counted as time spent on the datastore. */
+/** What the loop of `ipam/` needs. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, config, nextAdd } = call;
   const takeLock = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeLock, mayLag: true };
   // Where others give the addresses, what is left for the next ADD is another network's.
   return hasOwnIpam(call) ? { ...ports, leaveAhead: nextAdd.leave } : ports;
+}
+
+/** Asks the datastore. Whoever waits for the answers hears of a failure, unless something else has failed before. */
+export function beginReading(call: Call, queries: readonly Query[]): Promise<Facts> {
+  const reading = call.ledger.time("datastore", () => readFacts(transactPortsOf(call), queries));
+  reading.catch(() => {});
+  return reading;
 }
 
 /** Milliseconds for the way back of an ADD. */

@@ -2,13 +2,12 @@
 
 import { type DelRequest, delQueries } from "../endpoint/plan-del.ts";
 import type { Facts } from "../ipam/facts.ts";
-import { readFacts } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
 import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
-import { type Call, hasOwnIpam, type LocalCall, transactPortsOf } from "./call.ts";
+import { beginReading, type Call, hasOwnIpam, type LocalCall } from "./call.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
@@ -25,17 +24,14 @@ const LOCK_WAIT_MS = 5_000;
  * @throws NetplugError tryAgainLater when the datastore is away, malformedRequest when `CNI_ARGS` could not be read
  */
 export async function del(call: Call): Promise<void> {
-  const { ledger, argsFault } = call;
+  const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) return leaveTaken(call);
   // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
   const removal = beginTakingDown(call);
-  const reading = ledger.time("datastore", () => readFacts(transactPortsOf(call), delQueries(request)));
-  reading.catch(() => {
-    // Reported below, after the local work.
-  });
+  const reading = beginReading(call, delQueries(request));
   const isAnyPending = askForPending(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));

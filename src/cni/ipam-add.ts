@@ -2,7 +2,6 @@
 
 import { allocationQueries } from "../ipam/allocate.ts";
 import { allocate } from "../ipam/store.ts";
-import { readFacts } from "../ipam/transact.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { toIpamResult } from "./add-result.ts";
@@ -10,7 +9,7 @@ import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending, markPending } from "./attachment-state/pending-release.ts";
 import { toAddressRequest, toAddressSubject } from "./attachment.ts";
-import { type Call, onWayBack, transactPortsOf } from "./call.ts";
+import { beginReading, type Call, onWayBack, transactPortsOf } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
@@ -31,10 +30,7 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   const { ledger, nextAdd } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
   const asked = await askKubernetes(call);
-  const reading = ledger.time("datastore", () => readFacts(ports, [...queries, ...nextAdd.read()]));
-  reading.catch(() => {
-    // Reported below, unless something else fails first.
-  });
+  const reading = beginReading(call, [...queries, ...nextAdd.read()]);
   // While the answer is on its way.
   return await whileWanted(call, netns, hold, async (beforeCommit) => {
     const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
