@@ -23,7 +23,7 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
-import { toNamespace } from "./record.ts";
+import { type EndpointSubject, toNamespace } from "./record.ts";
 
 /** One ADD: with addresses that netplug-ipam is to allocate, or with others. */
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
@@ -40,7 +40,7 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
  * read.
  */
 export interface AddSubject {
-  readonly attachment: Pick<AttachmentRequest, "node" | "network" | "workload" | "labels"> & { readonly pod?: object | undefined };
+  readonly attachment: EndpointSubject & { readonly pod?: object | undefined };
   readonly ipam?: AllocationSubject | undefined;
 }
 
@@ -68,7 +68,7 @@ export type AddPlan =
     };
 
 /** Where the record of an attachment is. */
-export function endpointRef({ node, workload, labels }: Pick<AttachmentRequest, "node" | "workload" | "labels">): ResourceRef {
+export function endpointRef({ node, workload, labels }: Omit<EndpointSubject, "network">): ResourceRef {
   return { kind: "WorkloadEndpoint", namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) };
 }
 
@@ -82,7 +82,7 @@ export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
   return withoutRepeats([CLUSTER_INFORMATION_QUERY, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
 }
 
-function profileQuery({ network }: Pick<AttachmentRequest, "network">): Query & { readonly type: "get" } {
+function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { readonly type: "get" } {
   return { type: "get", ref: { kind: "Profile", name: network } };
 }
 

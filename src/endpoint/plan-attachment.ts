@@ -9,7 +9,7 @@ import { deriveMac, type MacAddress } from "../lib/mac-address.ts";
 import { quote } from "../lib/quote.ts";
 import { toAlias, toHostName, type Workload } from "./names.ts";
 import { NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "./pod-link.ts";
-import { toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
+import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
 /** What a pod adds to its record. A function, so that a call that does not ask the Kubernetes API need not load the code behind it. */
 export interface PodPart {
@@ -18,13 +18,7 @@ export interface PodPart {
 }
 
 /** What the runtime asks for, apart from its addresses. */
-export interface AttachmentRequest {
-  readonly node: string;
-  /** `name` of the network config. */
-  readonly network: string;
-  readonly workload: Workload;
-  /** `args.cni.labels`. */
-  readonly labels: Readonly<Record<string, string>>;
+export interface AttachmentRequest extends EndpointSubject {
   /** undefined: derived from container ID and interface name. */
   readonly mac: MacAddress | undefined;
   /** Bytes. */
@@ -37,8 +31,6 @@ export interface AttachmentRequest {
   readonly allowIpForwarding: boolean;
   /** Set where the Kubernetes API is asked: policy then follows the pod, and the network has no profile. */
   readonly pod?: PodPart | undefined;
-  /** Whether its addresses come from another plugin than netplug-ipam. @default false */
-  readonly isDelegated?: boolean;
 }
 
 /** What the datastore holds of it already. */
@@ -68,12 +60,12 @@ const MIN_MTU_IPV6 = 1280;
  * @throws {NetplugError} invalidConfig for an MTU that does not carry the addresses, and what `completeRecord` of the pod throws
  */
 export function planAttachment(request: AttachmentRequest, addresses: readonly Address[], facts: AttachmentFacts): AttachmentPlan {
-  const { node, network, workload, labels, mtu, pod, isDelegated = false } = request;
+  const { network, workload, mtu, pod } = request;
   if (mtu < MIN_MTU_IPV6 && addresses.some(({ family }) => family === 6)) {
     throw new NetplugError("invalidConfig", `set MTU of ${quote(workload.ifName)}: got ${mtu}, want ${MIN_MTU_IPV6} or more for IPv6`);
   }
   const podMac = request.mac ?? toOwnMac(workload);
-  const plain = toWorkloadEndpoint({ node, network, workload, labels, podMac, addresses, isDelegated });
+  const plain = toWorkloadEndpoint(request, podMac, addresses);
   const endpoint = pod === undefined ? plain : pod.completeRecord(plain);
   const writes: Write[] = [];
   if (pod === undefined && !facts.hasProfile) writes.push({ op: "create", resource: toNetworkProfile(network, workload) });

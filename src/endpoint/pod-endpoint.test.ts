@@ -15,14 +15,8 @@ const FIELDS = toPodFields({
 });
 
 function endpointWith(...addresses: readonly string[]): WorkloadEndpoint {
-  return toWorkloadEndpoint({
-    node: "node-1",
-    network: "pods",
-    workload: { containerID: "c1", ifName: "eth0", pod: { namespace: "prod", name: "web-0" } },
-    labels: {},
-    podMac: "02:00:5e:10:00:01",
-    addresses: addresses.map(parseAddress),
-  });
+  const workload = { containerID: "c1", ifName: "eth0", pod: { namespace: "prod", name: "web-0" } };
+  return toWorkloadEndpoint({ node: "node-1", network: "pods", workload, labels: {} }, "02:00:5e:10:00:01", addresses.map(parseAddress));
 }
 
 const NOTHING = { floatingIPs: [], allowedSourcePrefixes: [] };

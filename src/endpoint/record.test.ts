@@ -2,15 +2,20 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../../test/support/seed.ts";
 import { validateResource } from "../api/validate.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { checkSelector } from "../policy/selector/check.ts";
 import type { Workload } from "./names.ts";
-import { toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
+import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
 const seed = testSeed();
 const container: Workload = { containerID: "c1", ifName: "eth0", pod: undefined };
 const pod: Workload = { ...container, pod: { namespace: "shop", name: "web-0" } };
-const facts = { node: "node-1", network: "net", labels: {}, podMac: "02:00:00:00:00:01", addresses: [parseAddress("10.65.0.7")] };
+const subject = { node: "node-1", network: "net", labels: {} };
+
+function record(change: Partial<EndpointSubject> & Pick<EndpointSubject, "workload">): WorkloadEndpoint {
+  return toWorkloadEndpoint({ ...subject, ...change }, "02:00:00:00:00:01", [parseAddress("10.65.0.7")]);
+}
 
 /** What the resource's own schema says of it. */
 function problemsOf(resource: unknown): string {
@@ -24,7 +29,7 @@ function problemsOf(resource: unknown): string {
 
 describe("toWorkloadEndpoint()", () => {
   test("of a pod is named by node, pod and interface, in the pod's namespace, with the system's labels", () => {
-    expect(toWorkloadEndpoint({ ...facts, workload: pod, labels: { app: "web", "netplug.io/namespace": "other" } })).toEqual({
+    expect(record({ workload: pod, labels: { app: "web", "netplug.io/namespace": "other" } })).toEqual({
       apiVersion: "netplug.io/v3",
       kind: "WorkloadEndpoint",
       metadata: {
@@ -52,7 +57,7 @@ describe("toWorkloadEndpoint()", () => {
     [{}, "default"],
     [{ "netplug.io/namespace": "team" }, "team"],
   ])("of a container with the labels %j is in namespace %p", (labels, namespace) => {
-    const { metadata } = toWorkloadEndpoint({ ...facts, workload: container, labels });
+    const { metadata } = record({ workload: container, labels });
     expect([metadata.namespace, metadata.labels?.["netplug.io/namespace"]]).toEqual([namespace, namespace]);
   });
 });
@@ -86,7 +91,7 @@ test("whatever CNI lets a runtime call things, the records are what their schema
       fc.option(fc.record({ namespace: label, name: label }), { nil: undefined }),
       (network, containerID, name, identity) => {
         const workload: Workload = { containerID, ifName: name, pod: identity };
-        expect(problemsOf(toWorkloadEndpoint({ ...facts, network, workload }))).toBe("");
+        expect(problemsOf(record({ network, workload }))).toBe("");
         expect(problemsOf(toNetworkProfile(network, workload))).toBe("");
       },
     ),

@@ -11,16 +11,14 @@ import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./nam
 /** Namespace of a workload that has none. */
 const DEFAULT_NAMESPACE = "default";
 
-/** What the record of an attachment is made from. */
-export interface EndpointFacts {
+/** The attachment that a record is of. */
+export interface EndpointSubject {
   readonly node: string;
   /** `name` of the network config. */
   readonly network: string;
   readonly workload: Workload;
   /** `args.cni.labels`. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly podMac: string;
-  readonly addresses: readonly Address[];
   /** Whether the addresses come from another plugin than netplug-ipam. @default false */
   readonly isDelegated?: boolean;
 }
@@ -31,15 +29,8 @@ export function toNamespace(workload: Workload, labels: Readonly<Record<string, 
 }
 
 /** The record that policy and routing are computed from. */
-export function toWorkloadEndpoint({
-  node,
-  network,
-  workload,
-  labels,
-  podMac,
-  addresses,
-  isDelegated = false,
-}: EndpointFacts): WorkloadEndpoint {
+export function toWorkloadEndpoint(subject: EndpointSubject, podMac: string, addresses: readonly Address[]): WorkloadEndpoint {
+  const { node, network, workload, labels, isDelegated = false } = subject;
   const namespace = toNamespace(workload, labels);
   const orchestrator = orchestratorOf(workload);
   return {
