@@ -1,6 +1,6 @@
 /** Which datastore a command speaks to: options, environment, configuration file, in this order. */
 
-import type { DatastoreConfig, KubernetesConfig } from "../datastore/datastore-config.ts";
+import { type DatastoreConfig, isPartlyPlain, type KubernetesConfig } from "../datastore/datastore-config.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import {
   type DatastoreSettings,
@@ -35,7 +35,7 @@ const BY_HAND = { qps: 0, usesProxyVariables: true, role: "netplug-admin" } as c
 export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) => Promise<T>): Promise<T> {
   const config = await datastoreConfigOf(cli);
   noteUnused(cli, config);
-  if (config.type === "etcdv3")
+  if (isPartlyPlain(config))
     warnOfPlainText(
       config.etcd,
       (text) => note(cli, `warning: ${text}`),

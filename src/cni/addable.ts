@@ -27,9 +27,8 @@ export function checkAddable(call: Call): void {
   );
 }
 
-/** On the Kubernetes datastore an endpoint is a part of its pod. */
 function requirePod({ plugin, args, datastore }: Call): void {
-  if (plugin !== "netplug" || args.pod !== undefined || datastore.type !== "kubernetes") return;
+  if (plugin !== "netplug" || args.pod !== undefined || !datastore.traits.recordsArePods) return;
   throw new NetplugError(
     "podMismatch",
     "read CNI_ARGS: got no K8S_POD_NAME, want one with the Kubernetes datastore; for containers without Kubernetes use etcd",

@@ -1,6 +1,6 @@
 /** From a network config that was read to a call that can be played: everything that must be known before anybody is asked for anything. */
 
-import type { DatastoreConfig } from "../datastore/datastore-config.ts";
+import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { Call, LocalCall } from "./call.ts";
@@ -39,23 +39,14 @@ export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | 
 async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
-  if (datastoreConfig.type === "etcdv3" && verb !== "STATUS") {
-    const { etcd } = datastoreConfig;
-    const hasTls = (etcd.caCertFile ?? etcd.certFile) !== undefined;
-    if (hasTls && etcd.endpoints.join().includes("http:")) (await import("../datastore/plain-text.ts")).warnOfPlainText(etcd, log.warning);
-  }
+  if (verb !== "STATUS" && isPartlyPlain(datastoreConfig))
+    (await import("../datastore/plain-text.ts")).warnOfPlainText(datastoreConfig.etcd, log.warning);
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
   const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
-  return { ...local, node, nextAdd, openKube, datastore: host.openDatastore(withHints(datastoreConfig, config, node), openKube) };
-}
-
-/** The node notes its blocks where its processes meet anyway. */
-function withHints(datastore: DatastoreConfig, config: NetworkConfig, node: string): DatastoreConfig {
-  if (datastore.type !== "kubernetes") return datastore;
-  const file = `${runFolderOf(config)}/blocks.json`;
-  return { ...datastore, kubernetes: { ...datastore.kubernetes, hints: { file, node } } };
+  const datastore = host.openDatastore(onNode(datastoreConfig, node, runFolderOf(config)), openKube);
+  return { ...local, node, nextAdd, openKube, datastore };
 }
 
 /** The config of another plugin would be read as if it were ours. */

@@ -36,6 +36,19 @@ export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<Transp
 export type DatastoreConfig =
   { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 
+/** The config of a process of a node, for what a driver notes where the node's processes meet: their run directory. */
+export function onNode(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
+  if (config.type !== "kubernetes") return config;
+  return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node } } };
+}
+
+/** Whether certificates are configured, and endpoints that do not use them: what `plain-text.ts` warns of. */
+export function isPartlyPlain(config: DatastoreConfig): config is Extract<DatastoreConfig, { readonly type: "etcdv3" }> {
+  if (config.type !== "etcdv3") return false;
+  const { endpoints, caCertFile, certFile } = config.etcd;
+  return (caCertFile ?? certFile) !== undefined && endpoints.join().includes("http:");
+}
+
 export const ETCD_TRAITS: DatastoreTraits = {
   readsOneSnapshot: true,
   commitsAtOnce: true,

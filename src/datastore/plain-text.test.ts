@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import type { EtcdConfig } from "./datastore-config.ts";
+import { type EtcdConfig, isPartlyPlain } from "./datastore-config.ts";
 import { warnOfPlainText } from "./plain-text.ts";
 
 const PAIR = { certFile: "/c", keyFile: "/k" };
 const IN_THE_CLEAR = 'goes in the clear; write "https://" for "http://"';
 
-function warningsOf(config: EtcdConfig, nameOf?: (name: string) => string): readonly string[] {
+function warningsOf(etcd: EtcdConfig, nameOf?: (name: string) => string): readonly string[] {
   const warnings: string[] = [];
-  warnOfPlainText(config, (text) => warnings.push(text), nameOf);
+  if (isPartlyPlain({ type: "etcdv3", etcd })) warnOfPlainText(etcd, (text) => warnings.push(text), nameOf);
   return warnings;
 }
 
@@ -34,3 +34,7 @@ test.each<[config: EtcdConfig]>([
   [{ endpoints: ["https://a:2379"], caCertFile: "/ca", ...PAIR }],
   [{ endpoints: [], discoverySrv: "example.org", caCertFile: "/ca" }],
 ])("%j is no reason", (config) => expect(warningsOf(config)).toEqual([]));
+
+test("the Kubernetes API is no reason", () => {
+  expect(isPartlyPlain({ type: "kubernetes", kubernetes: { apiRoot: "http://a", caFile: "/ca" } })).toBe(false);
+});

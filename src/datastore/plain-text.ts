@@ -8,7 +8,8 @@ import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
  * Warns of endpoints without TLS where certificates are configured. No refusal: who moves a cluster to TLS hands out certificates first and changes endpoints
  * one by one, and pods start and end all the while.
  *
- * @param warn gets the one sentence, if there is a reason for it
+ * @param config one that `isPartlyPlain()`
+ * @param warn gets the one sentence
  * @param nameOf what a setting is called; without it as network configs do
  */
 export function warnOfPlainText(config: EtcdConfig, warn: (text: string) => void, nameOf: (name: SettingName) => string = toKey): void {
@@ -16,7 +17,6 @@ export function warnOfPlainText(config: EtcdConfig, warn: (text: string) => void
   const files: SettingName[] = [];
   if (config.caCertFile !== undefined) files.push("etcdCACertFile");
   if (config.certFile !== undefined) files.push("etcdCertFile", "etcdKeyFile");
-  if (plain.length === 0 || files.length === 0) return;
   const where = nameOf("etcdEndpoints");
   const effect = `${files.map(nameOf).join(", ")} ${files.length === 1 ? "has" : "have"} no effect there`;
   const what = config.username === undefined ? "everything" : "everything, the password too,";

@@ -92,12 +92,12 @@ function removeNameless(call: Call): void {
 }
 
 /**
- * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. On Kubernetes they are
- * pods, of which a cluster has very many, and which end by themselves.
+ * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. But not where they are pods,
+ * of which a cluster has very many, and which end by themselves.
  */
 async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   const { config, node, datastore } = call;
-  const all = call.plugin === "netplug" && datastore.type !== "kubernetes" ? await listRecords(call) : [];
+  const all = call.plugin === "netplug" && !datastore.traits.recordsArePods ? await listRecords(call) : [];
   const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
   const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
   for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
@@ -125,7 +125,7 @@ async function collectAtDelegate({ call, stale }: Collection): Promise<readonly 
 
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
-  if (call.datastore.type !== "kubernetes") return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
+  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
   const isStale = (one: NamedAttachment): boolean => stale.has(keyOf(one));
   return await withdrawPods(call, owners.filter(isStale), {
     isRecordMeant: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
