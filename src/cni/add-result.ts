@@ -3,9 +3,8 @@
 import type { AttachmentPlan } from "../endpoint/plan-attachment.ts";
 import type { AllocatedAddress } from "../ipam/allocate.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
-import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../endpoint/pod-link.ts";
-import type { Family } from "../lib/ip/address.ts";
-import { WIDTH } from "../lib/ip/address.ts";
+import { NEXT_HOPS } from "../endpoint/pod-link.ts";
+import { toAddressText, WIDTH } from "../lib/ip/address.ts";
 import type { Call } from "./call.ts";
 import { type CniResult, mergeWithPrevious, toResultIp } from "./protocol/result.ts";
 
@@ -20,7 +19,7 @@ export function toAddResult(call: Call, { link }: AttachmentPlan, dns: CniResult
   const own: CniResult = {
     interfaces: [{ name: link.hostName }, { name: link.podName, mac: link.podMac, mtu: link.mtu, sandbox: call.environment.netns ?? "" }],
     ips: link.addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, POD_SIDE)),
-    routes: link.routes.map((route) => ({ dst: toPrefixText(route), gw: nextHopOf(route.family) })),
+    routes: link.routes.map((route) => ({ dst: toPrefixText(route), gw: toAddressText(NEXT_HOPS[route.family]) })),
     dns,
   };
   return mergeWithPrevious(own, call.config.prevResult);
@@ -28,10 +27,8 @@ export function toAddResult(call: Call, { link }: AttachmentPlan, dns: CniResult
 
 /** For another main plugin: each address with its block's prefix length and our next hop, and no routes. */
 export function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
-  const ips = addresses.map(({ address, block }) => toResultIp({ address, length: block.length }, undefined, nextHopOf(address.family)));
+  const ips = addresses.map(({ address, block }) =>
+    toResultIp({ address, length: block.length }, undefined, toAddressText(NEXT_HOPS[address.family])),
+  );
   return { interfaces: [], ips, routes: [], dns: undefined };
-}
-
-function nextHopOf(family: Family): string {
-  return family === 4 ? NEXT_HOP_V4 : NEXT_HOP_V6;
 }

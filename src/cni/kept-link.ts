@@ -3,14 +3,14 @@
 import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
-import { HOST_MAC, type PodLink } from "../endpoint/pod-link.ts";
+import { HOST_MAC, NEXT_HOPS, type PodLink } from "../endpoint/pod-link.ts";
 import { collectWanted, type Facts } from "../ipam/facts.ts";
 import type { Link } from "../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
 import { execute } from "../linux/netlink/socket.ts";
 import type { Call } from "./call.ts";
 import { inspectLink, routesThere } from "./link/inspect.ts";
-import { familiesOf, nextHopOf } from "./link/program.ts";
+import { familiesOf } from "./link/program.ts";
 import type { LinkSockets } from "./link/sockets.ts";
 
 export interface Keeper {
@@ -44,7 +44,7 @@ export function keeperOf({ ledger, datastore }: Call, sockets: LinkSockets, podS
   return {
     plan: planKept,
     restoreNeighbours(link) {
-      const requests = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, nextHopOf(family), HOST_MAC));
+      const requests = familiesOf(link).map((family) => setPermanentNeighbour(podSide.index, NEXT_HOPS[family], HOST_MAC));
       ledger.time("kernel", () => void execute(sockets.pod, requests));
     },
   };

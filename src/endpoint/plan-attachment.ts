@@ -4,11 +4,11 @@ import { ENDPOINT_IPAM, type WorkloadEndpoint } from "../api/workload-endpoint.t
 import type { Stored, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { equalPrefixes, parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
+import { parsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { deriveMac, type MacAddress } from "../lib/mac-address.ts";
 import { quote } from "../lib/quote.ts";
 import { toAlias, toHostName, type Workload } from "./names.ts";
-import { NEXT_HOP_V4, NEXT_HOP_V6, type PodLink } from "./pod-link.ts";
+import { gatewayRoutesOf, type PodLink } from "./pod-link.ts";
 import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./record.ts";
 
 /** What a pod adds to its record. A function, so that a call that does not ask the Kubernetes API need not load the code behind it. */
@@ -49,7 +49,6 @@ export interface AttachmentPlan {
 }
 
 const DEFAULT_ROUTES = [parsePrefix("0.0.0.0/0"), parsePrefix("::/0")] as const;
-const NEXT_HOP_ROUTES = [parsePrefix(NEXT_HOP_V4), parsePrefix(NEXT_HOP_V6)] as const;
 
 /** The kernel takes IPv6 off an interface whose MTU is smaller, @see RFC 8200, section 5. */
 const MIN_MTU_IPV6 = 1280;
@@ -113,13 +112,7 @@ export function askedRoutes({ routes, includeDefaultRoutes }: AttachmentRequest)
   return routes === undefined ? DEFAULT_ROUTES : includeDefaultRoutes ? [...routes, ...DEFAULT_ROUTES] : routes;
 }
 
-/** Each once, of families that the pod has. That to the next hop itself is part of every link. */
+/** Those of families that the pod has. */
 function routesOf(request: AttachmentRequest, addresses: readonly Address[]): readonly Prefix[] {
-  const planned: Prefix[] = [];
-  for (const route of askedRoutes(request)) {
-    const hasFamily = addresses.some(({ family }) => family === route.family);
-    const isKnown = NEXT_HOP_ROUTES.some((one) => equalPrefixes(one, route)) || planned.some((one) => equalPrefixes(one, route));
-    if (hasFamily && !isKnown) planned.push(route);
-  }
-  return planned;
+  return gatewayRoutesOf(askedRoutes(request).filter((route) => addresses.some(({ family }) => family === route.family)));
 }

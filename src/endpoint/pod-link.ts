@@ -1,7 +1,7 @@
 /** What an ADD wants from the kernel, as plain data: the same plan on every host. */
 
-import type { Address } from "../lib/ip/address.ts";
-import type { Prefix } from "../lib/ip/prefix.ts";
+import type { Address, Family } from "../lib/ip/address.ts";
+import { equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
 
 /** One attachment's veth pair, its addresses and its routes. */
@@ -28,8 +28,21 @@ export interface PodLink {
 /** MAC of every host side: a constant, so that the pod's permanent neighbour entries are right whatever happens. */
 export const HOST_MAC = "ee:ee:ee:ee:ee:ee" as MacAddress;
 
-/** IPv4 next hop inside every pod. */
-export const NEXT_HOP_V4 = "169.254.1.1";
+/**
+ * Next hop inside every pod, 169.254.1.1 and fe80::ecee:eeff:feee:eeee: in IPv6 the host side's link-local address, which follows from
+ * {@link HOST_MAC}.
+ */
+export const NEXT_HOPS: Readonly<Record<Family, Address>> = {
+  4: { family: 4, value: 0xa9fe_0101n },
+  6: { family: 6, value: 0xfe80_0000_0000_0000_ecee_eeff_feee_eeeen },
+};
 
-/** IPv6 next hop inside every pod: the host side's link-local address, which follows from {@link HOST_MAC}. */
-export const NEXT_HOP_V6 = "fe80::ecee:eeff:feee:eeee";
+/** Routes by our next hop, each once. That to the next hop itself is part of every link. */
+export function gatewayRoutesOf(routes: readonly Prefix[]): readonly Prefix[] {
+  const gatewayRoutes: Prefix[] = [];
+  for (const route of routes) {
+    const isNextHop = equalPrefixes(route, toHostPrefix(NEXT_HOPS[route.family]));
+    if (!isNextHop && !gatewayRoutes.some((one) => equalPrefixes(one, route))) gatewayRoutes.push(route);
+  }
+  return gatewayRoutes;
+}

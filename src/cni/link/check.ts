@@ -1,7 +1,7 @@
 /** The kernel's part of a CHECK. */
 
-import { NEXT_HOP_V4, NEXT_HOP_V6 } from "../../endpoint/pod-link.ts";
-import type { Address } from "../../lib/ip/address.ts";
+import { NEXT_HOPS } from "../../endpoint/pod-link.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import { quote } from "../../lib/quote.ts";
@@ -13,8 +13,11 @@ import { inspectLink } from "./inspect.ts";
 import type { Kernel } from "./kernel.ts";
 import { openLinkSockets } from "./sockets.ts";
 
+/** As results name them. */
+const OWN_GATEWAYS: readonly (string | undefined)[] = [NEXT_HOPS[4], NEXT_HOPS[6]].map(toAddressText);
+
 /** What the link must have. */
-export interface WantedLink {
+export interface CheckedLink {
   readonly names: LinkNames;
   /** What is ours of the addresses in `prevResult`. */
   readonly addresses: readonly Address[];
@@ -23,7 +26,7 @@ export interface WantedLink {
 }
 
 /** Looks at an attachment's link. @returns one sentence per fault @throws {NetplugError} */
-export function checkLink(kernel: Kernel, netns: Netns, { names, addresses, podMac }: WantedLink, previous: CniResult): readonly string[] {
+export function checkLink(kernel: Kernel, netns: Netns, { names, addresses, podMac }: CheckedLink, previous: CniResult): readonly string[] {
   using sockets = openLinkSockets(kernel, netns, names);
   const pod = findLink(sockets.pod, { name: names.podName });
   return [
@@ -34,7 +37,7 @@ export function checkLink(kernel: Kernel, netns: Netns, { names, addresses, podM
 
 function ownRoutes(previous: CniResult): readonly Prefix[] {
   return previous.routes.flatMap(({ dst, gw }) => {
-    const prefix = gw === NEXT_HOP_V4 || gw === NEXT_HOP_V6 ? tryParsePrefix(dst) : undefined;
+    const prefix = OWN_GATEWAYS.includes(gw) ? tryParsePrefix(dst) : undefined;
     return prefix === undefined ? [] : [prefix];
   });
 }

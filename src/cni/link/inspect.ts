@@ -9,9 +9,9 @@ import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
 import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
-import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
+import { gatewayRoutesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
-import { familiesOf, gatewayRoutesOf, nextHopOf } from "./program.ts";
+import { familiesOf } from "./program.ts";
 import type { LinkSockets } from "./sockets.ts";
 
 /** What an inspection requires. MTU, queues and the pod's MAC are never: others may change them. */
@@ -70,7 +70,7 @@ function missingAddresses(pod: RouteSocket, wanted: readonly Address[], link: Li
 }
 
 function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Prefix[] {
-  const viaNextHop = gatewayRoutesOf(wanted);
+  const viaNextHop = gatewayRoutesOf(wanted.routes);
   const families = ([4, 6] as const).filter((family) => viaNextHop.some((route) => route.family === family));
   const actual = families.flatMap((family) => pod.dump(listRoutes(family)).map(toRoute));
   return viaNextHop.filter((route) => !actual.some((one) => one !== undefined && isRouteVia(one, route, link)));
@@ -90,7 +90,7 @@ export function routesThere(pod: RouteSocket, link: Link): readonly Prefix[] {
 
 function isRouteVia(route: Route, destination: Prefix, link: Link): boolean {
   const isSame = route.table === RT_TABLE_MAIN && route.index === link.index && equalPrefixes(route.destination, destination);
-  return isSame && route.gateway !== undefined && equalAddresses(route.gateway, nextHopOf(destination.family));
+  return isSame && route.gateway !== undefined && equalAddresses(route.gateway, NEXT_HOPS[destination.family]);
 }
 
 /** With the MAC the kernel drops an interface's neighbours, so who changed the one took the others along: no fault either. */
@@ -98,7 +98,7 @@ function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): re
   if (link.mac !== wanted.podMac) return [];
   const actual = pod.dump(listNeighbours()).map(toNeighbour);
   return familiesOf(wanted)
-    .map(nextHopOf)
+    .map((family) => NEXT_HOPS[family])
     .filter(
       (nextHop) =>
         !actual.some((one) => one?.index === link.index && one.isPermanent && one.mac === HOST_MAC && equalAddresses(one.address, nextHop)),

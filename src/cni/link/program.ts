@@ -7,8 +7,8 @@
  * address is a route to its veth, so pods reach each other through the host's routing, where policy is applied.
  */
 
-import type { Address, Family } from "../../lib/ip/address.ts";
-import { equalPrefixes, type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
+import type { Family } from "../../lib/ip/address.ts";
+import { type Prefix, toHostPrefix } from "../../lib/ip/prefix.ts";
 import { addAddress } from "../../linux/netlink/address.ts";
 import { LOOPBACK_IFINDEX } from "../../linux/netlink/constants.ts";
 import { type Ifindex, setLinkUp } from "../../linux/netlink/link.ts";
@@ -16,7 +16,7 @@ import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { addRoute } from "../../linux/netlink/route.ts";
 import type { SysctlWrite } from "../../linux/sysctl.ts";
-import { HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
+import { HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 
 /** `fe80::…/64`. */
 const LINK_LOCAL_LENGTH = 64;
@@ -24,32 +24,11 @@ const LINK_LOCAL_LENGTH = 64;
 /** What the kernel gives a route to which nobody gives a metric. */
 const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 
-/** `NEXT_HOP_V4` and `NEXT_HOP_V6`, ready to send. */
-const NEXT_HOPS: Readonly<Record<Family, Address>> = {
-  4: { family: 4, value: 0xa9fe_0101n },
-  6: { family: 6, value: 0xfe80_0000_0000_0000_ecee_eeff_feee_eeeen },
-};
-
-/** Our link-local address of a family, which is the pod's next hop. */
-export function nextHopOf(family: Family): Address {
-  return NEXT_HOPS[family];
-}
-
 /** The families that the pod has. */
 export function familiesOf({ addresses }: Pick<PodLink, "addresses">): readonly Family[] {
   const families: Family[] = [];
   for (const { family } of addresses) if (!families.includes(family)) families.push(family);
   return families;
-}
-
-/** Routes of the pod via our next hop, each once; the next hop itself is reached by the link route. */
-export function gatewayRoutesOf({ routes }: Pick<PodLink, "routes">): readonly Prefix[] {
-  const gatewayRoutes: Prefix[] = [];
-  for (const route of routes) {
-    const isNextHop = equalPrefixes(route, toHostPrefix(nextHopOf(route.family)));
-    if (!isNextHop && !gatewayRoutes.some((one) => equalPrefixes(one, route))) gatewayRoutes.push(route);
-  }
-  return gatewayRoutes;
 }
 
 /** Settings of the host side; before it is up, so that its link-local address is usable at once. */
@@ -94,7 +73,7 @@ export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequ
   const requests = [setLinkUp(LOOPBACK_IFINDEX, "lo"), setLinkUp(index, link.podName)];
   for (const address of link.addresses) requests.push(addAddress({ index, address }));
   for (const family of familiesOf(link)) {
-    const nextHop = nextHopOf(family);
+    const nextHop = NEXT_HOPS[family];
     requests.push(setPermanentNeighbour(index, nextHop, HOST_MAC));
     // The IPv6 next hop is link-local and reachable without a route. The pod's other interfaces have the same one.
     if (family === 4) requests.push(addRoute({ destination: toHostPrefix(nextHop), index, isFurther: true }));
@@ -109,7 +88,7 @@ export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequ
  */
 export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = false): NetlinkRequest {
   const { family } = destination;
-  const gateway = nextHopOf(family);
+  const gateway = NEXT_HOPS[family];
   if (!isFurther) return addRoute({ destination, index, gateway });
   return addRoute({ destination, index, gateway, metric: DEFAULT_METRICS[family] + index });
 }
@@ -118,7 +97,7 @@ export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = fa
 export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(index, link.hostName)];
   for (const family of familiesOf(link)) {
-    if (family === 6) requests.push(addAddress({ index, address: nextHopOf(6), length: LINK_LOCAL_LENGTH, scope: "link" }));
+    if (family === 6) requests.push(addAddress({ index, address: NEXT_HOPS[6], length: LINK_LOCAL_LENGTH, scope: "link" }));
   }
   for (const address of link.addresses) requests.push(addRoute({ destination: toHostPrefix(address), index }));
   return requests;

@@ -11,8 +11,8 @@ import { getLink, type Ifindex, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import type { Outcome, RouteSocket } from "../../linux/netlink/socket.ts";
-import type { PodLink } from "../../endpoint/pod-link.ts";
-import { familiesOf, nextHopOf } from "./program.ts";
+import { NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
+import { familiesOf } from "./program.ts";
 import type { LinkSockets } from "./sockets.ts";
 
 /** Milliseconds between looks: at first, and at most. */
@@ -42,7 +42,7 @@ export function podEnd({ podName, addresses }: PodLink, index: Ifindex): LinkEnd
 
 /** The end on the host, which answers for the pod's next hop. */
 export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
-  return { name: link.hostName, index, slowAddresses: familiesOf(link).includes(6) ? [nextHopOf(6)] : [] };
+  return { name: link.hostName, index, slowAddresses: familiesOf(link).includes(6) ? [NEXT_HOPS[6]] : [] };
 }
 
 /**
