@@ -7,8 +7,9 @@ import type { LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { Hold } from "./hold.ts";
-import { attempt, END_OF_PART, fileOf, isNameable } from "./node-files.ts";
-import { beingReleased, pendingLockOf, LOCK_WAIT_MS, type PendingRelease, writePending } from "./pending-release.ts";
+import { attempt, fileOf, isNameable } from "./node-files.ts";
+import { type PendingNote, readPending, writePending } from "./pending-note.ts";
+import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
 
 /** Failures that end without anybody changing what is stored. */
 const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
@@ -58,7 +59,7 @@ export function leavePending(call: LocalCall, reason: unknown, holder: string | 
 function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
   holder: string | undefined,
-): Omit<PendingRelease, "until"> | undefined {
+): Omit<PendingNote, "until"> | undefined {
   const isMain = plugin === "netplug";
   let netns: Netns | undefined;
   try {
@@ -81,12 +82,4 @@ function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
 export function isFolderOfGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
   return end > 0 && files.exists(path.slice(0, end));
-}
-
-/** undefined: nothing is pending. */
-export function readPending(files: Files, file: string): PendingRelease | undefined {
-  const text = files.readText(file);
-  if (text === undefined) return undefined;
-  const [path = "", until = "", id = ""] = text.split(END_OF_PART);
-  return { path, until: Number(until), id };
 }

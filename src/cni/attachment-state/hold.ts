@@ -23,6 +23,17 @@ const BEGIN_MARGIN_MS = 20;
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
+/** What stands in the file of an attachment that somebody has. */
+interface HoldNote {
+  /** Of the network namespace; "": none is named. */
+  readonly path: string;
+  /** Of that namespace; "": it was not looked at. */
+  readonly id: string;
+  readonly plugin: string | undefined;
+  /** Milliseconds since the machine was started. */
+  readonly takenAt: number;
+}
+
 /** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
 export interface Hold {
   state(): HoldState;
@@ -48,34 +59,36 @@ export interface Hold {
  */
 export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
   const { environment, host, plugin } = call;
-  const own = [netns?.path ?? environment.netns, netns?.id, plugin, ""].join(END_OF_PART);
+  const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin };
   let isWritten = false;
   const take = (): void =>
     attempt(call, () => {
-      writeNodeFile(call, "attached", `${own}${host.sinceBoot()}`);
+      writeHold(call, { ...own, takenAt: host.sinceBoot() });
       isWritten = true;
     });
   /** @returns its state, and where it is */
   const look = (): readonly [state: HoldState, where?: string | undefined] => {
     if (!isWritten) return ["unknown"];
-    let there: string | undefined;
+    let there: HoldNote | undefined;
     try {
       there = readHold(call, environment);
     } catch {
       return ["unknown"];
     }
-    return there === undefined ? ["ended"] : there.startsWith(own) ? ["held"] : ["taken", placeOf(there)];
+    if (there === undefined) return ["ended"];
+    const isOwn = there.path === own.path && there.id === own.id && there.plugin === plugin;
+    return isOwn ? ["held"] : ["taken", there.path];
   };
   const fail = (what: string): never => {
     const { ifName, containerID } = environment;
     throw new NetplugError("tryAgainLater", `add interface ${quote(ifName)} of container ${quote(containerID)}: ${what}`);
   };
   const failAsTaken = (where = ""): never => fail(`a newer ADD has it in ${quote(where)}`);
-  let there: string | undefined;
+  let there: HoldNote | undefined;
   attempt(call, () => {
     there = readHold(call, environment);
   });
-  if (there !== undefined && isNewer(call, there)) failAsTaken(placeOf(there));
+  if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
   take();
   return {
     state: () => look()[0],
@@ -93,15 +106,11 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   };
 }
 
-function placeOf(there: string): string {
-  return there.split(END_OF_PART)[0] ?? "";
-}
-
 /**
  * Whether it was taken since this process began, in another namespace: the runtime has given up this call, which may have been stopped, or
  * waited for a processor.
  */
-function isNewer(call: LocalCall, there: string): boolean {
+function isNewer(call: LocalCall, there: HoldNote): boolean {
   try {
     return isElsewhere(call, there) && isYounger(call, there);
   } catch {
@@ -110,9 +119,8 @@ function isNewer(call: LocalCall, there: string): boolean {
 }
 
 /** What was taken later than now is of an earlier boot, in a folder that has outlived it. */
-function isYounger({ host }: LocalCall, there: string): boolean {
+function isYounger({ host }: LocalCall, { takenAt }: HoldNote): boolean {
   const begin = host.processBegin();
-  const takenAt = Number(there.split(END_OF_PART)[3]);
   return begin !== undefined && takenAt > begin + BEGIN_MARGIN_MS && takenAt <= host.sinceBoot();
 }
 
@@ -120,8 +128,7 @@ function isYounger({ host }: LocalCall, there: string): boolean {
  * Whether it stands in another namespace than this call's, whose path may be another one of the same. Who wanted addresses alone has named
  * none.
  */
-function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, there: string): boolean {
-  const [place = "", id = ""] = there.split(END_OF_PART);
+function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, { path: place, id }: HoldNote): boolean {
   if (place === path) return false;
   using standing = openNetnsIfThere(kernel, place);
   if (standing?.id !== id && id !== "") return false;
@@ -143,7 +150,7 @@ export function endHold(call: LocalCall): EndedHold {
   let isEnded = false;
   attempt(call, () => {
     const there = readHold(call, call.environment);
-    plugin = there?.split(END_OF_PART)[2];
+    plugin = there?.plugin;
     if (there !== undefined && !isNewer(call, there)) call.host.files.remove(fileOf(call, "attached", call.environment));
     isEnded = true;
   });
@@ -159,7 +166,15 @@ export function endHold(call: LocalCall): EndedHold {
   };
 }
 
-/** Who has it, as it was written; undefined: nobody. */
-export function readHold(call: LocalCall, attachment: NamedAttachment): string | undefined {
-  return isNameable(call, attachment) ? call.host.files.readText(fileOf(call, "attached", attachment)) : undefined;
+/** @returns undefined when nobody has it @throws NetplugError ioFailure */
+export function readHold(call: LocalCall, attachment: NamedAttachment): HoldNote | undefined {
+  const text = isNameable(call, attachment) ? call.host.files.readText(fileOf(call, "attached", attachment)) : undefined;
+  if (text === undefined) return undefined;
+  const [path = "", id = "", plugin, takenAt] = text.split(END_OF_PART);
+  return { path, id, plugin, takenAt: Number(takenAt) };
+}
+
+/** Of the call's attachment. @throws NetplugError ioFailure */
+function writeHold(call: LocalCall, { path, id, plugin, takenAt }: HoldNote): void {
+  writeNodeFile(call, "attached", [path, id, plugin, takenAt].join(END_OF_PART));
 }

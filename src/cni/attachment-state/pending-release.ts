@@ -6,53 +6,16 @@
  * Each is a file that is named after the attachment. In it stands what must be gone before anything is given back: nothing, when it was
  * our interface, which is gone; or the path of the network namespace, for under another main plugin only that plugin knows the interface. A
  * file may get lost, then GC does its work. Whoever gives back writes it first and looks then who holds the attachment (`hold.ts`); an ADD
- * takes hold first and looks for the file then.
+ * takes hold first and looks for the file then. How it is written: `pending-note.ts`, which few calls load.
  */
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
-import type { Hold } from "./hold.ts";
-import { attempt, END_OF_PART, fileOf, folderOf, isNameable, writeNodeFile } from "./node-files.ts";
+import { attempt, fileOf, folderOf, isNameable } from "./node-files.ts";
 
 /** Milliseconds, longer than a DEL takes for them. */
 export const LOCK_WAIT_MS = 5_000;
-
-/** Milliseconds after which no ADD is under way any more. */
-export const LONGEST_ADD_MS = 60_000;
-
-/** What one waits for. */
-export interface PendingRelease {
-  /** Of the network namespace that must be gone first; "": nothing must. */
-  readonly path: string;
-  /** Milliseconds since 1970, until when an ADD may be under way that sees to it itself; 0: there is none. */
-  readonly until: number;
-  /** Of that namespace. */
-  readonly id: string;
-}
-
-/** Of an ADD under another main plugin, which may be killed, or outlive those who would call DEL for it. */
-export interface PendingMark {
-  /** There is nothing to give back but by DEL. */
-  drop(): void;
-  /** The ADD is at its end and there may be something. */
-  leave(): void;
-}
-
-/** Of an ADD that begins, and whose namespace stands. */
-export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
-  const { clock, files } = call.host;
-  const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));
-  const ifHeld = (work: () => void): void => {
-    if (["held", "ended"].includes(hold.state())) work();
-  };
-  write(clock.now() + LONGEST_ADD_MS);
-  return {
-    drop: () => ifHeld(() => attempt(call, () => void files.remove(fileOf(call, "unreleased", call.environment)))),
-    leave: () => ifHeld(() => write(0)),
-  };
-}
 
 /** Whether there ever was such a file. */
 export function wasEverPending(call: LocalCall): boolean {
@@ -79,11 +42,6 @@ export async function claimPending(call: LocalCall): Promise<void> {
 
 export function beingReleased(call: LocalCall): NetplugError {
   return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being given back`);
-}
-
-/** Of the call's attachment. @throws NetplugError ioFailure */
-export function writePending(call: LocalCall, { path, until, id }: PendingRelease): void {
-  writeNodeFile(call, "unreleased", [path, until, id].join(END_OF_PART));
 }
 
 /** Who has it decides what becomes of the files. */

@@ -1,10 +1,11 @@
 /** DEL's care for others: it gives back what calls of its network left, see `attachment-state/pending-release.ts`. Loaded where there ever was such. */
 
 import { randomInteger } from "../../lib/random.ts";
-import { isFolderOfGone, readPending } from "../attachment-state/give-back.ts";
+import { isFolderOfGone } from "../attachment-state/give-back.ts";
 import { readHold } from "../attachment-state/hold.ts";
-import { attempt, END_OF_PART, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
-import { LONGEST_ADD_MS, pendingLockOf } from "../attachment-state/pending-release.ts";
+import { attempt, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
+import { LONGEST_ADD_MS, readPending } from "../attachment-state/pending-note.ts";
+import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
@@ -89,7 +90,7 @@ function isOver(call: LocalCall, attachment: NamedAttachment): boolean {
   if (pending === undefined) return false;
   const { path, until, id } = pending;
   const holder = readHold(call, attachment);
-  if (holder !== undefined && (path === "" || !holder.startsWith([path, id, ""].join(END_OF_PART)))) return false;
+  if (holder !== undefined && (path === "" || holder.path !== path || holder.id !== id)) return false;
   if (path === "") return true;
   const leftMs = until - clock.now();
   // More than an ADD takes: the clock was set back.
