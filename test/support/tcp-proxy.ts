@@ -45,6 +45,39 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     open.delete(socket);
     socket.data?.peer?.end();
   };
+  /** What becomes of a piece of a reply, whose memory may be used again once this returns. */
+  const onReply = (client: Socket<Link>, chunk: Buffer): void => {
+    if (proxy.mode === "pass") {
+      if (proxy.delayMs === 0) client.write(chunk);
+      else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, Buffer.from(chunk));
+    } else if (proxy.mode === "hold") {
+      const copy = Buffer.from(chunk);
+      held.push(() => client.write(copy));
+      dropped.resolve();
+    } else if (proxy.mode !== "swallow") {
+      if (proxy.mode === "drop-next") proxy.mode = "pass";
+      client.end();
+      dropped.resolve();
+    }
+  };
+  const connectUpstream = (client: Socket<Link>): Promise<unknown> =>
+    Bun.connect<Link>({
+      hostname: "127.0.0.1",
+      port: targetPort,
+      data: { peer: client, waiting: [], isLost: false },
+      socket: {
+        open(upstream) {
+          open.add(upstream);
+          client.data.peer = upstream;
+          for (const chunk of client.data.waiting) upstream.write(chunk);
+        },
+        data(upstream, chunk) {
+          if (!upstream.data.isLost) onReply(client, chunk);
+        },
+        close: forget,
+        error: forget,
+      },
+    });
   const server = Bun.listen<Link>({
     hostname: "127.0.0.1",
     port: 0,
@@ -52,36 +85,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       open(client) {
         client.data = { peer: undefined, waiting: [], isLost: false };
         open.add(client);
-        void Bun.connect<Link>({
-          hostname: "127.0.0.1",
-          port: targetPort,
-          data: { peer: client, waiting: [], isLost: false },
-          socket: {
-            open(upstream) {
-              open.add(upstream);
-              client.data.peer = upstream;
-              for (const chunk of client.data.waiting) upstream.write(chunk);
-            },
-            data(upstream, chunk) {
-              if (upstream.data.isLost) return;
-              if (proxy.mode === "pass") {
-                if (proxy.delayMs === 0) client.write(chunk);
-                // A piece's memory may be used again once this returns.
-                else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, chunk.slice());
-              } else if (proxy.mode === "hold") {
-                const copy = chunk.slice();
-                held.push(() => client.write(copy));
-                dropped.resolve();
-              } else if (proxy.mode !== "swallow") {
-                if (proxy.mode === "drop-next") proxy.mode = "pass";
-                client.end();
-                dropped.resolve();
-              }
-            },
-            close: forget,
-            error: forget,
-          },
-        }).catch(() => client.terminate());
+        void connectUpstream(client).catch(() => client.terminate());
       },
       data(client, chunk) {
         if (client.data.isLost) return;

@@ -55,7 +55,7 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
 
 async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
   if (ref.kind === KINDS.IPPool.kind) return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
-  if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.type === "kubernetes") return await clearEndpoint(target, ref);
+  if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.traits.recordsArePods) return await clearEndpoint(target, ref);
   await deleteResource(target, ref);
   return "deleted";
 }

@@ -1,10 +1,11 @@
 /** The pod of a call and its namespace: compared with what the runtime says, and what both ask for. */
 
 import { type PodFields, toPodFields } from "../../api/kubernetes-pod.ts";
+import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { warnOfIneffective } from "../../endpoint/annotations/ineffective.ts";
 import { type PodRequest, readPodRequest } from "../../endpoint/annotations/read-pod-request.ts";
-import { ANNOTATION_PREFIX } from "../../api/pod-annotations.ts";
+import { toPodText } from "../../endpoint/annotations/sources.ts";
 import { requireSamePod } from "../../endpoint/same-pod.ts";
 import type { PodIdentity } from "../../endpoint/names.ts";
 import { toPodEndpoint } from "../../endpoint/pod-endpoint.ts";
@@ -100,8 +101,4 @@ function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, wishes: 
 
 function notThere(identity: PodIdentity, reason: string): NetplugError {
   return new NetplugError("podMismatch", `find ${toPodText(identity)}: ${reason}`);
-}
-
-function toPodText({ namespace, name }: PodIdentity): string {
-  return `pod ${quote(`${namespace}/${name}`)}`;
 }

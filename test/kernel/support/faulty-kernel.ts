@@ -17,7 +17,8 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
   let calls = 0;
   let hasFailed = false;
 
-  const step = <T>(what: string, whole: () => T, part: () => unknown): T => {
+  /** @param part of the work, for one that has several */
+  const step = <T>(what: string, whole: () => T, part: () => unknown = () => {}): T => {
     if (++calls !== failing) return whole();
     hasFailed = true;
     // Nobody gets what was opened, so nobody else could close it.
@@ -31,57 +32,31 @@ export function faultyKernel(failing: number, moment: FaultMoment): { kernel: Ke
       step(
         requests.map((request) => request.operation).join(", "),
         () => socket.transact(requests),
-        () => socket.transact(requests.slice(0, Math.ceil(requests.length / 2))),
+        () => socket.transact(firstHalf(requests)),
       ),
-    start: (request) =>
-      step(
-        request.operation,
-        () => socket.start(request),
-        () => {},
-      ),
-    dump: (request) =>
-      step(
-        request.operation,
-        () => socket.dump(request),
-        () => {},
-      ),
+    start: (request) => step(request.operation, () => socket.start(request)),
+    dump: (request) => step(request.operation, () => socket.dump(request)),
     [Symbol.dispose]: () => socket[Symbol.dispose](),
   });
 
   const kernel: Kernel = {
-    openNetns: (path) =>
-      step(
-        "open",
-        () => linuxKernel.openNetns(path),
-        () => {},
-      ),
-    isHostNetns: (netns) =>
-      step(
-        "compare",
-        () => linuxKernel.isHostNetns(netns),
-        () => {},
-      ),
+    openNetns: (path) => step("open", () => linuxKernel.openNetns(path)),
+    isHostNetns: (netns) => step("compare", () => linuxKernel.isHostNetns(netns)),
     isNamed: (netns) => linuxKernel.isNamed(netns),
-    lockNetns: (netns) =>
-      step(
-        "lock",
-        () => linuxKernel.lockNetns(netns),
-        () => {},
-      ),
-    openRouteSocket: (netns) =>
-      step(
-        "open socket",
-        () => wrap(linuxKernel.openRouteSocket(netns)),
-        () => {},
-      ),
+    lockNetns: (netns) => step("lock", () => linuxKernel.lockNetns(netns)),
+    openRouteSocket: (netns) => step("open socket", () => wrap(linuxKernel.openRouteSocket(netns))),
     writeSysctls: (settings, netns) =>
       step(
         "write settings",
         () => linuxKernel.writeSysctls(settings, netns),
-        () => linuxKernel.writeSysctls(settings.slice(0, Math.ceil(settings.length / 2)), netns),
+        () => linuxKernel.writeSysctls(firstHalf(settings), netns),
       ),
   };
   return { kernel, hasFailed: () => hasFailed };
+}
+
+function firstHalf<T>(all: readonly T[]): readonly T[] {
+  return all.slice(0, Math.ceil(all.length / 2));
 }
 
 function dispose(result: unknown): void {
