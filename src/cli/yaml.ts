@@ -76,7 +76,7 @@ function requireUtf8(text: string): void {
 }
 
 /**
- * For text that is JSON: what its parser does not tell.
+ * Refuses keys that stand twice in one object, in text that is JSON: its parser does not tell.
  *
  * @throws {YamlError} for a key that stands twice in one object
  */

@@ -24,12 +24,12 @@ export function linkNamesOf(call: LocalCall): LinkNames {
   return { hostName: toHostName(workload), podName: workload.ifName, alias: toAlias(call.config.name, workload) };
 }
 
-/** By which its allocations are known. */
+/** What its allocations are known by. */
 export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId {
   return { network: config.name, containerID: environment.containerID, ifName: environment.ifName };
 }
 
-/** For what the datastore has under the attachment's name. */
+/** Asks for what the datastore has under the attachment's name. */
 export function recordQuery(call: Call): Query & { readonly type: "get" } {
   const { node, config } = call;
   return { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) };

@@ -44,10 +44,10 @@ export async function addAddresses(call: Call): Promise<CniResult> {
 }
 
 /**
- * For an ADD that has taken its time: main plugin and runtime may be gone, the next runtime have called DEL and removed the namespace, and
- * nobody would ever call DEL again.
+ * Gives addresses, unless nobody wants them any more. While an ADD takes its time, main plugin and runtime may have gone, the next runtime have
+ * called DEL and removed the namespace, and nobody would ever call DEL again.
  *
- * @param give gets what must be called before each commit
+ * @param give does it; calls what it is handed before each commit
  * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then
  */
 async function whileWanted<T>(

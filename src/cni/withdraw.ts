@@ -10,7 +10,7 @@ import { type Call, transactPortsOf } from "./call.ts";
 /** What was taken. */
 export type Withdrawn = Exclude<DelPlan, { readonly wanted: unknown }>;
 
-/** As much as one commit takes. @throws NetplugError tryAgainLater when the datastore is away */
+/** Takes away as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
 export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<Withdrawn> = {}): Promise<Withdrawn> {
   return await call.ledger.time("datastore", () =>
     transact<Withdrawn>(

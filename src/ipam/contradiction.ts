@@ -4,7 +4,7 @@ import type { Query } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 
-/** For a decision that asks again and again for what was answered. */
+/** The failure of a decision that asks again and again for what was answered. */
 export function contradiction(wanted: readonly Query[]): NetplugError {
   const about = wanted.flatMap((query) =>
     query.type === "block-of-address" ? [`the block around "${toAddressText(query.address)}"`] : [],

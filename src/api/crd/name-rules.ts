@@ -4,14 +4,14 @@ import { KINDS } from "../registry.ts";
 import type { Kind } from "../resource.ts";
 import type { CelRule } from "./custom-resource-definition.ts";
 
-/** Of a kind that has one object only. @throws {TypeError} a kind that has more */
+/** Allows one name alone, for a kind that has one object. @throws {TypeError} a kind that has more */
 export function onlyNamed(kind: Kind): CelRule {
   const { singleton } = KINDS[kind];
   if (singleton === undefined) throw new TypeError(`describe ${kind}: it is no singleton`);
   return { rule: `self.metadata.name == '${singleton}'`, message: `there is only one ${kind}: want the name ${singleton}` };
 }
 
-/** Of a kind whose names become part of other names. */
+/** Allows DNS labels alone, for a kind whose names become part of other names. */
 export function dnsLabelName(kind: Kind): CelRule {
   return {
     rule: "size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",

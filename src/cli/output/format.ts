@@ -22,7 +22,7 @@ export function parseFormat(text: string): Format {
   throw new UsageError(`got ${quote(text)}, want json, yaml, wide, name or custom-columns=HEADING:PATH,…`);
 }
 
-/** For commands that print a report rather than resources. @throws {UsageError} */
+/** Reads `-o` of commands that print a report rather than resources. @throws {UsageError} */
 export function parseReportFormat(text: string): ReportFormat {
   if (text === "json" || text === "yaml") return text;
   throw new UsageError(`got ${quote(text)}, want json or yaml`);

@@ -5,13 +5,13 @@ import type { LocalCall } from "../call.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { attempt, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
 
-/** Most delegates say nothing; then there is no file. */
+/** Keeps what a delegate said. Most say nothing; then there is no file. */
 export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
   if (dns === undefined || Object.keys(dns).length === 0) forgetDns(call);
   else attempt(call, () => writeNodeFile(call, "dns", JSON.stringify(dns)));
 }
 
-/** undefined: it said nothing, or that got lost. */
+/** What the delegate said; undefined: nothing, or that got lost. */
 export function notedDns(call: LocalCall): CniResult["dns"] {
   let dns: unknown;
   attempt(call, () => {
@@ -21,7 +21,7 @@ export function notedDns(call: LocalCall): CniResult["dns"] {
   return isJsonObject(dns) ? dns : undefined;
 }
 
-/** For the end of an attachment. */
+/** Removes it, when the attachment ends. */
 export function forgetDns(call: LocalCall): void {
   attempt(call, () => void (isNameable(call, call.environment) && call.host.files.remove(fileOf(call, "dns", call.environment))));
 }

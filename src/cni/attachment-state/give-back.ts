@@ -18,7 +18,7 @@ const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInit
 const NOTHING = { path: "", id: "" } as const;
 
 /**
- * For the way back of an ADD: does it unless a newer ADD has the attachment, which may have got what this one had taken. One that comes
+ * Does a step of an ADD's way back, unless a newer ADD has the attachment, which may have got what this one had taken. One that comes
  * meanwhile waits.
  *
  * @throws NetplugError tryAgainLater when it is not known who has the attachment, or others give back all the time; what `work` throws
@@ -36,8 +36,8 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 }
 
 /**
- * For a DEL that could not give back its addresses: it says so on the node. An interface of another main plugin may stand in the namespace,
- * whose end tells that of the interface then; without one nothing would.
+ * Says on the node that a DEL could not give back its addresses. An interface of another main plugin may stand in the namespace: its end
+ * cannot be seen, but that of the namespace can.
  *
  * @param reason why they are not given back
  * @param holder the plugin that held the attachment, if that is known

@@ -38,7 +38,7 @@ interface HoldNote {
 export interface Hold {
   state(): HoldState;
   /**
-   * Before what an ADD that comes late must not do.
+   * Makes sure that it is held still, before what an ADD that comes late must not do.
    *
    * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
    */
@@ -144,7 +144,7 @@ export interface EndedHold {
   isTaken(): boolean;
 }
 
-/** For a DEL. */
+/** Ends the hold of the call's attachment, whoever has it, unless it is newer than the call: for a DEL. */
 export function endHold(call: LocalCall): EndedHold {
   let plugin: string | undefined;
   let isEnded = false;

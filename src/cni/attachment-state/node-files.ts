@@ -36,7 +36,7 @@ export function attempt(call: LocalCall, work: () => void): void {
   }
 }
 
-/** Of the call's attachment. @throws NetplugError ioFailure */
+/** Replaces the file of the call's attachment. @throws NetplugError ioFailure */
 export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
   if (!isNameable(call, call.environment))
     throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
@@ -58,7 +58,7 @@ export function fromFileName({ config }: LocalCall, name: string): NamedAttachme
   return { containerID, ifName: rest.join(SEPARATOR) };
 }
 
-/** Of the network, and written beside its place: while no other call runs, by one that was killed. */
+/** Whether a file of the network was not put in place yet: while no other call runs, its writer was killed. */
 export function isUnfinished({ config }: LocalCall, name: string): boolean {
   return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }
@@ -67,7 +67,7 @@ function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment)
   return [config.name, containerID, ifName].join(SEPARATOR);
 }
 
-/** With names that are all too long there are no such files; nor for one that would be taken for a file of a call that was killed. */
+/** Whether an attachment can have such files: not when its names are too long together, or would be taken for an unfinished file. */
 export function isNameable(call: LocalCall, attachment: NamedAttachment): boolean {
   const name = nameOf(call, attachment);
   return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name);

@@ -27,7 +27,7 @@ export function readPending(files: Files, file: string): PendingNote | undefined
   return { path, until: Number(until), id };
 }
 
-/** Of the call's attachment. @throws NetplugError ioFailure */
+/** Replaces that of the call's attachment. @throws NetplugError ioFailure */
 export function writePending(call: LocalCall, { path, until, id }: PendingNote): void {
   writeNodeFile(call, "unreleased", [path, until, id].join(END_OF_PART));
 }
@@ -40,7 +40,7 @@ export interface PendingMark {
   leave(): void;
 }
 
-/** Of an ADD that begins, and whose namespace stands. */
+/** Says, as an ADD begins, that it may leave something allocated when its namespace is gone. */
 export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
   const { clock, files } = call.host;
   const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));

@@ -27,8 +27,8 @@ export function wasEverPending(call: LocalCall): boolean {
 }
 
 /**
- * For an ADD that has taken hold of its attachment, before it reads what is allocated: what it gets is not to be given back. Waits for
- * whoever is about to.
+ * Takes a pending release away, for an ADD that has taken hold of its attachment, before it reads what is allocated: that is not to be given
+ * back any more. Waits for whoever is about to.
  *
  * @throws NetplugError tryAgainLater when that takes too long
  */
@@ -44,7 +44,7 @@ export function beingReleased(call: LocalCall): NetplugError {
   return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being given back`);
 }
 
-/** Who has it decides what becomes of the files. */
+/** Path of the lock that is held while one is carried out, or taken away. */
 export function pendingLockOf(call: LocalCall): string {
   return `${folderOf(call, "unreleased")}.lock`;
 }

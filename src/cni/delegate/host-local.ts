@@ -19,7 +19,7 @@ interface RangeFault {
 
 const SUBNET = 'address/length, "usePodCidr" or "usePodCidrIPv6"';
 
-/** For the verbs that fail for it. @throws NetplugError invalidConfig */
+/** Refuses ranges that make no sense, for the verbs that need them. @throws NetplugError invalidConfig */
 export function requireRanges(type: string, config: Document): void {
   const fault = type === "host-local" ? findRangeFault(config) : undefined;
   if (fault === undefined) return;

@@ -47,8 +47,8 @@ export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefine
 }
 
 /**
- * For an ADD that has taken its time: the runtime that began it may have ended, and the next one have called DEL and removed the namespace,
- * which lives only because we hold it. Nobody would ever call DEL for what is given to it now.
+ * Makes sure that a namespace still has its name. While an ADD takes its time, the runtime that began it may have ended, and the next one have
+ * called DEL and removed the namespace, which lives only because we hold it. Nobody would ever call DEL for what is given to it now.
  *
  * @throws {NetplugError} badNetns
  */

@@ -59,7 +59,7 @@ export function pushBytes(words: Words, type: number, bytes: Uint8Array): void {
   }
 }
 
-/** With the closing NUL that the kernel wants. */
+/** Adds a text, with the closing NUL that the kernel wants. */
 export function pushText(words: Words, type: number, text: string): void {
   pushBytes(words, type, new TextEncoder().encode(`${text}\0`));
 }

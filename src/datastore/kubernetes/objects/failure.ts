@@ -21,7 +21,7 @@ export function toDatastoreError(thrown: unknown): unknown {
   return thrown;
 }
 
-/** Of an object that nobody but us makes. */
+/** What a failed write of a block means: nobody but us makes such objects. */
 export function toBlockError(thrown: unknown): unknown {
   if (thrown instanceof KubeError && thrown.reason === "invalid") {
     return new NetplugError("notInitialised", `${thrown.message}; the CRD of blocks is of another version: ${REMEDY}`, { cause: thrown });
@@ -29,14 +29,14 @@ export function toBlockError(thrown: unknown): unknown {
   return toDatastoreError(thrown);
 }
 
-/** Of an object that people write. */
+/** What a failed write of a resource means, which people may have written. */
 export function toResourceError(thrown: unknown): unknown {
   if (thrown instanceof KubeError && thrown.reason === "invalid")
     return new NetplugError("invalidConfig", thrown.message, { cause: thrown });
   return toDatastoreError(thrown);
 }
 
-/** Of a pod, which is not ours: an admission policy, or annotations beyond what one object may have. */
+/** What a failed write into a pod means. It is not ours: an admission policy forbids it, or it has more annotations than one object may. */
 export function toEndpointError(thrown: unknown): unknown {
   if (thrown instanceof KubeError && thrown.reason === "invalid") {
     const message = `${thrown.message}; something in the cluster forbids to record addresses in this pod`;

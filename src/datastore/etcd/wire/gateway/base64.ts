@@ -1,6 +1,6 @@
 /** Text to base64 and back: the JSON gateway writes all keys and values so. Natively: a regular expression costs more at the first use. */
 
-/** For text of any characters; keys, which are ASCII, take `btoa`. */
+/** Encodes text of any characters; keys, which are ASCII, take `btoa`. */
 export function toBase64(text: string): string {
   return new TextEncoder().encode(text).toBase64();
 }
