@@ -1,13 +1,15 @@
 /** `ipam show --ip`: who has an address, and what is around it. */
 
+import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Allocation } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { type AddressState, findOwner } from "../../ipam/admin/owner.ts";
+import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../../ipam/cluster.ts";
 import { describeAllocation, toTimeText } from "../../ipam/owner-text.ts";
 import { toReservedSet } from "../../ipam/reservations.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
-import { containsAddress, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type Cli, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
@@ -41,12 +43,11 @@ function toUse(allocation: Allocation | undefined): object {
 /** What pools and reservations say of an address. */
 async function describePlace(datastore: Datastore, ip: Address): Promise<readonly string[]> {
   const [pools, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS]);
-  const around = pools.flatMap(({ value: { metadata, spec } }) => {
-    // A pool that was written with etcdctl or kubectl may have any shape.
-    const { cidr: text, disabled } = spec as { readonly cidr?: unknown; readonly disabled?: unknown };
-    const cidr = typeof text === "string" ? tryParsePrefix(text) : undefined;
+  const around = pools.flatMap(({ value }) => {
+    const cidr = cidrOfPool(value);
     if (cidr === undefined || !containsAddress(cidr, ip)) return [];
-    return [`it lies in pool ${quote(metadata.name)} (${toPrefixText(cidr)})${disabled === true ? ", which is disabled" : ""}`];
+    const { disabled } = value.spec as IPPoolSpec;
+    return [`it lies in pool ${quote(value.metadata.name)} (${toPrefixText(cidr)})${disabled === true ? ", which is disabled" : ""}`];
   });
   const reserved = reservations.filter((reservation) => toReservedSet([reservation]).has(ip));
   return [

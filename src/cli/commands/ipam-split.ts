@@ -2,9 +2,10 @@
 
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { Write } from "../../datastore/datastore.ts";
+import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { NotLocked, planSplit } from "../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../ipam/cluster.ts";
-import { type Prefix, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
@@ -25,9 +26,9 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
     withRetries("split pool", async () => {
       const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION_QUERY]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
-      const pool = pools.find(({ value: { metadata, spec } }) => {
-        const cidr = tryParsePrefix(String((spec as { readonly cidr?: unknown }).cidr));
-        return wanted === undefined ? metadata.name === flags.name : cidr !== undefined && toPrefixText(cidr) === wanted;
+      const pool = pools.find(({ value }) => {
+        const cidr = cidrOfPool(value);
+        return wanted === undefined ? value.metadata.name === flags.name : cidr !== undefined && toPrefixText(cidr) === wanted;
       });
       if (pool === undefined)
         throw new CommandFailed(`split pool ${quote(wanted ?? flags.name ?? "")}: there is none`, { next: "get ippools" });

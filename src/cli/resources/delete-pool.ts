@@ -6,12 +6,12 @@ import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Stored } from "../../datastore/datastore.ts";
+import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { hasBegun, isEmpty } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
 import { NotFound } from "./object-name.ts";
-import { cidrOf } from "./known-pools.ts";
 import { claimedBlocks } from "./pool-rules.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
@@ -47,7 +47,7 @@ async function disable(target: Target, name: string): Promise<Prefix | undefined
   return withRetries(`disable ippool "${name}"`, async () => {
     const { pool, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
-    const done = { cidr: cidrOf(pool.value) };
+    const done = { cidr: cidrOfPool(pool.value) };
     if (spec.disabled === true) return done;
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
     const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);

@@ -1,9 +1,9 @@
 /** Which addresses pools have, for a command that makes many: a list of all of them is not read for each. */
 
-import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
-import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { Clock } from "../../lib/ports.ts";
 
 /** Milliseconds after which pools are read again: others may write them too. */
@@ -31,7 +31,7 @@ export class KnownPools {
     const [pools] = await this.#datastore.read([{ type: "list", kind: "IPPool" }]);
     const cidrs = new Map<string, Prefix>();
     for (const { value } of pools) {
-      const cidr = cidrOf(value);
+      const cidr = cidrOfPool(value);
       if (cidr !== undefined) cidrs.set(value.metadata.name, cidr);
     }
     const answered = this.#clock.monotonic();
@@ -42,7 +42,7 @@ export class KnownPools {
 
   /** Notes a pool that the command has made. */
   add(pool: Resource): void {
-    const cidr = cidrOf(pool);
+    const cidr = cidrOfPool(pool);
     if (cidr !== undefined) this.#known?.cidrs.set(pool.metadata.name, cidr);
   }
 
@@ -50,10 +50,4 @@ export class KnownPools {
   forget(): void {
     this.#known = undefined;
   }
-}
-
-/** @returns undefined where somebody wrote one past the validation that makes no sense, or none */
-export function cidrOf({ spec }: Resource): Prefix | undefined {
-  const { cidr } = (spec ?? {}) as Partial<IPPoolSpec>;
-  return typeof cidr === "string" ? tryParsePrefix(cidr) : undefined;
 }

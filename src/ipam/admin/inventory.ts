@@ -5,13 +5,14 @@ import type { Kind, Resource } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Damage, Datastore, Stored } from "../../datastore/datastore.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
-import { addressAt, type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { addressAt, type Prefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS } from "../cluster.ts";
 import { type AllBlocks, readAllBlocks } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
 import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
+import { cidrOfPool } from "./pool-cidr.ts";
 
 export interface Inventory extends AllBlocks {
   /** What is not as netplug writes it: blocks, and what should be a block. */
@@ -45,8 +46,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
     [IP_POOLS, { type: "list", kind: "Node" }, { type: "list", kind: "WorkloadEndpoint" }],
     damage,
   );
-  const prefixes = pools.map(({ value }) => tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr)));
-  const known = prefixes.filter((prefix) => prefix !== undefined);
+  const known = pools.map(({ value }) => cidrOfPool(value)).filter((cidr) => cidr !== undefined);
   const allocations = new Map<string, Allocation>();
   for (const block of before.blocks) for (const [address, allocation] of allocationsOf(block)) allocations.set(address, allocation);
   const records = endpoints.map(({ value }: Stored<Resource>) => value as WorkloadEndpoint);

@@ -3,21 +3,13 @@
 import type { AllocationOwner, Block, BlockRef } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
-import {
-  addressAt,
-  comparePrefixes,
-  containsAddress,
-  containsPrefix,
-  overlaps,
-  type Prefix,
-  sizeOf,
-  tryParsePrefix,
-} from "../../lib/ip/prefix.ts";
+import { addressAt, comparePrefixes, containsAddress, containsPrefix, overlaps, type Prefix, sizeOf } from "../../lib/ip/prefix.ts";
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "../cluster.ts";
 import { toReservedSet } from "../reservations.ts";
 import { readBlockByBlock, type UncountedBlock } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
+import { cidrOfPool } from "./pool-cidr.ts";
 
 /** Numbers of addresses are exact, however large the pool. */
 export interface PoolUtilisation {
@@ -64,7 +56,7 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
   const [stored, reservations] = await datastore.read([IP_POOLS, IP_RESERVATIONS], damage);
   const reserved = toReservedSet(reservations);
   const pools = stored.flatMap(({ value }): PoolCount[] => {
-    const cidr = tryParsePrefix(String((value.spec as { readonly cidr?: unknown } | undefined)?.cidr));
+    const cidr = cidrOfPool(value);
     return cidr === undefined ? [] : [{ name: value.metadata.name, cidr, inUse: 0n, usedReservations: 0n }];
   });
   const blocks: BlockUtilisation[] = [];
