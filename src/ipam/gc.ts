@@ -9,7 +9,7 @@ import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.
 import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
 import { collectWanted } from "./facts.ts";
 import { releaseQueries } from "./release.ts";
-import type { AttachmentId } from "./request.ts";
+import type { Attachment } from "./request.ts";
 import { type Step, transact, type TransactPorts } from "./transact.ts";
 
 /** What a GC may touch, and what it must keep. */
@@ -18,7 +18,7 @@ export interface GarbageScope {
   /** `name` of the network config. */
   readonly network: string;
   /** `cni.dev/valid-attachments`. */
-  readonly valid: readonly Pick<AttachmentId, "containerID" | "ifName">[];
+  readonly valid: readonly Attachment[];
 }
 
 /** Seconds for which a block must have been empty before it is deleted. */
@@ -65,7 +65,7 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
 
 /** Only this node's and this network's attachments can be stale: borrowers in its blocks are their own node's business. */
 function staleIn({ node, network, valid }: GarbageScope): (owner: AllocationOwner) => boolean {
-  const keyOf = ({ containerID, ifName }: Pick<AttachmentId, "containerID" | "ifName">): string => JSON.stringify([containerID, ifName]);
+  const keyOf = ({ containerID, ifName }: Attachment): string => JSON.stringify([containerID, ifName]);
   const kept = new Set(valid.map(keyOf));
   return (owner) => owner.node === node && owner.network === network && !kept.has(keyOf(owner));
 }

@@ -21,9 +21,13 @@ export interface AddressRequest {
   readonly namespaceLabels: Readonly<Record<string, string>>;
 }
 
-/** Names an attachment: all that a release needs. */
-export interface AttachmentId {
-  readonly network: string;
+/** An attachment, as the runtime names it within a network. */
+export interface Attachment {
   readonly containerID: string;
   readonly ifName: string;
+}
+
+/** Names an attachment: all that a release needs. */
+export interface AttachmentId extends Attachment {
+  readonly network: string;
 }

@@ -7,12 +7,13 @@
  * comes late knows that a newer one has the attachment, or that it was ended.
  */
 
+import type { Attachment } from "../../ipam/request.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { expectNetns, openNetnsIfThere } from "../link/pod-netns.ts";
-import { attempt, END_OF_PART, fileOf, isNameable, type NamedAttachment, writeNodeFile } from "./node-files.ts";
+import { attempt, END_OF_PART, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
 
 /** The kernel tells when a process began to 10 ms; no runtime calls two ADDs so quickly one after the other. */
 const BEGIN_MARGIN_MS = 20;
@@ -167,7 +168,7 @@ export function endHold(call: LocalCall): EndedHold {
 }
 
 /** @returns undefined when nobody has it @throws NetplugError ioFailure */
-export function readHold(call: LocalCall, attachment: NamedAttachment): HoldNote | undefined {
+export function readHold(call: LocalCall, attachment: Attachment): HoldNote | undefined {
   const text = isNameable(call, attachment) ? call.host.files.readText(fileOf(call, "attached", attachment)) : undefined;
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, takenAt] = text.split(END_OF_PART);

@@ -3,6 +3,7 @@
  * after network, container and interface.
  */
 
+import type { Attachment } from "../../ipam/request.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { LocalCall } from "../call.ts";
 import { runFolderOf } from "../config/network-config.ts";
@@ -10,12 +11,6 @@ import { runFolderOf } from "../config/network-config.ts";
 /** Folders with a file for each of some attachments. */
 export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
 export type NodeFile = (typeof NODE_FILES)[number];
-
-/** As the runtime names it, within a network. */
-export interface NamedAttachment {
-  readonly containerID: string;
-  readonly ifName: string;
-}
 
 /** Neither a network's name nor a container ID can hold it. */
 const SEPARATOR = "@";
@@ -47,12 +42,12 @@ export function folderOf({ config }: LocalCall, kind: NodeFile): string {
   return `${runFolderOf(config)}/${kind}`;
 }
 
-export function fileOf(call: LocalCall, kind: NodeFile, attachment: NamedAttachment): string {
+export function fileOf(call: LocalCall, kind: NodeFile, attachment: Attachment): string {
   return `${folderOf(call, kind)}/${nameOf(call, attachment)}`;
 }
 
 /** The attachment of the network that a file is named after. */
-export function fromFileName({ config }: LocalCall, name: string): NamedAttachment | undefined {
+export function fromFileName({ config }: LocalCall, name: string): Attachment | undefined {
   const [network, containerID, ...rest] = name.split(SEPARATOR);
   if (network !== config.name || containerID === undefined || rest.length === 0 || UNFINISHED.test(name)) return undefined;
   return { containerID, ifName: rest.join(SEPARATOR) };
@@ -63,12 +58,12 @@ export function isUnfinished({ config }: LocalCall, name: string): boolean {
   return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }
 
-function nameOf({ config }: LocalCall, { containerID, ifName }: NamedAttachment): string {
+function nameOf({ config }: LocalCall, { containerID, ifName }: Attachment): string {
   return [config.name, containerID, ifName].join(SEPARATOR);
 }
 
 /** Whether an attachment can have such files: not when its names are too long together, or would be taken for an unfinished file. */
-export function isNameable(call: LocalCall, attachment: NamedAttachment): boolean {
+export function isNameable(call: LocalCall, attachment: Attachment): boolean {
   const name = nameOf(call, attachment);
   return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name);
 }

@@ -1,5 +1,7 @@
 /** Reading the entries of lists: routes, labels, attachments, and what is simpler. */
 
+import { ENDPOINT_LABELS } from "../../api/workload-endpoint.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import { hasControlCharacter } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
@@ -7,7 +9,7 @@ import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
-import { type Entry, type EntryKind, FieldFault, type Label, SKIPPED, type ValidAttachment } from "./field.ts";
+import { type Entry, type EntryKind, FieldFault, type Label, SKIPPED } from "./field.ts";
 import type { Findings } from "./findings.ts";
 import { checkSpelling } from "./spelling.ts";
 
@@ -75,9 +77,6 @@ function readRoute(entry: unknown, place: string, findings: Findings): Prefix | 
 
 const LABEL_KEYS = { key: true, value: true } as const;
 
-/** Label that names the namespace of a workload without Kubernetes. */
-const NAMESPACE_LABEL = "netplug.io/namespace";
-
 /** An entry of `args.cni.labels`: what Kubernetes accepts as a label too, so that selectors can name it. */
 function readLabel(entry: unknown, place: string, findings: Findings): Label | undefined {
   if (!isJsonObject(entry)) return undefined;
@@ -91,7 +90,7 @@ function readLabel(entry: unknown, place: string, findings: Findings): Label | u
       'a label value: at most 63 letters, digits, "_", "." and "-", a letter or digit first and last',
     );
   }
-  const wanted = key === NAMESPACE_LABEL ? findNamespaceFault(value) : undefined;
+  const wanted = key === ENDPOINT_LABELS.namespace ? findNamespaceFault(value) : undefined;
   if (wanted !== undefined) throw new FieldFault(`${place}.value`, value, wanted);
   return { key, value };
 }
@@ -108,7 +107,7 @@ function isLabelKey(text: string): boolean {
 }
 
 /** An entry of `cni.dev/valid-attachments`. One that could be no attachment is a fault: nothing must be removed by mistake. */
-function readAttachment(entry: unknown, place: string): ValidAttachment | undefined {
+function readAttachment(entry: unknown, place: string): Attachment | undefined {
   if (!isJsonObject(entry)) return undefined;
   const { containerID, ifname } = entry;
   if (typeof containerID !== "string") throw new FieldFault(`${place}.containerID`, containerID, "a container ID");

@@ -3,6 +3,8 @@
  * a twentieth of a table of closures.
  */
 
+import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
@@ -11,12 +13,6 @@ import type { MacAddress } from "../../lib/mac-address.ts";
 export interface Label {
   readonly key: string;
   readonly value: string;
-}
-
-/** One attachment that GC must keep. */
-export interface ValidAttachment {
-  readonly containerID: string;
-  readonly ifName: string;
 }
 
 /** Stands for a route entry without `dst`, which has no meaning and is no fault. */
@@ -50,14 +46,14 @@ interface EntryValues {
   readonly address: Address;
   readonly route: Prefix | typeof SKIPPED;
   readonly label: Label;
-  readonly attachment: ValidAttachment;
+  readonly attachment: Attachment;
 }
 
 /** Which verbs that remove things need a key to find them: DEL and GC, or GC alone. */
 export type Need = "removal" | "GC";
 
 /** As the config says it, or means it by not saying it. */
-export type DatastoreType = "etcdv3" | "kubernetes";
+export type DatastoreType = DatastoreConfig["type"];
 
 /** Null is absent for every kind; empty text for those that are text, unless they say otherwise. */
 interface Traits {

@@ -1,12 +1,13 @@
 /** The network config as the rest of the plugin sees it: every default applied, every value checked. */
 
-import type { MacAddress } from "../../lib/mac-address.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
+import type { LogLevel } from "../../lib/log.ts";
+import type { MacAddress } from "../../lib/mac-address.ts";
 import type { CniResult } from "../protocol/result.ts";
 import type { CniVersion } from "../protocol/versions.ts";
-
-export type LogLevel = "ERROR" | "WARNING" | "INFO" | "DEBUG";
+import type { DatastoreType } from "./field.ts";
 
 /** What `parseNetworkConfig` makes of stdin. Spelling of the file stays behind; times are in milliseconds. */
 export interface NetworkConfig {
@@ -20,7 +21,7 @@ export interface NetworkConfig {
   readonly hostname: string | undefined;
   readonly libDir: string;
   /** As written; undefined: the environment or the default decides, see `resolveDatastore`. */
-  readonly datastoreType: "etcdv3" | "kubernetes" | undefined;
+  readonly datastoreType: DatastoreType | undefined;
   readonly etcd: EtcdOptions;
   readonly ipam: IpamConfig;
   readonly log: LogConfig;
@@ -52,7 +53,7 @@ export interface NetworkConfig {
   /** For chaining and CHECK; undefined when absent. As it came, it is in `raw`. */
   readonly prevResult: CniResult | undefined;
   /** GC: the attachments to keep. undefined when the key is absent, which GC refuses. */
-  readonly validAttachments: readonly { readonly containerID: string; readonly ifName: string }[] | undefined;
+  readonly validAttachments: readonly Attachment[] | undefined;
   /** The whole document as it came, for delegates. */
   readonly raw: Readonly<Record<string, unknown>>;
 }

@@ -3,10 +3,11 @@
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam, transactPortsOf } from "../call.ts";
 import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { attempt, folderOf, fromFileName, isUnfinished, type NamedAttachment, NODE_FILES } from "../attachment-state/node-files.ts";
+import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { removeLink } from "../link/remove.ts";
@@ -17,9 +18,9 @@ import { withdrawPods } from "./withdraw-pods.ts";
 interface Collection {
   readonly call: Call;
   /** Those that stay: the valid ones, and those whose interface could not be taken away. */
-  readonly kept: Map<string, NamedAttachment>;
+  readonly kept: Map<string, Attachment>;
   /** Those that we found something of, and that go. */
-  readonly stale: Map<string, NamedAttachment>;
+  readonly stale: Map<string, Attachment>;
 }
 
 /** Of what attachments that go the datastore knows. */
@@ -126,7 +127,7 @@ async function collectAtDelegate({ call, stale }: Collection): Promise<readonly 
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
   if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
-  const isStale = (one: NamedAttachment): boolean => stale.has(keyOf(one));
+  const isStale = (one: Attachment): boolean => stale.has(keyOf(one));
   return await withdrawPods(call, owners.filter(isStale), {
     isRecordMeant: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
     async release(some) {

@@ -1,9 +1,10 @@
 /** DEL's care for others: it gives back what calls of its network left, see `attachment-state/pending-release.ts`. Loaded where there ever was such. */
 
+import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/give-back.ts";
 import { readHold } from "../attachment-state/hold.ts";
-import { attempt, fileOf, folderOf, fromFileName, type NamedAttachment } from "../attachment-state/node-files.ts";
+import { attempt, fileOf, folderOf, fromFileName } from "../attachment-state/node-files.ts";
 import { LONGEST_ADD_MS, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
@@ -47,13 +48,9 @@ export async function releasePending(call: Call): Promise<void> {
  * @param onCollected told of those that are done, before the next ones
  * @throws the first failure; whatever was to come after some that all failed is not tried
  */
-async function collectEnded(
-  call: Call,
-  ended: readonly NamedAttachment[],
-  onCollected: (some: readonly NamedAttachment[]) => void,
-): Promise<void> {
+async function collectEnded(call: Call, ended: readonly Attachment[], onCollected: (some: readonly Attachment[]) => void): Promise<void> {
   const standing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
-  const collect = async (some: readonly NamedAttachment[]): Promise<void> => {
+  const collect = async (some: readonly Attachment[]): Promise<void> => {
     const keys = new Set(some.map(keyOf).filter((key) => !standing.has(key)));
     await withdrawMany(call, [...keys], []);
   };
@@ -71,8 +68,8 @@ async function collectEnded(
  * Those of the call's network that are over, not too many at once; beginning anywhere, so that none stays behind those that cannot be given
  * back.
  */
-function listPending(call: LocalCall): readonly NamedAttachment[] {
-  const found: NamedAttachment[] = [];
+function listPending(call: LocalCall): readonly Attachment[] {
+  const found: Attachment[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];
   const first = randomInteger(call.host.random, names.length);
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
@@ -84,7 +81,7 @@ function listPending(call: LocalCall): readonly NamedAttachment[] {
 }
 
 /** Whether nobody can use the addresses any more. Who does not see the namespace's folder, or something else in its place, cannot tell. */
-function isOver(call: LocalCall, attachment: NamedAttachment): boolean {
+function isOver(call: LocalCall, attachment: Attachment): boolean {
   const { files, kernel, clock } = call.host;
   const pending = readPending(files, fileOf(call, "unreleased", attachment));
   if (pending === undefined) return false;

@@ -3,7 +3,7 @@
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import type { NamedAttachment } from "../attachment-state/node-files.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
 import { withdraw } from "../withdraw.ts";
 
@@ -50,12 +50,12 @@ export function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boole
 }
 
 /** Whose record it is. */
-export function attachmentOf({ spec }: WorkloadEndpoint): NamedAttachment {
+export function attachmentOf({ spec }: WorkloadEndpoint): Attachment {
   return { containerID: spec.containerID ?? "", ifName: spec.endpoint };
 }
 
 /** Tells attachments of one network apart. Neither part can hold a slash. */
-export function keyOf({ containerID, ifName }: NamedAttachment): string {
+export function keyOf({ containerID, ifName }: Attachment): string {
   return `${containerID}/${ifName}`;
 }
 
