@@ -7,6 +7,7 @@ import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
+import { ETH_MAX_MTU, ETH_MIN_MTU } from "../linux/netlink/constants.ts";
 import type { Options } from "./command-line.ts";
 import { KUBECONFIG_NAME } from "./kubeconfig.ts";
 import { isNameOfSingle } from "./template.ts";
@@ -142,8 +143,9 @@ function toKubeSettings(env: Environment, { protocol, host, port }: Settings["se
 }
 
 function readMtu(env: Environment): number {
-  const mtu = readNumber(env, "CNI_MTU", 65_535) ?? 0;
-  if (mtu !== 0 && mtu < 68) throw fault("CNI_MTU", String(mtu), "68..65535, or 0 to let the plugin find out");
+  const mtu = readNumber(env, "CNI_MTU", ETH_MAX_MTU) ?? 0;
+  const wanted = `${ETH_MIN_MTU}..${ETH_MAX_MTU}, or 0 to let the plugin find out`;
+  if (mtu !== 0 && mtu < ETH_MIN_MTU) throw fault("CNI_MTU", String(mtu), wanted);
   return mtu;
 }
 

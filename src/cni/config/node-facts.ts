@@ -4,13 +4,11 @@ import { isNodeName, NODE_NAME } from "../../endpoint/names.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
+import { ETH_MAX_MTU, ETH_MIN_MTU } from "../../linux/netlink/constants.ts";
 import type { NetworkConfig } from "./network-config.ts";
 
 /** MTU of a link when nobody says otherwise, in bytes. */
 const DEFAULT_MTU = 1500;
-
-/** Smallest that carries IPv4 (RFC 791), largest that the kernel takes for a veth. */
-const MTU_RANGE = { min: 68, max: 65535 } as const;
 
 /**
  * Name under which this node is known: `nodename`, else the node name file, else `hostname`, else the lower-cased host name.
@@ -48,8 +46,8 @@ export function resolveMtu(config: NetworkConfig, files: Files): number {
     );
   }
   const mtu = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(mtu >= MTU_RANGE.min && mtu <= MTU_RANGE.max)) {
-    throw new NetplugError("invalidConfig", `read MTU from ${quote(path)}: got ${quote(text)}, want ${MTU_RANGE.min}..${MTU_RANGE.max}`);
+  if (!(mtu >= ETH_MIN_MTU && mtu <= ETH_MAX_MTU)) {
+    throw new NetplugError("invalidConfig", `read MTU from ${quote(path)}: got ${quote(text)}, want ${ETH_MIN_MTU}..${ETH_MAX_MTU}`);
   }
   return mtu;
 }

@@ -1,5 +1,6 @@
 /** Every key of the network config and what it may hold. Plain literals: see `field.ts`. Defaults are in `to-network-config.ts`. */
 
+import { ETH_MAX_MTU, ETH_MIN_MTU } from "../../linux/netlink/constants.ts";
 import type { Table } from "./field.ts";
 
 const FOREIGN = { kind: "foreign" } as const;
@@ -104,7 +105,7 @@ export const NETWORK_CONFIG = {
   /** The kernel's limit for one device. */
   num_queues: { kind: "integer", min: 1, max: 4096, zeroIsAbsent: true },
   /** From the smallest of IPv4 to the largest of a veth. */
-  mtu: { kind: "integer", min: 68, max: 65_535, zeroIsAbsent: true },
+  mtu: { kind: "integer", min: ETH_MIN_MTU, max: ETH_MAX_MTU, zeroIsAbsent: true },
   require_mtu_file: OFF,
   include_default_routes: OFF,
   qps: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },

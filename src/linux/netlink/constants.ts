@@ -64,6 +64,9 @@ export const VETH_INFO_PEER = 1;
 export const RTEXT_FILTER_SKIP_STATS = 0x8;
 /** Longest alias, without the closing NUL. */
 export const IFALIAS_MAX = 255;
+/** MTUs that the kernel takes for a veth, in bytes; the smaller one is also the least that carries IPv4 (RFC 791). @see include/uapi/linux/if_ether.h */
+export const ETH_MIN_MTU = 68;
+export const ETH_MAX_MTU = 0xffff;
 /** The loopback device has this index in every namespace. */
 export const LOOPBACK_IFINDEX = 1;
 
