@@ -11,9 +11,9 @@ import { type CniResult, mergeWithPrevious, toResultIp } from "./protocol/result
 const POD_SIDE = 1;
 
 /**
- * Host side, pod side, addresses as single hosts, and the routes that were installed; then what came before in the chain.
+ * Host side, pod side, addresses as /32 and /128, and the routes that were installed; then the entries of `prevResult`.
  *
- * @param dns what a delegate said of it
+ * @param dns from the delegate's result
  */
 export function toAddResult(call: Call, { link }: AttachmentPlan, dns: CniResult["dns"]): CniResult {
   const own: CniResult = {

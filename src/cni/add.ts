@@ -30,13 +30,13 @@ import { withdrawAttachment } from "./withdraw.ts";
 /** Milliseconds in which the kernel makes a link usable, however busy it is; nearly always it has by then. */
 const USABLE_MS = 5_000;
 
-/** The plan of this ADD, without those of others. */
+/** The plan of an ADD that can be carried out. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
-  /** Whether it is of an interface that stands as it should be: that stays, with the traffic on it. */
+  /** Whether this ADD keeps the interface of an earlier one, with the traffic on it. */
   readonly isKept: boolean;
 };
 
-/** @throws NetplugError, or what lies around it when something could not be undone */
+/** @throws NetplugError, or UndoFailed around it when something is left behind */
 export async function add(call: Call): Promise<CniResult> {
   const { config, host, ledger, environment } = call;
   checkAddable(call);
@@ -44,7 +44,7 @@ export async function add(call: Call): Promise<CniResult> {
   const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
-  // Before anything is read: what is allocated to the attachment then stays so.
+  // Before anything is read: from now on nobody releases the attachment's addresses.
   const hold = holdAttachment(call, netns);
   await claimPending(call);
   const asked = await askKubernetes(call);
@@ -71,26 +71,26 @@ export async function add(call: Call): Promise<CniResult> {
   });
 }
 
-/** What an ADD knows and holds when it begins to change something. */
+/** What an ADD knows, and has open, when it begins to change something. */
 interface Begun {
   readonly call: Call;
   readonly hold: Hold;
   readonly sockets: LinkSockets;
-  /** What bears its names already. */
+  /** The interface that has the attachment's names already. */
   readonly existing: ExistingLink | undefined;
   readonly facts: Facts;
   readonly request: AddRequest;
-  /** For the delegate; undefined: the network config as it came. */
+  /** The network config for the delegate; undefined: the one from stdin. */
   readonly delegateConfig: KubernetesFacts["delegateConfig"];
 }
 
-/** Addresses and record, link, waits: all that has to be undone when a later step fails. */
+/** Addresses, record, link, waits; `undo` gets how to undo each step. */
 async function carryOut({ call, hold, sockets, existing, facts, request, delegateConfig }: Begun, undo: UndoStack): Promise<CniResult> {
   const standing = existing?.isOurs === true ? existing.pod : undefined;
   let created: CreatedLink | undefined;
   const create = ({ link }: Planned): CreatedLink =>
     (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
-  // The kernel works while the datastore does, unless something is in the way: that stays until the new attachment is recorded.
+  // The kernel works while the datastore commits; but an existing interface is replaced only after the commit.
   const createEarly = (early: Planned): void => {
     if (existing === undefined) create(early);
   };
@@ -119,8 +119,8 @@ async function carryOut({ call, hold, sockets, existing, facts, request, delegat
 }
 
 /**
- * What the node's last ADD left for this one. Not where gates are waited for, and answers would be old by then; nor where others give the
- * addresses, and nothing of it is needed, or even permitted.
+ * What the node's last ADD left for this one. Not where the ADD waits for gates, after which answers would be old; nor where a delegate
+ * gives the addresses: then pools are not needed, and perhaps must not be read.
  */
 function aheadOf(call: Call): (() => readonly Query[]) | undefined {
   const { config, nextAdd } = call;
@@ -137,7 +137,7 @@ async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at
 interface Recording {
   readonly hold: Hold;
   readonly undo: UndoStack;
-  /** Of an ADD that is repeated. */
+  /** Only of a repeated ADD whose interface stands. */
   readonly keep: Keeper | undefined;
   /** Work for the kernel that need not wait for the commit's end. */
   readonly create: (plan: Planned) => void;
@@ -146,7 +146,7 @@ interface Recording {
 /** Gives the attachment its addresses and its record, in one commit. */
 async function record(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
   const { undo, hold, keep, create } = around;
-  // Where the block is written first, others wait for that: the kernel's work comes after it, beside the record.
+  // Where a commit writes the block first, others wait for the block: the kernel's work then runs beside the record's write.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
   const defects = new Set<string>();
@@ -163,7 +163,7 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
-        // Before the commit, whose reply may be lost; what an earlier ADD of the attachment recorded is not ours to undo.
+        // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (!isUndoable && outcome.isNew && plan.writes.length > 0) {
           isUndoable = true;
           undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
@@ -176,7 +176,7 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
   return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
 }
 
-/** @returns the wait until the kernel has made the link usable, for the end of all that takes time anyway; undefined when it has */
+/** @returns waits until the link is usable, to be called last; undefined: it is usable */
 function program(call: Call, sockets: LinkSockets, { link }: Planned, pair: CreatedLink): (() => Promise<void>) | undefined {
   const { host, deadline, log, ledger } = call;
   const early = ledger.time("kernel", () => programLink(sockets, link, pair));
@@ -184,13 +184,13 @@ function program(call: Call, sockets: LinkSockets, { link }: Planned, pair: Crea
   return async () => {
     const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
     const unusable = await ledger.time("kernel", () => whenUsable(early, sockets, link, pair, options));
-    // No failure: what is lost is sent again, and a pod that is made anew is later still.
+    // No failure: lost packets are sent again, and creating the pod again would take longer.
     if (unusable.length > 0)
       log.warning("the kernel has not made all usable, first packets may be lost", { unusable: unusable.join(", ") });
   };
 }
 
-/** A link that is gone was taken away by whoever ended the attachment, or has it now: that is told. */
+/** If `work` fails after a DEL or a newer ADD removed the link, says so. */
 async function whileHeld<T>(hold: Hold, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** What no ADD can do, whatever the datastore and the kernel say. */
+/** Refuses an ADD that could never succeed, before anything is read. */
 
 import { toAlias } from "../endpoint/names.ts";
 import { utf8Length } from "../lib/characters.ts";
@@ -9,7 +9,7 @@ import { type Call, type LocalCall, OWN_IPAM } from "./call.ts";
 import { requireIpam } from "./delegate/of-call.ts";
 
 /**
- * Refuses what no ADD can do, before anybody is asked for anything.
+ * Refuses what no ADD can do, before the first request.
  *
  * @throws NetplugError invalidConfig, badEnvironment, podMismatch; featureDisabled for listed pools, which need our own address management
  */
@@ -35,7 +35,7 @@ function requirePod({ plugin, args, datastore }: Call): void {
   );
 }
 
-/** An attachment is known by its interface's alias, which the kernel limits; under another main plugin too, so that records stay small. */
+/** The interface's alias names its attachment, and the kernel limits its length. `netplug-ipam` has the same limit: records stay small. */
 function requireNameableLink({ config, environment }: LocalCall): void {
   const { containerID, ifName } = environment;
   const room = IFALIAS_MAX - utf8Length(toAlias("", { containerID: "", ifName }));

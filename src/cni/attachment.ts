@@ -35,7 +35,7 @@ export function recordQuery(call: Call): Query & { readonly type: "get" } {
   return { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) };
 }
 
-/** What the datastore has under the attachment's name, whosever it is. */
+/** The record that has the attachment's name; it may be an earlier container's. */
 export function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
   // The datastore gives back the kind that was asked for.
   return answerOf(facts, recordQuery(call))?.value as WorkloadEndpoint | undefined;
@@ -46,7 +46,7 @@ export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
   return { allowOwn: ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "") };
 }
 
-/** The attachment as far as the call itself tells. @throws NetplugError from files that say what the node's MTU is */
+/** The attachment as environment and network config say. @throws NetplugError from files that say what the node's MTU is */
 export function toAttachmentRequest(call: Call): AttachmentRequest {
   const { config, node } = call;
   return {
@@ -88,7 +88,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
   };
 }
 
-/** The ADD as it is planned. What a delegate gives is not known yet. */
+/** The request that an ADD is planned from. A delegate's addresses are added later. */
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
   const attachment = pod === undefined ? plain : { ...plain, mac: pod.wishes.mac ?? plain.mac, pod: pod.part };
   const past = pod?.wishes.addressesWithoutIpam ?? [];
@@ -96,12 +96,12 @@ export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFact
   return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
 }
 
-/** The same while the pod is still asked for: enough to read what the datastore tells. */
+/** The part of an {@link AddRequest} that is known before the pod is read. */
 export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubject {
   return { attachment: { ...attachment, pod: {} }, ipam: hasOwnIpam(call) ? toAddressSubject(call) : undefined };
 }
 
-/** {@link toAddressRequest} while the pod is still asked for. */
+/** The part of an {@link AddressRequest} that is known before the pod is read. */
 export function toAddressSubject(call: Call): AllocationSubject {
   return { owner: { node: call.node }, addresses: requestedAddresses(call) };
 }

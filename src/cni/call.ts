@@ -26,7 +26,7 @@ export interface LocalCall {
   readonly plugin: PluginName;
   readonly environment: CniEnvironment;
   readonly args: CniArgs;
-  /** Why `args` says nothing. Only a DEL goes on without them. */
+  /** Why `CNI_ARGS` could not be read, and `args` is empty. Only a DEL goes on then. */
   readonly argsFault: NetplugError | undefined;
   readonly config: NetworkConfig;
   readonly host: Host;
@@ -37,12 +37,12 @@ export interface LocalCall {
 }
 
 export interface Call extends LocalCall {
-  /** Under which this node is known. */
+  /** The name of this node. */
   readonly node: string;
-  /** Opened by the caller of the verb, closed by it too. */
+  /** Whoever calls the verb opens it, and closes it. */
   readonly datastore: Datastore;
   readonly nextAdd: NextAdd;
-  /** The one client of the Kubernetes API, which is also that of a datastore there; made by the first who asks. */
+  /** The call's one client of the Kubernetes API, shared with a Kubernetes datastore; made at the first use. */
   readonly openKube: () => Promise<KubeClient>;
 }
 
@@ -51,21 +51,21 @@ export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, config, nextAdd } = call;
   const takeLock = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeLock, mayLag: true };
-  // Where others give the addresses, what is left for the next ADD is another network's.
+  // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
   return hasOwnIpam(call) ? { ...ports, leaveAhead: nextAdd.leave } : ports;
 }
 
-/** Asks the datastore. Whoever waits for the answers hears of a failure, unless something else has failed before. */
+/** Sends the queries. A failure is thrown where the answers are awaited. */
 export function beginReading(call: Call, queries: readonly Query[]): Promise<Facts> {
   const reading = call.ledger.time("datastore", () => readFacts(transactPortsOf(call), queries));
   reading.catch(() => {});
   return reading;
 }
 
-/** Milliseconds for the way back of an ADD. */
+/** Milliseconds to undo a failed ADD. */
 export const WAY_BACK_MS = 10_000;
 
-/** The call with time of its own for its way back: what failed may be that the ADD's was over. */
+/** The call with a new deadline, for undoing it: its own may be over. */
 export function onWayBack(call: Call): Call {
   return { ...call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) };
 }

@@ -28,7 +28,7 @@ import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts"
 /** @throws NetplugError attachmentIncomplete with every fault; what the delegate says */
 export async function check(call: Call): Promise<void> {
   const stored = await call.ledger.time("datastore", () => readStored(call));
-  // CHECK without prevResult is refused with the network config.
+  // The parser of the network config refuses a CHECK without prevResult.
   const previous = call.config.prevResult ?? EMPTY_RESULT;
   const addresses = ownAddresses(addressesOf(previous), stored);
   const hasAllocations = hasOwnIpam(call) && !(await isGivenPastIpam(call, addresses, stored));
@@ -45,7 +45,7 @@ export async function check(call: Call): Promise<void> {
 interface StoredAttachment {
   /** Addresses of our own management. */
   readonly held: readonly Address[];
-  /** Under another main plugin there is none. */
+  /** undefined also under another main plugin, where nobody writes a record. */
   readonly record: WorkloadEndpoint | undefined;
   /** Read only where no record tells which addresses are ours. */
   readonly pools: readonly Prefix[] | undefined;
@@ -75,7 +75,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
   }
 }
 
-/** What is ours of the addresses in `prevResult`: the others are another plugin's. All of them, when nothing tells. */
+/** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where neither record nor pools tell. */
 function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAttachment): readonly Address[] {
   const addresses = listed.map(({ address }) => address);
   const told = record === undefined ? pools : networksOf(record);
@@ -85,8 +85,8 @@ function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAt
 }
 
 /**
- * Whether the pod's annotations gave it its addresses past our management. They are looked at only when something is amiss: a CHECK does
- * not need the API server.
+ * Whether the pod's annotations gave it addresses that bypass our address management. Reads the pod only when an address is not allocated:
+ * other CHECKs do not need the API server.
  */
 async function isGivenPastIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
   const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
@@ -116,7 +116,7 @@ function checkKernel(
   return checkLink(host.kernel, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
 }
 
-/** The record says it; on Kubernetes it is a view of the pod, which says what was asked for. */
+/** The pod side's MAC from the record. On Kubernetes the record is a view of the pod, and its annotation names the MAC, if any. */
 function podMacOf(call: LocalCall, { metadata, spec }: WorkloadEndpoint): MacAddress | undefined {
   if (spec.mac !== undefined) return tryParseMac(spec.mac);
   const asked = metadata.annotations?.[`${ANNOTATION_PREFIX}hwAddr`] ?? "";

@@ -29,7 +29,7 @@ export async function del(call: Call): Promise<void> {
   using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) return leaveTaken(call);
-  // The kernel needs most of the time; what the datastore holds is read and decided meanwhile.
+  // The kernel takes the longest: read the datastore, and decide, meanwhile.
   const removal = beginTakingDown(call);
   const reading = beginReading(call, delQueries(request));
   const isAnyPending = askForPending(call);
@@ -47,16 +47,16 @@ async function askForPending(call: Call): Promise<boolean> {
   return hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call);
 }
 
-/** Gives back what earlier calls could not. That it fails again is no failure of this one, which is done. */
+/** Releases what earlier calls could not. A failure is only logged: this DEL is done. */
 async function releaseOthers(call: Call): Promise<void> {
   const released = await settle(async () => (await import("./gc/release-pending.ts")).releasePending(call));
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
 /**
- * What a DEL can do that does not know the datastore, or itself in it: the link goes, and what a delegate gave.
+ * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses.
  *
- * @throws the fault that is the reason, with what else went wrong in its details
+ * @throws `fault`, with what else went wrong in its details
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
@@ -68,12 +68,12 @@ export async function delLocally(call: LocalCall, fault: unknown): Promise<never
   throw fault;
 }
 
-/** For a DEL that comes late: its runtime has gone, and the next one has called another. */
+/** A late DEL: its runtime ended, and the next one has called an ADD. */
 function leaveTaken(call: Call): void {
   call.log.info("a newer ADD has the attachment, leave it");
 }
 
-/** Not what a newer ADD has, though its owner is the same. */
+/** Withdraws addresses and record, unless a newer ADD, whose owner is the same, has the attachment. */
 async function withdrawOwn(
   call: Call,
   request: DelRequest,
@@ -86,7 +86,7 @@ async function withdrawOwn(
     isTaken = ended.isTaken();
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
-  // On Kubernetes a record does not say of which network it is.
+  // On Kubernetes a record does not name its network, so it may belong to the other one.
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, endpoints: "none" } : request;
   const withdrawn = await settle(() => withdraw(call, own, { facts, beforeCommit }));
   if (isTaken) leaveTaken(call);
@@ -94,9 +94,9 @@ async function withdrawOwn(
 }
 
 /**
- * Lets an ADD in the same namespace end first. One that hangs does not keep us from our work, nor does a namespace that cannot be locked.
+ * Waits for an ADD in the same namespace. If that ADD hangs, or the namespace cannot be locked, the DEL goes on without the lock.
  *
- * @returns what lets others go on
+ * @returns holds the lock until it is disposed of
  */
 async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
   if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
@@ -112,11 +112,11 @@ async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Prom
   return netns;
 }
 
-/** The end of the link, which is asked for by all who may go on only then. */
+/** A link's removal that has begun. Steps that must not run before its end call `finish()`. */
 interface TakingDown {
   /** {@link Removal.isAnotherNetworks} */
   readonly isAnotherNetworks: boolean;
-  /** Waits for it, the first time. */
+  /** Waits for the removal; later calls return the same outcome. */
   finish(): Settled;
 }
 
@@ -143,7 +143,7 @@ function beginTakingDown(call: LocalCall): TakingDown {
   return { isAnotherNetworks: begun?.isAnotherNetworks ?? false, finish: () => (outcome ??= wait()) };
 }
 
-/** While the link stands, its addresses must not be given to anybody else. @throws what keeps it */
+/** While the link stands, its addresses must not be given to anybody else. @throws what keeps the link */
 function expectGone(removal: TakingDown): void {
   const link = removal.finish();
   if (!link.ok) throw link.error;

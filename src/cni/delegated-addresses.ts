@@ -1,4 +1,4 @@
-/** ADD's addresses where a delegate gives them: kept, asked for, checked, given back. */
+/** An ADD's addresses where a delegate gives them: asks for them, keeps those of an earlier ADD, releases them on failure. */
 
 import { recordedAddresses } from "../api/workload-endpoint.ts";
 import type { Facts } from "../ipam/facts.ts";
@@ -21,9 +21,9 @@ export interface Delegated {
   readonly dns: CniResult["dns"];
 }
 
-/** Of the ADD that asks. */
+/** What the ADD hands in. */
 export interface DelegatedOptions {
-  /** With which the delegate is called; undefined: the one that came. */
+  /** The network config for the delegate; undefined: the one from stdin. */
   readonly config: Delegate["call"]["config"] | undefined;
   readonly hold: Hold;
   readonly undo: UndoStack;
@@ -32,8 +32,9 @@ export interface DelegatedOptions {
 }
 
 /**
- * A repeated ADD keeps the addresses of its record: while the interface stands nobody has given them back, and without it the delegate
- * is asked. A record may outlive its addresses, or come late, by a commit whose reply was lost. Otherwise the delegate starts afresh.
+ * A repeated ADD keeps the addresses of its record: while the interface stands, nobody has released them; without the interface,
+ * the delegate's CHECK must confirm them, because a commit whose reply was lost can write a record after their release. Otherwise
+ * the delegate gets a DEL for the earlier ADD, then an ADD.
  *
  * @throws NetplugError what `delegateAdd()` throws
  */
@@ -48,7 +49,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
     if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
     const result = await delegateAdd(delegate.call, delegate.ports);
     const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await releaseOnWayBack(call, delegate));
-    // Not before: a delegate's ADD that fails is followed by a DEL already.
+    // Pushed only now: `delegateAdd()` itself calls DEL when the delegate's ADD fails.
     undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
     noteDns(call, result.dns);
     return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
@@ -72,7 +73,7 @@ async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresse
   }
 }
 
-/** @returns undefined when nothing of this container is recorded */
+/** @returns the addresses in the record; undefined when this container has no record, or one without addresses */
 function ownAddresses(call: Call, facts: Facts): readonly Address[] | undefined {
   const record = recordOf(call, facts);
   if (record?.spec.containerID !== call.environment.containerID) return undefined;

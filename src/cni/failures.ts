@@ -16,7 +16,7 @@ export async function settle(step: () => unknown): Promise<Settled> {
 }
 
 /**
- * Does a step for several at once; where something forbids it, for each, because what is forbidden for one pod may be permitted for others.
+ * Does a step for several items at once. When that is refused, does it for each: what is forbidden for one pod may be permitted for others.
  */
 export async function settleTogether<T>(
   all: readonly T[],
@@ -38,7 +38,7 @@ export function throwFirstFailure(steps: readonly Settled[]): void {
   const [first, ...others] = errors;
   if (first === undefined) return;
   if (others.length === 0 || !(first instanceof NetplugError)) throw toError(first);
-  // What many steps failed of, such as the time that is over, is said once.
+  // A reason that many steps share, such as an expired deadline, is said once.
   const texts = new Set([first.details, ...others.map(messageOf)]);
   texts.delete(first.message);
   texts.delete(undefined);

@@ -29,11 +29,11 @@ export interface Host {
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;
   /**
-   * When this process began by that, to 10 ms, with the time in which it was stopped; undefined when nobody tells. Costs more. To be asked
-   * before it starts any other.
+   * When this process began on the clock of `sinceBoot()`, to 10 ms; undefined when the kernel does not say. Slower than `processStart()`,
+   * but right even if the process was stopped meanwhile. Call it before this process starts another.
    */
   processBegin(): number | undefined;
-  /** Takes the advisory lock on a file behind those who came before, waiting at most `waitMs`; undefined when the time is over. */
+  /** Takes the advisory lock on a file, first come first served, waiting at most `waitMs`; undefined when the time is over. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;

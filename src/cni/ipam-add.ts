@@ -23,7 +23,7 @@ import { withdrawAttachment } from "./withdraw.ts";
 export async function addAddresses(call: Call): Promise<CniResult> {
   checkAddable(call);
   const early = isPodAsked(call) || isNodeAsked(call) ? undefined : toAddressRequest(call);
-  // Where none is named, or the name is of something else, whoever wants addresses alone is believed.
+  // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
   await claimPending(call);
@@ -44,10 +44,10 @@ export async function addAddresses(call: Call): Promise<CniResult> {
 }
 
 /**
- * Gives addresses, unless nobody wants them any more. While an ADD takes its time, main plugin and runtime may have gone, the next runtime have
- * called DEL and removed the namespace, and nobody would ever call DEL again.
+ * Gives addresses, unless the attachment ended meanwhile. During a slow ADD the main plugin and the runtime may end, and the next runtime may
+ * call DEL and remove the namespace. Nobody would then call DEL for the addresses that this ADD takes afterwards.
  *
- * @param give does it; calls what it is handed before each commit
+ * @param give allocates; calls `beforeCommit` before each commit
  * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then
  */
 async function whileWanted<T>(
@@ -65,7 +65,7 @@ async function whileWanted<T>(
       hold.expect();
       isCommitted = true;
     });
-    // Where the kernel does not say, it goes on.
+    // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isOver()) hold.expect();
     mark?.drop();
     return given;
@@ -80,7 +80,7 @@ async function whileWanted<T>(
   }
 }
 
-/** Where the kernel does not say, it is not. */
+/** Whether the namespace was removed; false when the kernel cannot tell. */
 function isGone(kernel: Kernel, netns: Netns): boolean {
   try {
     return !kernel.isNamed(netns);

@@ -1,4 +1,4 @@
-/** An ADD that is repeated while its interface stands, in the kernel: what the interface has, and whether it lacks something. */
+/** A repeated ADD whose interface stands, the kernel's side: what the interface has, and whether it is complete. */
 
 import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
@@ -18,10 +18,10 @@ export interface Keeper {
    * Plans an ADD with what its interface has.
    *
    * @param plan of one ADD
-   * @returns undefined when the interface lacks something: it is made anew, as is asked for now
+   * @returns undefined when the interface lacks something: the caller then creates a new one, as this ADD asks
    */
   plan(asked: AddRequest, facts: Facts, plan: (request: AddRequest) => AddPlan): AddPlan | undefined;
-  /** Gives the interface back what it lost with a MAC address that somebody has changed. @throws {KernelError} */
+  /** Adds the permanent neighbours again, which the kernel drops when somebody changes the MAC. @throws {KernelError} */
   restoreNeighbours(link: PodLink): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What an ADD leaves on the node for the next one of its network, `next-add.<network>.json`: what it expects that one to ask for, see
- * `ipam/read-ahead.ts`. For one ADD only, so that an expectation that was wrong costs once.
+ * The file `next-add.<network>.json`, in which an ADD leaves the queries that it expects of the network's next ADD, see
+ * `ipam/read-ahead.ts`. Each ADD replaces the file, so a wrong expectation costs only one ADD.
  */
 
 import type { Query } from "../datastore/datastore.ts";
@@ -16,21 +16,23 @@ const FILE_MODE = 0o600;
 const MOST_CHARACTERS = 32_768;
 const MOST_QUERIES = 64;
 const MOST_CLAIMS = 4_096;
-/** What else a pool's name can have, and how long it can be (RFC 1123): a datastore may refuse to be asked for another. */
+/** Besides letters and digits, and the longest name, of a pool (RFC 1123): a datastore may refuse a query for any other name. */
 const NAME_CHARACTERS = "-.";
 const NAME_LENGTH = 253;
 
-/** One process's view of it. */
+/** One process's view of that file. */
 export interface NextAdd {
-  /** What is there now, and all that this process has read before: of that it may have answers, which grow old together. */
+  /**
+   * The file's queries, and all that this process read from it before: queries that are always asked together have answers of one age.
+   */
   read(): readonly Query[];
-  /** Replaces it; none: removes it. Nothing happens where that fails: it is a convenience. */
+  /** Replaces the file; no queries: removes it. A failure is ignored: the next ADD only takes longer. */
   leave(queries: readonly Query[]): void;
 }
 
 /** Reads and writes nothing yet. */
 export function openNextAdd(files: Files, path: string): NextAdd {
-  /** What is in the file; "" for none; undefined: it was not looked at. */
+  /** The file's content; "": no file; undefined: not read yet. */
   let there: string | undefined;
   let seen: readonly Query[] = [];
   return {
@@ -57,7 +59,7 @@ function orNothing<T>(work: () => T): T | undefined {
   }
 }
 
-/** Only what is asked for before a block is claimed, of the first pools. What follows where a pool is full takes further rounds anyway. */
+/** Keeps the queries about the first pools that come before claiming a block. When a pool is full, more rounds follow in any case. */
 function toFileText(queries: readonly Query[]): string {
   const expected = queries.flatMap((query): object[] => {
     if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];

@@ -24,8 +24,8 @@ export interface PluginOutcome {
 }
 
 /**
- * Milliseconds that each verb has, besides the policy wait. With the way back of one that fails, and the start of the process, an ADD
- * ends within 60 s and a DEL within 20 s.
+ * Milliseconds that each verb has, besides the policy wait. With undoing a failed ADD, and the start of the process, an ADD ends within
+ * 60 s and a DEL within 20 s.
  */
 const DEADLINE_MS: Readonly<Record<Verb, number>> = { ADD: 48_000, DEL: 19_000, CHECK: 20_000, STATUS: 10_000, GC: 60_000, VERSION: 1_000 };
 
@@ -86,7 +86,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
   }
 }
 
-/** What every line of the log names: one searches for a pod by its name. */
+/** Fields of every log line, so that a search for the pod's name finds all of them. */
 function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<string, string>> {
   const { pod } = readCniArgs(args).args;
   return { ...(containerID !== "" && { containerID }), ...(pod !== undefined && { pod: `${pod.namespace}/${pod.name}` }) };

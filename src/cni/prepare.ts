@@ -1,4 +1,4 @@
-/** From a network config that was read to a call that can be played: everything that must be known before anybody is asked for anything. */
+/** From a network config that was read to a {@link Call}: everything that must be known before the first request. */
 
 import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
@@ -17,7 +17,7 @@ import type { Verb } from "./protocol/versions.ts";
 export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
 
 /**
- * Finds out what the call is about, and opens the datastore. A DEL to which that cannot be known does its local work before it fails; one
+ * Finds node, pod and datastore of the call, and opens the datastore. When that fails, a DEL does its local work before it fails too; a DEL
  * whose `CNI_ARGS` cannot be read goes on without them.
  *
  * @param fault what is wrong in the network config and was kept for the end of a DEL
@@ -49,7 +49,7 @@ async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   return { ...local, node, nextAdd, openKube, datastore };
 }
 
-/** The config of another plugin would be read as if it were ours. */
+/** Refuses the config of another main plugin, whose keys may mean something else. */
 function requireOwnType({ type }: NetworkConfig): void {
   if (type === undefined || type === "netplug") return;
   throw new NetplugError("invalidConfig", `read "type": got ${quote(type)}, want "netplug"`);

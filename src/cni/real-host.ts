@@ -26,9 +26,9 @@ import { linuxKernel } from "./link/kernel.ts";
 import { runPlugin } from "./plugin.ts";
 
 /**
- * Plays the call and ends the process with its answer. One that cannot be told is a failure: the runtime will call DEL.
+ * Plays the call and ends the process with its answer. If that cannot be written, the call fails: the runtime then calls DEL.
  *
- * @returns the exit status where nothing of ours works, and the answer says why
+ * @returns the exit status when the C library cannot be loaded, as the answer says
  */
 export async function playWithRealHost(plugin: PluginName): Promise<number> {
   const { status, stdout } = await runPlugin(plugin, realHost());
@@ -39,7 +39,7 @@ export async function playWithRealHost(plugin: PluginName): Promise<number> {
       console.error(`${plugin}: write answer: ${messageOf(thrown)}`);
       return endProcess(1);
     }
-    // Without the C library there is the runtime's own stream.
+    // Without the C library only Bun's own stream can print.
     console.log(stdout);
     return 1;
   }
@@ -84,7 +84,7 @@ function takeFileLock(path: string, waitMs: number): Promise<Disposable | undefi
   return takeLock(path, { waitMs, clock: systemClock });
 }
 
-/** stderr always; the file when the config names one. What cannot be logged to it is said on stderr, and nothing fails for it. */
+/** stderr always; the file when the config names one. That the file cannot be written is said on stderr; no call fails for it. */
 function sinksOf({ filePath, maxSizeBytes, maxAgeMs, maxCount }: LogConfig): readonly LogSink[] {
   const stderr = textSink((line) => console.error(line));
   if (filePath === undefined) return [stderr];

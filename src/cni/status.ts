@@ -29,7 +29,7 @@ export async function status(call: Call): Promise<void> {
   if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);
 }
 
-/** Pools, for an ADD needs them: they may be forbidden, damaged or, on Kubernetes, of a kind that is missing. */
+/** Pools too, which every ADD reads: they may be forbidden or damaged, or on Kubernetes their CRD may be missing. */
 function queriesOf(call: Call): readonly [typeof CLUSTER_INFORMATION_QUERY, ...Query[]] {
   return hasOwnIpam(call) ? [CLUSTER_INFORMATION_QUERY, IP_POOLS] : [CLUSTER_INFORMATION_QUERY];
 }

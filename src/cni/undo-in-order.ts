@@ -1,11 +1,11 @@
-/** A way back in which each step rests on those before it. */
+/** Undoing in order: no step is undone while a later step that needs it stands. */
 
 import type { UndoStack } from "../lib/undo-stack.ts";
 
 /**
- * A stack on which a step is begun only when the one after it has ended well: an address must go to nobody else while the interface that has
- * it stands, nor what a delegate gave while a record says that it is in use. One that is given up because it takes too long has not ended.
- * What stays is told, and the next DEL takes it away.
+ * A stack that undoes a step only when the step pushed after it is undone: an address must not be released while an interface has it, nor a
+ * delegate's address while a record names it. An undo that runs out of time counts as not done. The error names what stays; the next
+ * DEL removes it.
  */
 export function inOrder(undo: UndoStack): UndoStack {
   let unfinished: string | undefined;
@@ -14,7 +14,7 @@ export function inOrder(undo: UndoStack): UndoStack {
     push({ what, undo: step }) {
       undo.push({
         what,
-        // What does not wait stays so: it is done even when the way back has taken too long.
+        // A synchronous step must stay synchronous: it is undone even when the time is over.
         undo(signal) {
           if (unfinished !== undefined) {
             isBroken = true;
@@ -22,7 +22,7 @@ export function inOrder(undo: UndoStack): UndoStack {
           }
           unfinished = what;
           const finish = (): void => {
-            // Too late, when a step that rests on it was left out meanwhile.
+            // Unless an earlier step was left out because this one took too long: then the order is broken for good.
             if (!isBroken) unfinished = undefined;
           };
           const ending = step(signal);

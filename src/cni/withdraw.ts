@@ -1,4 +1,4 @@
-/** Takes from the datastore what it has of attachments, their addresses and records: for DEL, GC, and the way back of an ADD. */
+/** Removes addresses and records of attachments from the datastore: for DEL, GC, and a failed ADD. */
 
 import { type DelPlan, delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
 import { isSameAttachment } from "../ipam/block.ts";
@@ -37,7 +37,7 @@ export function toDelRequest(call: Call): DelRequest {
   };
 }
 
-/** The way back of an ADD: its addresses and its record, read afresh; those of a newer ADD stay. */
+/** For a failed ADD: reads and removes its addresses and its record, unless a newer ADD has taken the attachment. */
 export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
   const { unlessTaken } = await import("./attachment-state/give-back.ts");
   await unlessTaken(call, hold, async () => {

@@ -5,13 +5,13 @@ import type { LocalCall } from "../call.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { attempt, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
 
-/** Keeps what a delegate said. Most say nothing; then there is no file. */
+/** Keeps a delegate's DNS settings; no file when it gave none, as most do. */
 export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
   if (dns === undefined || Object.keys(dns).length === 0) forgetDns(call);
   else attempt(call, () => writeNodeFile(call, "dns", JSON.stringify(dns)));
 }
 
-/** What the delegate said; undefined: nothing, or that got lost. */
+/** The delegate's DNS settings; undefined: it gave none, or the file got lost. */
 export function notedDns(call: LocalCall): CniResult["dns"] {
   let dns: unknown;
   attempt(call, () => {

@@ -1,4 +1,4 @@
-/** Gives back what an ADD that failed had taken, or says that somebody must: see `pending-release.ts`. Loaded where something went wrong. */
+/** Releases what a failed ADD had taken, or notes that a later DEL must: see `pending-release.ts`. Loaded only after a failure. */
 
 import { type ErrorName, NetplugError } from "../../lib/errors.ts";
 import type { Files } from "../../lib/ports.ts";
@@ -11,17 +11,16 @@ import { attempt, fileOf, isNameable } from "./node-files.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
 import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
 
-/** Failures that end without anybody changing what is stored. */
+/** Failures that pass without a repair of the stored data, so that a later DEL can succeed. */
 const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
 
-/** What must be gone before anything is given back: nothing, where the interface is. */
+/** No namespace must be gone before the release: our interface is known to be gone. */
 const NOTHING = { path: "", id: "" } as const;
 
 /**
- * Does a step of an ADD's way back, unless a newer ADD has the attachment, which may have got what this one had taken. One that comes
- * meanwhile waits.
+ * Undoes a step of an ADD, unless a newer ADD has the attachment: that ADD may now have the same addresses. An ADD that begins meanwhile waits.
  *
- * @throws NetplugError tryAgainLater when it is not known who has the attachment, or others give back all the time; what `work` throws
+ * @throws NetplugError tryAgainLater when it is not known who has the attachment, or other calls hold the lock too long; what `work` throws
  */
 export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
   const { environment, host } = call;
@@ -36,8 +35,8 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 }
 
 /**
- * Says on the node that a DEL could not give back its addresses. An interface of another main plugin may stand in the namespace: its end
- * cannot be seen, but that of the namespace can.
+ * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
+ * is gone, but we can see whether its namespace is.
  *
  * @param reason why they are not given back
  * @param holder the plugin that held the attachment, if that is known
@@ -50,12 +49,12 @@ export function leavePending(call: LocalCall, reason: unknown, holder: string | 
     const there = isNameable(call, call.environment)
       ? readPending(call.host.files, fileOf(call, "unreleased", call.environment))
       : undefined;
-    // Of another namespace of the attachment: what that one waits for must be gone too.
+    // A note about another namespace stays: the addresses may still be in use there.
     if (there === undefined || there.path === condition.path) writePending(call, { ...condition, until: there?.until ?? 0 });
   });
 }
 
-/** What must be gone where the interface may be another main plugin's; undefined: nothing would tell. */
+/** Which namespace must be gone before the release; undefined: nobody could tell when the addresses are free. */
 function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
   holder: string | undefined,
@@ -78,7 +77,7 @@ function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
   return findLink(pod, { name }) !== undefined;
 }
 
-/** Whether the place is seen in which the namespace would be. */
+/** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
 export function isFolderOfGone(files: Files, path: string): boolean {
   const end = path.lastIndexOf("/");
   return end > 0 && files.exists(path.slice(0, end));

@@ -1,10 +1,10 @@
 /**
- * Where an attachment is. Who uses an address is known by network, container and interface, and these are the same when a runtime starts a
- * container again, in another namespace. An ADD of the first may still be under way then: the runtime that called it has ended, the next
- * one has called DEL.
+ * Which ADD has an attachment. The owner of an address is known by network, container and interface, which stay the same when a container
+ * is started again in another namespace. The ADD of the first start may then still run, although its runtime has ended and the next one
+ * has called DEL.
  *
- * So an ADD says on the node, before it reads anything, in which namespace the attachment is; a DEL takes that away. By it an ADD that
- * comes late knows that a newer one has the attachment, or that it was ended.
+ * So an ADD, before it reads anything, writes a file that names its namespace, and a DEL removes the file. From it a late ADD learns that a
+ * newer ADD has the attachment, or that a DEL ended it.
  */
 
 import type { Attachment } from "../../ipam/request.ts";
@@ -15,7 +15,7 @@ import type { LocalCall } from "../call.ts";
 import { expectNetns, openNetnsIfThere } from "../link/pod-netns.ts";
 import { attempt, END_OF_PART, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
 
-/** The kernel tells when a process began to 10 ms; no runtime calls two ADDs so quickly one after the other. */
+/** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
 const BEGIN_MARGIN_MS = 20;
 
 /**
@@ -26,9 +26,9 @@ export type HoldState = "held" | "ended" | "taken" | "unknown";
 
 /** What stands in the file of an attachment that somebody has. */
 interface HoldNote {
-  /** Of the network namespace; "": none is named. */
+  /** Path of the network namespace; "": none is named. */
   readonly path: string;
-  /** Of that namespace; "": it was not looked at. */
+  /** Identity of that namespace; "": it was not opened. */
   readonly id: string;
   readonly plugin: string | undefined;
   /** Milliseconds since the machine was started. */
@@ -39,13 +39,13 @@ interface HoldNote {
 export interface Hold {
   state(): HoldState;
   /**
-   * Makes sure that it is held still, before what an ADD that comes late must not do.
+   * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
    *
    * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
    */
   expect(): void;
   /**
-   * Takes hold again, after a wait for other calls in the namespace, of which a DEL may have ended it.
+   * Takes hold again after a wait for other calls in the namespace: a DEL among them may have ended the hold.
    *
    * @throws {NetplugError} tryAgainLater when a newer ADD has it
    */
@@ -53,7 +53,7 @@ export interface Hold {
 }
 
 /**
- * Takes hold of the call's attachment. Where that cannot be written, nothing is expected.
+ * Takes hold of the call's attachment. When the file cannot be written, `expect()` checks only the namespace.
  *
  * @param netns undefined: the caller wants addresses alone
  * @throws {NetplugError} tryAgainLater when an ADD has it that took hold after this process began
@@ -67,7 +67,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       writeHold(call, { ...own, takenAt: host.sinceBoot() });
       isWritten = true;
     });
-  /** @returns its state, and where it is */
+  /** @returns the state, and the namespace of a newer ADD */
   const look = (): readonly [state: HoldState, where?: string | undefined] => {
     if (!isWritten) return ["unknown"];
     let there: HoldNote | undefined;
@@ -108,8 +108,8 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
 }
 
 /**
- * Whether it was taken since this process began, in another namespace: the runtime has given up this call, which may have been stopped, or
- * waited for a processor.
+ * Whether an ADD in another namespace took the attachment after this process began. Then the runtime has given up this call, which was
+ * stopped, or waited for a processor.
  */
 function isNewer(call: LocalCall, there: HoldNote): boolean {
   try {
@@ -119,15 +119,15 @@ function isNewer(call: LocalCall, there: HoldNote): boolean {
   }
 }
 
-/** What was taken later than now is of an earlier boot, in a folder that has outlived it. */
+/** Whether the hold began after this process. A time in the future is of an earlier boot, in a folder that was not cleared. */
 function isYounger({ host }: LocalCall, { takenAt }: HoldNote): boolean {
   const begin = host.processBegin();
   return begin !== undefined && takenAt > begin + BEGIN_MARGIN_MS && takenAt <= host.sinceBoot();
 }
 
 /**
- * Whether it stands in another namespace than this call's, whose path may be another one of the same. Who wanted addresses alone has named
- * none.
+ * Whether the attachment is held in another namespace than this call's. Two paths may name one namespace; a call for addresses alone may
+ * name none.
  */
 function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, { path: place, id }: HoldNote): boolean {
   if (place === path) return false;
@@ -139,9 +139,9 @@ function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCa
 
 /** What a DEL has ended. */
 export interface EndedHold {
-  /** That held the attachment; undefined where nobody knows. */
+  /** The plugin that held the attachment; undefined: unknown. */
   readonly plugin: string | undefined;
-  /** Whether an ADD has begun since then, or since this process began: the DEL comes late, and what there is now is not its own. */
+  /** Whether a newer ADD has the attachment: this DEL is late, and must remove nothing. */
   isTaken(): boolean;
 }
 
@@ -175,7 +175,7 @@ export function readHold(call: LocalCall, attachment: Attachment): HoldNote | un
   return { path, id, plugin, takenAt: Number(takenAt) };
 }
 
-/** Of the call's attachment. @throws NetplugError ioFailure */
+/** @throws NetplugError ioFailure */
 function writeHold(call: LocalCall, { path, id, plugin, takenAt }: HoldNote): void {
   writeNodeFile(call, "attached", [path, id, plugin, takenAt].join(END_OF_PART));
 }

@@ -1,6 +1,6 @@
 /**
- * Files of the node about single attachments: in folders that do not outlive a boot, beside the lock that all its calls share, each named
- * after network, container and interface.
+ * One file for each attachment, named after network, container and interface. Their folders lie beside the lock that all calls on the node
+ * share, and do not outlive a boot.
  */
 
 import type { Attachment } from "../../ipam/request.ts";
@@ -8,7 +8,7 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { LocalCall } from "../call.ts";
 import { runFolderOf } from "../config/network-config.ts";
 
-/** Folders with a file for each of some attachments. */
+/** The folders, by what their files note. */
 export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
 export type NodeFile = (typeof NODE_FILES)[number];
 
@@ -17,12 +17,12 @@ const SEPARATOR = "@";
 /** Between the parts of a file; no path that we take has it. */
 export const END_OF_PART = "\n";
 const FILE_MODE = 0o600;
-/** How the files port calls what it has not yet put in place. */
+/** Names that `writeAtomically()` gives to files before it renames them. */
 const UNFINISHED = /\.\d+\.\d+\.tmp$/;
-/** Longest name of such a file; the kernel's limit is 255, and it is written beside its place first. */
+/** Longest name of a file. The kernel's limit is 255, and the temporary name is longer. */
 const NAME_LENGTH_MAX = 230;
 
-/** No call fails for what it writes to or reads from these files. */
+/** Does what no call may fail for: a failure is only logged. */
 export function attempt(call: LocalCall, work: () => void): void {
   try {
     work();
@@ -53,7 +53,7 @@ export function fromFileName({ config }: LocalCall, name: string): Attachment | 
   return { containerID, ifName: rest.join(SEPARATOR) };
 }
 
-/** Whether a file of the network was not put in place yet: while no other call runs, its writer was killed. */
+/** Whether a file of the network was not renamed yet. While no other call runs, its writer was killed. */
 export function isUnfinished({ config }: LocalCall, name: string): boolean {
   return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }

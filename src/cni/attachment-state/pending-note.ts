@@ -1,4 +1,4 @@
-/** What stands in the file of a pending release, see `pending-release.ts`; and how an ADD leaves one that may not live to its end. */
+/** The content of a pending release's file, see `pending-release.ts`, and how an ADD that may be killed writes one in advance. */
 
 import type { Files } from "../../lib/ports.ts";
 import type { Netns } from "../../linux/netns.ts";
@@ -9,13 +9,13 @@ import { attempt, END_OF_PART, fileOf, writeNodeFile } from "./node-files.ts";
 /** Milliseconds after which no ADD is under way any more. */
 export const LONGEST_ADD_MS = 60_000;
 
-/** What it waits for. */
+/** What a release waits for. */
 export interface PendingNote {
-  /** Of the network namespace that must be gone first; "": nothing must. */
+  /** Path of the network namespace that must be gone first; "": none must. */
   readonly path: string;
-  /** Milliseconds since 1970, until when an ADD may be under way that sees to it itself; 0: there is none. */
+  /** Milliseconds since 1970: until then an ADD may run that removes the file itself; 0: no ADD does. */
   readonly until: number;
-  /** Of that namespace. */
+  /** Identity of that namespace. */
   readonly id: string;
 }
 
@@ -27,20 +27,20 @@ export function readPending(files: Files, file: string): PendingNote | undefined
   return { path, until: Number(until), id };
 }
 
-/** Replaces that of the call's attachment. @throws NetplugError ioFailure */
+/** Replaces the note of the call's attachment. @throws NetplugError ioFailure */
 export function writePending(call: LocalCall, { path, until, id }: PendingNote): void {
   writeNodeFile(call, "unreleased", [path, until, id].join(END_OF_PART));
 }
 
-/** Of an ADD under another main plugin, which may be killed, or outlive those who would call DEL for it. */
+/** The note of an ADD of `netplug-ipam`, which may be killed, or outlive the callers that would call DEL. */
 export interface PendingMark {
-  /** There is nothing to give back but by DEL. */
+  /** Removes the note: the caller will call DEL, or nothing was allocated. */
   drop(): void;
-  /** The ADD is at its end and there may be something. */
+  /** Keeps the note: the ADD is over, and may have left addresses. */
   leave(): void;
 }
 
-/** Says, as an ADD begins, that it may leave something allocated when its namespace is gone. */
+/** Notes, as an ADD begins, that its addresses are to be released when its namespace is gone. */
 export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
   const { clock, files } = call.host;
   const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));

@@ -1,12 +1,11 @@
 /**
- * Releases that are pending: what calls may leave allocated with nobody to call DEL for it again stands on the node, for the next DEL of
- * its network to give back. A runtime should repeat a DEL that fails. containerd 2 does not when the container's ADD has failed as well,
- * and then nobody else knows of these addresses.
+ * Pending releases. A runtime should repeat a DEL that fails; containerd 2 does not when the container's ADD has failed as well. Then
+ * nobody else knows of the addresses, so the call leaves a file on the node, and the network's next DEL releases them.
  *
- * Each is a file that is named after the attachment. In it stands what must be gone before anything is given back: nothing, when it was
- * our interface, which is gone; or the path of the network namespace, for under another main plugin only that plugin knows the interface. A
- * file may get lost, then GC does its work. Whoever gives back writes it first and looks then who holds the attachment (`hold.ts`); an ADD
- * takes hold first and looks for the file then. How it is written: `pending-note.ts`, which few calls load.
+ * Each attachment has its own file. It says what must be gone before the release: nothing, when our interface was removed; else the network
+ * namespace, because under another main plugin only that plugin knows the interface. If a file gets lost, GC releases the addresses. A
+ * releasing call writes the file, then looks who holds the attachment (`hold.ts`); an ADD takes hold, then looks for the file: so one of the
+ * two sees the other. `pending-note.ts`, which few calls load, reads and writes the file.
  */
 
 import { NetplugError } from "../../lib/errors.ts";
@@ -14,7 +13,7 @@ import { quote } from "../../lib/quote.ts";
 import type { LocalCall } from "../call.ts";
 import { attempt, fileOf, folderOf, isNameable } from "./node-files.ts";
 
-/** Milliseconds, longer than a DEL takes for them. */
+/** Milliseconds; a DEL takes less for its pending releases. */
 export const LOCK_WAIT_MS = 5_000;
 
 /** Whether there ever was such a file. */
@@ -27,10 +26,10 @@ export function wasEverPending(call: LocalCall): boolean {
 }
 
 /**
- * Takes a pending release away, for an ADD that has taken hold of its attachment, before it reads what is allocated: that is not to be given
- * back any more. Waits for whoever is about to.
+ * Cancels the pending release of an attachment that an ADD has taken hold of. The ADD calls this before it reads what is allocated, which
+ * nobody may release from then on. Waits for a release that is running.
  *
- * @throws NetplugError tryAgainLater when that takes too long
+ * @throws NetplugError tryAgainLater when that release takes too long
  */
 export async function claimPending(call: LocalCall): Promise<void> {
   const file = fileOf(call, "unreleased", call.environment);
@@ -44,7 +43,7 @@ export function beingReleased(call: LocalCall): NetplugError {
   return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being given back`);
 }
 
-/** Path of the lock that is held while one is carried out, or taken away. */
+/** Path of the lock that is held while a pending release is carried out, or cancelled. */
 export function pendingLockOf(call: LocalCall): string {
   return `${folderOf(call, "unreleased")}.lock`;
 }

@@ -52,15 +52,15 @@ interface EntryValues {
 /** Which verbs that remove things need a key to find them: DEL and GC, or GC alone. */
 export type Need = "removal" | "GC";
 
-/** As the config says it, or means it by not saying it. */
+/** Values of `datastore_type`. */
 export type DatastoreType = DatastoreConfig["type"];
 
-/** Null is absent for every kind; empty text for those that are text, unless they say otherwise. */
+/** Null counts as absent for every kind, empty text for kinds that are text unless the field is strict. */
 interface Traits {
   readonly needed?: Need;
-  /** Beside this key, when it is there, nobody needs it. */
+  /** The field is not needed when this other key is there. */
   readonly unless?: string;
-  /** Nobody needs it with another `datastore_type`. */
+  /** The field is needed only with this `datastore_type`. */
   readonly datastore?: DatastoreType;
   /** The value is a password. */
   readonly isSecret?: true;
@@ -76,11 +76,11 @@ export type WordField = Traits & {
   readonly strict?: true;
 };
 export type ListField = Traits & { readonly kind: "list"; readonly of: keyof EntryValues };
-/** A key that is ours to know and somebody else's to read. */
+/** A key that others read: we know its name only, for the check of spelling. */
 export type ForeignField = { readonly kind: "foreign" };
 /**
- * An object whose keys are known, unless another plugin has keys of its own in it: one whose `type` is not in `knownTypes`. What stands in the
- * place of an old one matters to no removal: what it may say of the datastore has its place elsewhere.
+ * An object whose keys are known, unless its `type` is not in `knownTypes`: then it is another plugin's, with keys of its own. A value that
+ * is no object, in the place of an old section, stops no DEL or GC: newer keys say where the datastore is.
  */
 export type Section<T> = {
   readonly kind: "section";
@@ -117,7 +117,7 @@ export class FieldFault extends TypeError {
   override readonly name = "FieldFault";
 
   constructor(place: string, found: unknown, wanted: string, isSecret = false) {
-    // Not `"password": got`, of which the redaction of logs and errors would make `"password": [redacted]`.
+    // Not `"password": got`, which the redaction of logs and errors would turn into `"password": [redacted]`.
     const what = isSecret ? `read "${place}" (never shown)` : `read "${place}"`;
     super(`${what}: got ${isSecret || mayHoldPassword(found) ? describeKind(found) : quoteValue(found)}, want ${wanted}`);
   }

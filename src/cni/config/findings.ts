@@ -5,7 +5,7 @@ import type { DatastoreType, FieldFault } from "./field.ts";
 
 /** Handed through the reading of one config. */
 export interface Findings {
-  /** For which the config is read. */
+  /** The verb for which the config is read. */
   readonly verb: Verb;
   readonly datastore: DatastoreType;
   /** What was wrong and did no harm, in the order it was found. */

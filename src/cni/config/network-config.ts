@@ -13,7 +13,7 @@ import type { DatastoreType } from "./field.ts";
 export interface NetworkConfig {
   readonly name: string;
   readonly cniVersion: CniVersion;
-  /** File name of the main plugin, which `netplug-ipam` may be called by another one than ours. */
+  /** File name of the main plugin: ours, or the one that calls `netplug-ipam`. */
   readonly type: string | undefined;
   /** Unset: from file or host name, see `resolveNodeName`. */
   readonly nodename: string | undefined;
@@ -90,7 +90,7 @@ export interface LogConfig {
   readonly maxCount: number;
 }
 
-/** The run directory: where the processes of a node meet, in which the lock is. */
+/** The run directory, with the lock and the files that the processes of a node share. */
 export function runFolderOf({ ipamLockFile }: Pick<NetworkConfig, "ipamLockFile">): string {
   return ipamLockFile.slice(0, ipamLockFile.lastIndexOf("/"));
 }

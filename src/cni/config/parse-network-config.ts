@@ -106,7 +106,7 @@ function requireVerb(command: string, version: CniVersion): Verb {
   });
 }
 
-/** Only ADD and CHECK read it; for the others a broken one is as good as none. */
+/** Only ADD and CHECK use `prevResult`; for the other verbs a broken one counts as absent. */
 function readPrevResult(document: Document, version: CniVersion, verb: Verb, warnings: string[]): CniResult | undefined {
   const previous = document["prevResult"] ?? undefined;
   if (previous === undefined) return undefined;

@@ -9,7 +9,7 @@ import { warnIfMisspelt, within } from "./spelling.ts";
 type Document = Readonly<Record<string, unknown>>;
 
 /**
- * What a document says, by its table. It is the keys of the document that are gone through, a handful, not those of the table.
+ * Reads a document by its table. Goes through the keys of the document, which are few, not through those of the table.
  *
  * @throws {FieldFault}
  */
@@ -71,7 +71,7 @@ function needOfField({ needed, datastore }: Field, findings: Findings): Need | u
   return datastore === undefined || datastore === findings.datastore ? needed : undefined;
 }
 
-/** A section is needed for the sake of what it holds. */
+/** Which verbs need a section: those that need a field in it. */
 function needOf(table: Table, findings: Findings): Need | undefined {
   for (const kind of Object.values(table)) {
     const need = kind.kind === "section" ? needOf(kind.table, findings) : kind.kind === "foreign" ? undefined : needOfField(kind, findings);
@@ -81,8 +81,8 @@ function needOf(table: Table, findings: Findings): Need | undefined {
 }
 
 /**
- * A key has a value that is not allowed; its default is used if this returns. A config that went bad must not keep a pod from going:
- * DEL goes on in any case, and tells at its end a fault in a key that it needed; GC goes on without what it does not need.
+ * Keeps or throws the fault of one key; when this returns, the key's default is used. A broken config must not stop a pod's removal: DEL
+ * always goes on, and reports a fault in a key that it needs at its end; GC goes on when it does not need the key.
  *
  * @throws {FieldFault} for all other verbs, and for GC when it needs the key
  */

@@ -110,7 +110,7 @@ export const NETWORK_CONFIG = {
   include_default_routes: OFF,
   qps: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },
   burst: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },
-  /** For the agent to come: only checked. */
+  /** Reserved for a later agent: only checked. */
   agent_socket: { kind: "socket" },
   ipam_lock_file: { kind: "path" },
   netplug_api_group: FOREIGN,

@@ -14,11 +14,11 @@ const DEFAULT_AUTHORITY = "127.0.0.1:2379";
 const DEFAULT_SCHEME = "http";
 
 /**
- * Maps the checked values and fills in the defaults. What contradicts another key is seen where it is used, together with what the
- * environment says.
+ * Maps the checked values and fills in the defaults. Contradictions between keys are found where the keys are used, after merging with the
+ * environment.
  *
  * @param known what is read before the fields
- * @param warnings gets what has no effect
+ * @param warnings gets a line for each key without effect
  */
 export function toNetworkConfig(
   known: Pick<NetworkConfig, "name" | "cniVersion" | "prevResult" | "raw">,
@@ -105,7 +105,7 @@ function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
   };
 }
 
-/** The deprecated pair counts only where nothing else says where etcd is. */
+/** The deprecated keys count only when no other key says where etcd is. */
 function toEndpoints(
   { etcd_endpoints = [], etcd_discovery_srv, etcd_authority, etcd_scheme }: ConfigValues,
   warnings: string[],

@@ -13,13 +13,12 @@ const ANY_SUBNET: Readonly<Record<Family, string>> = { 4: "0.0.0.0/0", 6: "::/0"
 /** Verbs that go by container ID alone. @see the CNI project's `host-local`: its DEL and CHECK read the ranges, and do not look at them */
 const VERBS_WITHOUT_RANGES: readonly DelegateVerb[] = ["DEL", "CHECK", "STATUS", "GC"];
 
-/** Verbs that take away, which what is wrong in keys that they do not need must not keep from it. */
+/** Verbs that remove: a fault in a key that they do not need must not stop them. */
 const REMOVING_VERBS: readonly DelegateVerb[] = ["DEL", "GC"];
 
 /**
  * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR words are resolved before an
- * ADD; the other verbs need not know the node. Those that remove get nothing that they can do without. Other delegates get the config as it
- * came.
+ * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged.
  */
 export function toDelegateConfig(verb: DelegateVerb, type: string, config: Document): Document {
   if (type !== "host-local") return config;
@@ -40,7 +39,7 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
 }
 
 /**
- * Rewrites every range: `ipam` is one itself in the old form, and holds a list of lists of ranges in the new one.
+ * Rewrites every range: in the old form `ipam` itself is one range, in the new one `ipam.ranges` is a list of lists of them.
  *
  * @param rewrite gets where the range stands: `ipam`, `ipam.ranges[0][1]`
  */
@@ -48,7 +47,7 @@ export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: 
   return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));
 }
 
-/** Without routes, and without all by which somebody asks for addresses. It wants ranges, of whatever kind. */
+/** Without routes and requested addresses. `host-local` requires ranges even for DEL, so broken ones are replaced by any valid ones. */
 function toRemovalConfig(config: Document): Document {
   const { ipam, runtimeConfig: _runtimeConfig, args: _args, ...rest } = config;
   if (!isJsonObject(ipam)) return config;
@@ -62,7 +61,7 @@ function toHostLocalIpam(ipam: Document): Document {
   return Array.isArray(rewritten["routes"]) ? { ...rewritten, routes: toRoutes(rewritten["routes"]) } : rewritten;
 }
 
-/** `host-local` stumbles over an entry without `dst`, which means nothing to us. */
+/** Without entries that lack `dst`: we ignore them, but `host-local` fails on one. */
 function toRoutes(routes: readonly unknown[]): readonly unknown[] {
   const hasDestination = (route: unknown): boolean => !isJsonObject(route) || (route["dst"] ?? "") !== "";
   return routes.filter(hasDestination).map((route) => (isJsonObject(route) ? without(route, "gw") : route));
@@ -79,7 +78,7 @@ function podCidrFamiliesOf(ipam: Document): readonly Family[] {
   return [...families];
 }
 
-/** Ranges that parse and do not overlap: of the families of the words, or any. */
+/** Replaces the ranges by valid ones: one for each family of the pod-CIDR words, or one of IPv4. */
 function withAnyRanges(ipam: Document): Document {
   const { subnet: _subnet, rangeStart: _start, rangeEnd: _end, ...rest } = toHostLocalIpam(ipam);
   const families = podCidrFamiliesOf(ipam);

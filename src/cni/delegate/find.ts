@@ -4,7 +4,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 
-/** A main plugin, this one, would call itself as its own delegate, each call two more, until the node is full of processes. */
+/** Names of this executable: as its own delegate it would call itself again and again, until the node is full of processes. */
 const OWN_NAMES = ["netplug", "netplugctl", "kubectl-netplug"];
 
 /**
@@ -27,7 +27,7 @@ export function findDelegate(type: string, cniPath: string | undefined, files: P
   }
   for (const folder of folders) {
     const path = `${folder.replace(/\/+$/, "")}/${type}`;
-    // A relative folder would depend on where the runtime happens to stand.
+    // A relative folder would depend on the runtime's working directory.
     if (path.startsWith("/") && files.isExecutableFile(path)) return path;
   }
   throw new NetplugError(

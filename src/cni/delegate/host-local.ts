@@ -1,4 +1,4 @@
-/** The keys of `host-local` in which it looks for addresses, as far as we know them: what is of no use to it is told as any key's fault. */
+/** Checks the keys in which `host-local` looks for ranges, so that a fault there is reported like one in a key of ours. */
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
@@ -26,7 +26,7 @@ export function requireRanges(type: string, config: Document): void {
   throw new NetplugError("invalidConfig", `read "${fault.place}": got ${quoteValue(fault.found)}, want ${fault.wanted}`);
 }
 
-/** The first range, in the order that host-local reads them, that is none. */
+/** The first invalid range, in the order in which `host-local` reads them. */
 export function findRangeFault({ ipam, runtimeConfig }: Document): RangeFault | undefined {
   const own = isJsonObject(ipam) ? (findFaultOfRange(ipam, "ipam", false) ?? findFaultOfSets(ipam["ranges"], "ipam.ranges")) : undefined;
   return own ?? (isJsonObject(runtimeConfig) ? findFaultOfSets(runtimeConfig["ipRanges"], "runtimeConfig.ipRanges") : undefined);

@@ -39,13 +39,13 @@ export interface DelegateError {
 
 export type DelegateAnswer = { readonly ok: true; readonly stdout: string } | { readonly ok: false; readonly error: DelegateError };
 
-/** Somebody is still writing the executable: an installer at work. */
+/** Pauses before running the executable again while an installer is still writing it (ETXTBSY). */
 const BUSY_RETRY_MS = [50, 100, 200, 400, 800, 1600];
 
 /** Longest foreign text that gets into one of our errors. */
 const MAX_FOREIGN_TEXT = 1000;
 
-/** What to say of a delegate that a runtime's call needs, and of the verb it was called with. */
+/** How messages name a run of a delegate. */
 export function describeRun(verb: DelegateVerb, type: string): string {
   return `${verb} by delegate ${quote(type)}`;
 }
@@ -80,8 +80,8 @@ export async function invoke(
 }
 
 /**
- * Our environment with another verb. `CNI_ARGS` is as free as ours: plugins made with the CNI project's library refuse empty pieces,
- * and keys that they do not know unless `IgnoreUnknown` stands among them.
+ * Our environment with another verb. Plugins made with the CNI project's library refuse a `CNI_ARGS` with empty pieces, and with keys that
+ * they do not know unless it has `IgnoreUnknown`: both are made acceptable, because we accept them.
  */
 function toDelegateEnvironment(verb: DelegateVerb, ours: DelegateCall["environment"]): Record<string, string> {
   const environment: Record<string, string> = {};
@@ -137,7 +137,7 @@ function isTextFileBusy(thrown: unknown): boolean {
   return false;
 }
 
-/** What a delegate wrote, as far as it may stand in an error of ours. */
+/** A delegate's text, made fit for an error of ours: cut, and without secrets. */
 function toForeignText(text: unknown): string {
   if (typeof text !== "string") return "";
   const clean = redactText(text.trim());

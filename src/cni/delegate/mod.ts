@@ -24,11 +24,11 @@ const CLEAN_UP_MS = 10_000;
 const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
 
 /**
- * Asks the delegate for addresses; the result has at least one. Whatever goes wrong once it is called, it gets a DEL before the failure is
- * thrown. One that complains of the container by its ID holds addresses for it, of an ADD that was ended before we heard of them: it is
- * asked again after the DEL.
+ * Asks the delegate for addresses; the result has at least one. After any failure the delegate gets a DEL before the failure is thrown.
+ * When the delegate's error names the container ID, it likely still has addresses of an ADD that was killed before we had its answer:
+ * after the DEL it is asked once more.
  *
- * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, invalidConfig for ranges that are none, and what
+ * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, invalidConfig for invalid ranges, and what
  *   {@link invoke} throws
  */
 export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<CniResult> {
@@ -60,7 +60,7 @@ export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Pro
 /**
  * Asks the delegate whether what its ADD gave still stands.
  *
- * @returns false: it is too old for CHECK, and said nothing
+ * @returns false: the delegate is too old for CHECK, so nothing is known
  * @throws as {@link delegateAdd}
  */
 export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
@@ -71,9 +71,9 @@ export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): P
 }
 
 /**
- * Asks the delegate whether an ADD could succeed now. A delegate without STATUS says nothing.
+ * Asks the delegate whether an ADD could succeed now. A delegate without STATUS counts as ready.
  *
- * @throws NetplugError degraded for the delegate's code 51, notAvailable for any other reason, one that it cannot be run among them
+ * @throws NetplugError degraded for the delegate's code 51, notAvailable for any other reason, also when it cannot be run
  */
 export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): Promise<void> {
   let answer: DelegateAnswer;
@@ -103,8 +103,8 @@ function run(verb: DelegateVerb, call: DelegateCall, ports: DelegatePorts): Prom
 }
 
 /**
- * Whether a delegate refused because it is older than the verb. Plugins made with an older library look at the rest of the call
- * before the verb, and miss the container ID that GC and STATUS do not have: its versions tell then.
+ * Whether a delegate refused because it is older than the verb. Plugins made with an older library check the rest of the call first, and
+ * complain of the missing container ID, which GC and STATUS do not have: then the versions that the delegate supports decide.
  */
 async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
   if (VERB_UNKNOWN_CODES.includes(code)) return true;
@@ -128,7 +128,7 @@ async function callInAgreedVersion(
   return { answer: await invoke(verb, call, toVersion(config, agreed), ports), cniVersion: agreed };
 }
 
-/** The specification wants a DEL for every ADD that failed. @returns why that failed too */
+/** Calls DEL, as the specification requires after a failed ADD. @returns why the DEL failed too; undefined: it succeeded */
 async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<unknown> {
   try {
     await delegateDel({ ...call, deadline: startDeadline(ports.clock, CLEAN_UP_MS) }, ports);
@@ -139,7 +139,7 @@ async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<unknow
   }
 }
 
-/** The failure that comes first stays the headline. */
+/** The ADD's failure as the headline, with what its DEL left behind. */
 function withLeftBehind(thrown: unknown, type: string, left: unknown): unknown {
   if (!(thrown instanceof NetplugError)) return thrown;
   const { kind, message, cause, details, retriable } = thrown;

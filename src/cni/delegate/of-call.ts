@@ -32,7 +32,7 @@ export function delegateOf(call: LocalCall): Delegate | undefined {
   const { type } = call.config.ipam;
   if (type === undefined || hasOwnIpam(call)) return undefined;
   const { processes, files, clock, env } = call.host;
-  // What we cannot read, delegates refuse as well.
+  // A delegate would refuse `CNI_ARGS` that we cannot read.
   const environment = call.argsFault === undefined ? env : { ...env, CNI_ARGS: undefined };
   return {
     call: { type, config: call.config.raw, environment, deadline: call.deadline },

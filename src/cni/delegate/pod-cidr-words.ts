@@ -1,8 +1,8 @@
-/** What a `host-local` range may have as its subnet instead of one: the node's pod CIDR of a family. */
+/** Words that may stand for a subnet in a range of `host-local`: they mean the node's pod CIDR of a family. */
 
 import type { Family } from "../../lib/ip/address.ts";
 
-/** Lower case; written in any. */
+/** Keys in lower case; a config may use any case. */
 const POD_CIDR_WORDS: ReadonlyMap<string, Family> = new Map([
   ["usepodcidr", 4],
   ["usepodcidripv6", 6],

@@ -34,7 +34,7 @@ export function toVersion(config: Document, version: CniVersion): Document {
   try {
     return { ...config, cniVersion: version, prevResult: toResultDocument(parseResult(prevResult, versionOf(config)), version) };
   } catch (thrown) {
-    // Not ours to judge: the delegate says what it thinks of it.
+    // A `prevResult` that we cannot convert goes unchanged: the delegate may accept it, or says what is wrong.
     if (thrown instanceof ResultError) return { ...config, cniVersion: version };
     throw thrown;
   }

@@ -1,4 +1,4 @@
-/** GC: whatever of this node and network belongs to no valid attachment goes, in the kernel, in the datastore, at the delegate. */
+/** GC: removes what belongs to no valid attachment of this node and network from the kernel, the datastore and the delegate. */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
@@ -17,21 +17,21 @@ import { withdrawPods } from "./withdraw-pods.ts";
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
-  /** Those that stay: the valid ones, and those whose interface could not be taken away. */
+  /** Attachments that stay: the valid ones, and those whose interface could not be removed. */
   readonly kept: Map<string, Attachment>;
-  /** Those that we found something of, and that go. */
+  /** Attachments to remove, of which something was found. */
   readonly stale: Map<string, Attachment>;
 }
 
-/** Of what attachments that go the datastore knows. */
+/** What the datastore has of attachments that are not kept. */
 interface Found {
   readonly owners: readonly AllocationOwner[];
   readonly records: readonly WorkloadEndpoint[];
 }
 
 /**
- * Goes on after each failure, then throws the first with the others in its details. Of each attachment its record goes last: by it the
- * next GC finds what this one could not take away.
+ * Goes on after each failure, then throws the first with the others in its details. An attachment's record is removed last: through it the
+ * next GC finds what this GC could not remove.
  */
 export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
@@ -42,7 +42,7 @@ export async function collectGarbage(call: Call): Promise<void> {
     const listed = await settle(async () => {
       steps.push(...(await removeStaleLinks(collection)));
     });
-    // Without knowing which interfaces stand, nothing tells which addresses are in use.
+    // Without the list of interfaces nobody knows which addresses are in use.
     if (!listed.ok) throwFirstFailure([listed]);
     steps.push(await settle(() => removeNameless(call)));
   }
@@ -57,8 +57,8 @@ export async function collectGarbage(call: Call): Promise<void> {
 }
 
 /**
- * First: an ADD that is still under way for one of them then keeps nothing. What waits for its release stays until that is done. What calls left
- * that were killed while they wrote is of no use to anybody.
+ * Removes the node's files of stale attachments. Runs first, so that an ADD still under way for one of them fails and undoes its work. Files of
+ * pending releases stay until the release; unfinished files of killed calls go.
  */
 function endStaleHolds({ call, kept }: Collection): void {
   for (const kind of NODE_FILES) {
@@ -93,8 +93,8 @@ function removeNameless(call: Call): void {
 }
 
 /**
- * What the datastore knows of. Records of a delegate's addresses are found by listing: nothing else names them. But not where they are pods,
- * of which a cluster has very many, and which end by themselves.
+ * Finds what the datastore has of stale attachments. A record with a delegate's addresses is found only by listing all records. Where records
+ * are pods they are not listed: a cluster has very many, and a pod's record ends with the pod.
  */
 async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   const { config, node, datastore } = call;
@@ -108,8 +108,8 @@ async function findStale({ call, kept, stale }: Collection): Promise<Found> {
 }
 
 /**
- * Each attachment that we found gets a DEL as well: a delegate may be too old for GC, fail at it, or succeed without having done anything, as
- * those of the CNI project do that list a version with GC and have none.
+ * Calls the delegate's GC, then its DEL for each stale attachment: a delegate may be too old for GC, fail, or succeed without doing anything,
+ * as plugins of the CNI project do that list a version with GC but do not implement it.
  */
 async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
@@ -137,7 +137,7 @@ async function withdrawFound(collection: Collection, { owners, records }: Found)
   });
 }
 
-/** This node's and network's. */
+/** The records of this node and network. */
 async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
   const { datastore, deadline } = call;
   const [records] = await deadline.wait("the datastore", (signal) =>

@@ -1,4 +1,4 @@
-/** DEL's care for others: it gives back what calls of its network left, see `attachment-state/pending-release.ts`. Loaded where there ever was such. */
+/** Pending releases, carried out by a DEL of the same network: see `attachment-state/pending-release.ts`. Loaded only where one was ever noted. */
 
 import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
@@ -12,12 +12,12 @@ import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts"
 import { listLinksOf } from "../link/leftover-links.ts";
 import { ATTACHMENTS_PER_COMMIT, keyOf, withdrawMany } from "./withdraw-many.ts";
 
-/** What one DEL takes upon itself besides its own. */
+/** The most pending releases that one DEL carries out. */
 const MOST = 48;
-/** Milliseconds that it may take. */
+/** Milliseconds for all of them. */
 const PENDING_MS = 3_000;
 
-/** Whether a DEL has something to give back besides its own. */
+/** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
   let isAny = false;
   attempt(call, () => {
@@ -27,9 +27,9 @@ export function hasPending(call: LocalCall): boolean {
 }
 
 /**
- * Gives back what is pending of the call's network, some at a time, unless another call is at it.
+ * Carries out pending releases of the call's network, some at a time; does nothing while another call does.
  *
- * @throws what keeps some of them; they stay pending, and so do those that there was no time for
+ * @throws the first failure; releases that failed, or for which there was no time, stay pending
  */
 export async function releasePending(call: Call): Promise<void> {
   using lock = await call.host.takeLock(pendingLockOf(call), 0);
@@ -42,11 +42,11 @@ export async function releasePending(call: Call): Promise<void> {
 }
 
 /**
- * Takes from the datastore what is left there of attachments that ended, but of none whose interface stands; some at a time, so that there
- * is less to do for whoever calls again.
+ * Removes what the datastore still has of ended attachments, except those whose interface stands. Works on some at a time, so that after a
+ * failure the next DEL has less to do.
  *
- * @param onCollected told of those that are done, before the next ones
- * @throws the first failure; whatever was to come after some that all failed is not tried
+ * @param onCollected gets the attachments that are done, before the next ones are tried
+ * @throws the first failure; after a batch in which all failed, the rest is not tried
  */
 async function collectEnded(call: Call, ended: readonly Attachment[], onCollected: (some: readonly Attachment[]) => void): Promise<void> {
   const standing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
@@ -65,8 +65,8 @@ async function collectEnded(call: Call, ended: readonly Attachment[], onCollecte
 }
 
 /**
- * Those of the call's network that are over, not too many at once; beginning anywhere, so that none stays behind those that cannot be given
- * back.
+ * At most {@link MOST} ended attachments of the call's network. Begins at a random place, so that releases that always fail do not keep the
+ * others from their turn.
  */
 function listPending(call: LocalCall): readonly Attachment[] {
   const found: Attachment[] = [];
@@ -80,7 +80,7 @@ function listPending(call: LocalCall): readonly Attachment[] {
   return found;
 }
 
-/** Whether nobody can use the addresses any more. Who does not see the namespace's folder, or something else in its place, cannot tell. */
+/** Whether nobody can use the addresses any more. False also when this process does not see the namespace's folder, and cannot tell. */
 function isOver(call: LocalCall, attachment: Attachment): boolean {
   const { files, kernel, clock } = call.host;
   const pending = readPending(files, fileOf(call, "unreleased", attachment));
@@ -90,7 +90,7 @@ function isOver(call: LocalCall, attachment: Attachment): boolean {
   if (holder !== undefined && (path === "" || holder.path !== path || holder.id !== id)) return false;
   if (path === "") return true;
   const leftMs = until - clock.now();
-  // More than an ADD takes: the clock was set back.
+  // If more is left than an ADD can take, the clock was set back: do not wait.
   if (leftMs > 0 && leftMs <= LONGEST_ADD_MS) return false;
   try {
     using netns = kernel.openNetns(path);

@@ -1,4 +1,4 @@
-/** Takes from the datastore what it has of several attachments of this node and network. */
+/** Removes addresses and records of several attachments of this node and network from the datastore. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
@@ -11,7 +11,7 @@ import { withdraw } from "../withdraw.ts";
 export const ATTACHMENTS_PER_COMMIT = 12;
 
 /**
- * Addresses and records, those of some attachments with each commit.
+ * Removes addresses and records, those of some attachments with each commit.
  *
  * @param keys of the attachments, see {@link keyOf}
  * @param records to look at besides those that allocations name
@@ -25,7 +25,7 @@ export async function withdrawMany(call: Call, keys: readonly string[], records:
 }
 
 /**
- * All there is of a few attachments: in several commits where their addresses lie in very many blocks.
+ * Removes everything of a few attachments, in several commits where their addresses lie in very many blocks.
  *
  * @param records to look at besides those that allocations name; "none": they have ended
  */
@@ -44,7 +44,7 @@ export async function withdrawAll(call: Call, keys: ReadonlySet<string>, records
   }
 }
 
-/** Whether a record is of this node and network. One that is a view of a pod does not know its network. */
+/** Whether a record is of this node and network. A record that is a view of a pod names no network, and passes. */
 export function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boolean {
   return spec.node === node && (spec.network ?? config.name) === config.name;
 }

@@ -1,6 +1,6 @@
 /**
- * The half of a GC that works on the datastore, where records are pods. Each that must end takes a request, and the client makes only so
- * many a second. So the requests are few besides, and wherever the time ends nothing is wrong, and the next GC has less to do:
+ * The half of a GC that works on the datastore, where records are pods. To end one record takes one request, and the client's rate limit
+ * allows only some a second. So the work is done in parts: when the time is over nothing is left inconsistent, and the next GC does the rest.
  *
  * ```
  *   records of all ──a look each──▶ nothing to end: addresses go at once
@@ -22,17 +22,17 @@ export interface PodWithdrawal {
   readonly isRecordMeant: (record: WorkloadEndpoint) => boolean;
   /** Gives back all addresses of owners whose records have ended, or need not end. */
   readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
-  /** Ends records and gives back addresses, as they are stored then. */
+  /** Reads the records again, ends them, and gives back their addresses. */
   readonly withdraw: (owners: readonly AllocationOwner[]) => Promise<void>;
 }
 
-/** Addresses that are looked at together: their pods can be asked for in half of a GC's time, also if `qps` is 5. */
+/** Owners whose records are read together: half of a GC's time is enough for their requests, also if `qps` is 5. */
 const OWNERS_AT_ONCE = 125;
 
-/** Records that end together: none of their requests waits for its turn longer than a request may. */
+/** Records that end together: few enough that the rate limit delays none of their requests beyond a request's time limit. */
 const RECORDS_AT_ONCE = 12;
 
-/** Milliseconds that are kept for giving back the addresses of those that have ended. */
+/** Milliseconds reserved for giving back the addresses of ended records. */
 const RELEASE_MS = 10_000;
 
 /** Goes on after each failure. */
@@ -69,7 +69,7 @@ async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work
   return [...steps, await settle(() => work.release(ended))];
 }
 
-/** A conflict says that some of them are not as they were: what they are then is looked at. */
+/** Ends records as they were read. After a conflict, some have changed: reads all again, and ends what is still stale. */
 async function endRecords(call: Call, condition: Write, ends: readonly RecordEnd[], work: PodWithdrawal): Promise<void> {
   const writes = [condition, ...ends.map(({ write }) => write)];
   const { committed } = await call.deadline.wait("the datastore", (signal) => call.datastore.commit(writes, { signal }));

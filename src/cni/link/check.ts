@@ -13,15 +13,15 @@ import { inspectLink } from "./inspect.ts";
 import type { Kernel } from "./kernel.ts";
 import { openLinkSockets } from "./sockets.ts";
 
-/** As results name them. */
+/** Our next hops, as a result writes them. */
 const OWN_GATEWAYS: readonly (string | undefined)[] = [NEXT_HOPS[4], NEXT_HOPS[6]].map(toAddressText);
 
 /** What the link must have. */
 export interface CheckedLink {
   readonly names: LinkNames;
-  /** What is ours of the addresses in `prevResult`. */
+  /** The addresses in `prevResult` that we gave. */
   readonly addresses: readonly Address[];
-  /** undefined: nobody knows. */
+  /** undefined: unknown, not checked. */
   readonly podMac: MacAddress | undefined;
 }
 
@@ -43,8 +43,8 @@ function ownRoutes(previous: CniResult): readonly Prefix[] {
 }
 
 /**
- * The MAC is as the ADD set it, unless `prevResult` shows that a later plugin changed it, or does not show it. The MTU is not looked
- * at: the CNI project's `tuning` changes it without a word in its result.
+ * The MAC must be the one that the ADD set, unless `prevResult` shows another one, which a later plugin set, or none. The MTU is not
+ * checked: the CNI project's `tuning` changes it, and its result does not say so.
  */
 function changesOf({ interfaces }: CniResult, pod: Link, podMac: Link["mac"]): readonly string[] {
   const shown = interfaces.find(({ name, sandbox }) => name === pod.name && sandbox !== undefined);

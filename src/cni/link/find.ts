@@ -31,9 +31,9 @@ export function isPair(host: Link, pod: Link): boolean {
 }
 
 /**
- * Whether an interface that bears the host side's name may be replaced: an earlier pod of the same name left it, or an ADD that
- * ended before it set the alias. The name alone does not tell, for pod `a` with interface `b` has the same as pod `a.b`. An alternative
- * name is nothing that we give.
+ * Whether an interface that has the host side's name may be replaced: an earlier pod of the same name left it, or an ADD that
+ * ended before it set the alias. The name alone does not tell: pod `a` with interface `b` has the same name as pod `a.b`. An interface
+ * found by an alternative name is not ours: we set none.
  */
 export function isReplaceable(host: Link, names: LinkNames): boolean {
   if (host.kind !== "veth" || host.name !== names.hostName) return false;

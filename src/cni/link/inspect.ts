@@ -14,16 +14,16 @@ import { findLink, isPair } from "./find.ts";
 import { familiesOf } from "./program.ts";
 import type { LinkSockets } from "./sockets.ts";
 
-/** What an inspection requires. MTU, queues and the pod's MAC are never: others may change them. */
+/** What an inspection requires. Not MTU, queues and the pod's MAC: others may change them. */
 export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes"> & {
-  /** That of the record; permanent neighbours are looked for only while the interface has it. */
+  /** The record's MAC. Permanent neighbours are required only while the interface has it. */
   readonly podMac: PodLink["podMac"] | undefined;
 };
 
 /**
  * Looks at both sides. Changes nothing, and reads the host's routes one by one, never all.
  *
- * @param wanted of a CHECK: what is ours and stands in `prevResult`
+ * @param wanted for a CHECK: only what we set up, as `prevResult` names it
  * @returns one sentence per fault, the pod's side first; empty when the link is complete
  * @throws {KernelError}
  */
@@ -76,7 +76,7 @@ function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readon
   return viaNextHop.filter((route) => !actual.some((one) => one !== undefined && isRouteVia(one, route, link)));
 }
 
-/** What we gave an interface of the pod to reach by its next hop. */
+/** Destinations of the routes through the next hop that we gave the pod's interface. */
 export function routesThere(pod: RouteSocket, link: Link): readonly Prefix[] {
   return ([4, 6] as const).flatMap((family) =>
     pod
@@ -93,7 +93,7 @@ function isRouteVia(route: Route, destination: Prefix, link: Link): boolean {
   return isSame && route.gateway !== undefined && equalAddresses(route.gateway, NEXT_HOPS[destination.family]);
 }
 
-/** With the MAC the kernel drops an interface's neighbours, so who changed the one took the others along: no fault either. */
+/** When the MAC changes, the kernel drops the interface's neighbours. A changed MAC is no fault, so they are not required then. */
 function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Address[] {
   if (link.mac !== wanted.podMac) return [];
   const actual = pod.dump(listNeighbours()).map(toNeighbour);
@@ -105,7 +105,7 @@ function missingNeighbours(pod: RouteSocket, wanted: WantedLink, link: Link): re
     );
 }
 
-/** By asking for the way to the address: the node may have thousands of routes. */
+/** Asks the kernel for the route to the address, instead of listing routes, of which the node may have thousands. */
 function hasHostRoute(host: RouteSocket, address: Address, link: Link): boolean {
   const [outcome] = host.transact([getRoute(address)]);
   const reply = outcome?.replies[0];

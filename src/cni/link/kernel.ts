@@ -11,12 +11,12 @@ export interface Kernel {
   openNetns(path: string): Netns | undefined;
   /** Whether it is the host's. */
   isHostNetns(netns: Netns): boolean;
-  /** Whether its path still names it: who made it has not removed it. */
+  /** Whether the namespace's path still names it, so that it was not removed. */
   isNamed(netns: Netns): boolean;
   /**
-   * Takes the lock that calls in one namespace take in turn; it ends with `netns`.
+   * Takes the lock by which calls in one namespace wait for each other, until `netns` is disposed of.
    *
-   * @returns false while another has it
+   * @returns false while another call has the lock
    * @throws {KernelError}
    */
   lockNetns(netns: Netns): boolean;

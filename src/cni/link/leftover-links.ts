@@ -25,8 +25,8 @@ export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHos
 }
 
 /**
- * Deletes what ADDs left that were ended between creating an interface and naming its owner: it has our kind of name, no alias, and
- * was never taken up. Only for GC, beside which a runtime lets no ADD run.
+ * Deletes interfaces of ADDs that ended between creating the interface and setting its alias: such an interface has our kind of name, no
+ * alias, and is down. Only for GC: a runtime runs no ADD at the same time.
  *
  * @returns their names
  * @throws {KernelError}

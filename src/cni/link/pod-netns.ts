@@ -35,7 +35,7 @@ export function openPodNetns(kernel: Kernel, path: string, { allowOwn = false }:
 /**
  * As {@link openPodNetns} for a DEL, which needs no namespace.
  *
- * @returns undefined when nothing is there (any more), or something else: that has no interfaces of the pod either
+ * @returns undefined when nothing is at the path, or something else than a namespace: then no interface of the pod is left there
  */
 export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefined {
   try {
@@ -47,8 +47,8 @@ export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefine
 }
 
 /**
- * Makes sure that a namespace still has its name. While an ADD takes its time, the runtime that began it may have ended, and the next one have
- * called DEL and removed the namespace, which lives only because we hold it. Nobody would ever call DEL for what is given to it now.
+ * Throws when a namespace has lost its name. During a slow ADD its runtime may end, and the next runtime may call DEL and remove the
+ * namespace, which then lives only because we hold it open. Nobody would call DEL for what the ADD sets up from then on.
  *
  * @throws {NetplugError} badNetns
  */
@@ -65,10 +65,10 @@ export interface LockOptions {
 }
 
 /**
- * Waits until no other ADD or DEL works in the pod's namespace. A runtime should not call two at once; one that gave up on an ADD and did
- * not end it does, and neither may then take the other's interface or addresses for leftovers.
+ * Waits until no other ADD or DEL works in the pod's namespace. A runtime should not call two at once, but does after it gave up on an ADD
+ * without ending it. Neither call may then take the other's interface or addresses for leftovers.
  *
- * @returns `at-once`, `waited` (what was read before is out of date), or `busy`: the other had it all the time
+ * @returns `at-once`, `waited` (what was read before is out of date), or `busy`: another call had the lock all the time
  */
 export async function waitForNetnsLock(
   kernel: Kernel,

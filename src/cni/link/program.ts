@@ -21,7 +21,7 @@ import { HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 /** `fe80::…/64`. */
 const LINK_LOCAL_LENGTH = 64;
 
-/** What the kernel gives a route to which nobody gives a metric. */
+/** The metric that the kernel gives a route when none is set. */
 const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
 
 /** The families that the pod has. */
@@ -68,7 +68,7 @@ export function podSettings(link: Pick<PodLink, "podName" | "addresses" | "allow
   return [...(families.includes(4) ? [{ path: "ipv4/ip_forward", value: forwarding }] : []), ...(families.includes(6) ? v6 : [])];
 }
 
-/** Everything inside the pod but its routes by our next hop, in the only order in which the kernel takes it. */
+/** Everything inside the pod except its routes by our next hop, in the only order that the kernel accepts. */
 export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(LOOPBACK_IFINDEX, "lo"), setLinkUp(index, link.podName)];
   for (const address of link.addresses) requests.push(addAddress({ index, address }));
@@ -84,7 +84,7 @@ export function podRequests(link: PodLink, index: Ifindex): readonly NetlinkRequ
 /**
  * A route of the pod by our next hop.
  *
- * @param isFurther another interface of the pod, which came first, has a route to the same destination: that one stays the first choice
+ * @param isFurther another interface of the pod, added before, has a route to the same destination, and keeps the better metric
  */
 export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = false): NetlinkRequest {
   const { family } = destination;
@@ -93,7 +93,7 @@ export function gatewayRoute(destination: Prefix, index: Ifindex, isFurther = fa
   return addRoute({ destination, index, gateway, metric: DEFAULT_METRICS[family] + index });
 }
 
-/** Takes up the host side. */
+/** Brings the host side up, and adds its routes. */
 export function hostRequests(link: PodLink, index: Ifindex): readonly NetlinkRequest[] {
   const requests = [setLinkUp(index, link.hostName)];
   for (const family of familiesOf(link)) {

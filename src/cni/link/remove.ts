@@ -9,9 +9,9 @@ import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
 import type { Kernel } from "./kernel.ts";
 import { openNetnsIfThere } from "./pod-netns.ts";
 
-/** A pair that goes. */
+/** A pair whose removal has begun. */
 export interface Removal {
-  /** Whether the container has this interface in another network: its name on the host, and so its record, are that attachment's. */
+  /** Whether the host side's name, and so the record, belongs to the same container's interface in another network. */
   readonly isAnotherNetworks: boolean;
   /**
    * Waits until it is gone; once.
@@ -26,7 +26,7 @@ export interface Removal {
  * Begins to delete the attachment's pair, and with it all addresses and routes over it. The kernel needs some milliseconds for that, in
  * which there is other work to do.
  *
- * @param netnsPath `CNI_NETNS`; undefined, or of a namespace that is gone: the host side alone tells
+ * @param netnsPath `CNI_NETNS`; when undefined, or when the namespace is gone, only the host side is searched
  * @throws {KernelError}
  */
 export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: string): Removal {
@@ -45,7 +45,7 @@ export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: strin
       using _held = held;
       const { error } = deletion.finish();
       if (error === undefined) return true;
-      // Its namespace may have ended meanwhile, and taken it along.
+      // The pod's namespace may have ended meanwhile, and the pair with it.
       if (error.errno === ENODEV) return false;
       throw error;
     },
@@ -58,8 +58,8 @@ export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string)
 }
 
 /**
- * Deletes the attachment's pair as long as its pod side is in `netns`: for the way back of an ADD, whose pair another may have replaced,
- * and another plugin's may have come before. Without an alias it is ours by its name only.
+ * Deletes the attachment's pair if its pod side is in `netns`. For undoing an ADD: another ADD may have replaced the pair, and another
+ * plugin may have an interface of that name. A pair without alias is ours if the host side has our name.
  *
  * @throws {KernelError}
  */
@@ -75,8 +75,8 @@ export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void
 }
 
 /**
- * By its name, when the alias is ours; by the pod side, when the name is another (a DEL without the pod's name); by the alias
- * alone. An interface without alias is what an ADD left that was ended between creating it and naming its owner.
+ * Searches by name, if the alias is ours; through the pod side, when the name differs (a DEL without the pod's name); last by alias
+ * alone. An interface without alias was left by an ADD that ended between creating it and setting the alias.
  */
 function findOwnHostSide(
   kernel: Kernel,
@@ -94,7 +94,7 @@ function findOwnHostSide(
   return byPeer?.alias === names.alias ? byPeer : findLinkByAlias(host, names.alias);
 }
 
-/** The same for an interface of a container in all networks. */
+/** Container and interface of an alias, without the network. */
 function interfaceOf(alias = ""): string | undefined {
   const { containerID, ifName } = parseAlias(alias) ?? {};
   return containerID === undefined ? undefined : `${containerID}:${ifName}`;

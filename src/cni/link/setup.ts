@@ -24,21 +24,21 @@ import { hostEnd, looksAt, podEnd, unusableOf } from "./usable.ts";
 export type CreatedLink = Link & { readonly peer: Ifindex };
 
 /**
- * Creates the pair, which carries nothing yet: no address and no route is in use before {@link programLink}. What bears its names
- * already is replaced, unless that is somebody else's. Synchronous.
+ * Creates the pair, still without addresses and routes: see {@link programLink}. An existing interface of its names is replaced, unless it is
+ * somebody else's. Synchronous.
  *
- * All of a link hangs on the pair: the kernel drops addresses, routes, neighbours and settings with it, so deleting the pair is the
- * whole way back. What stays is the pod's own: `lo` up, and its namespace's forwarding.
+ * With the pair the kernel drops its addresses, routes, neighbours and settings, so deleting the pair undoes everything, except what
+ * belongs to the pod's namespace: `lo` up, and forwarding.
  *
- * @param mayReplace throws when what bears the names may be newer than the caller
- * @throws {KernelError} what `undo` was given then has to run
+ * @param mayReplace throws when the existing interface may be newer than the caller
+ * @throws {KernelError} the caller must then run `undo`
  */
 export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack, mayReplace: () => void = () => {}): CreatedLink {
   const { kernel, netns, host } = sockets;
   undo.push({ what: `delete interface ${quote(link.hostName)}`, undo: () => removePair(kernel, link, netns) });
   const created = createOrReplacePair(sockets, link, mayReplace);
-  // Not in the message that creates it, where the kernel ignores it, nor in the same batch, where it would reach an interface of that
-  // name that was there before.
+  // The kernel ignores an alias in the message that creates the pair; in the same batch it would be set on an older interface of that name,
+  // if creating fails.
   execute(host, [setLinkAlias(created.index, link.hostName, link.alias)]);
   kernel.writeSysctls(hostSettings(link));
   kernel.writeSysctls(podSettings(link), netns);
@@ -46,7 +46,7 @@ export function createLink(sockets: LinkSockets, link: PodLink, undo: UndoStack,
 }
 
 /**
- * Gives both sides their addresses and routes, and takes them up. Synchronous.
+ * Gives both sides their addresses and routes, and brings them up. Synchronous.
  *
  * @returns what is not usable yet, for `whenUsable()`
  * @throws {KernelError}
@@ -57,14 +57,14 @@ export function programLink({ host, pod }: LinkSockets, link: PodLink, created: 
   return [...unusable, ...verifyHost(host, link, created)];
 }
 
-/** Tries first and looks afterwards: the names are nearly always free. */
+/** Creates without looking first, since the names are nearly always free. */
 function createOrReplacePair(sockets: LinkSockets, link: PodLink, mayReplace: () => void): CreatedLink {
   try {
     return createPair(sockets, link);
   } catch (cause) {
     if (!(cause instanceof KernelError) || cause.errno !== EEXIST) throw cause;
     const inTheWay = findExisting(sockets)?.host;
-    // Not before: one that comes after this has another index, and stays.
+    // Asked after `findExisting()`: an interface that a newer ADD creates later has another index, and is not deleted.
     mayReplace();
     if (inTheWay !== undefined) execute(sockets.host, [deleteLink(inTheWay.index, inTheWay.name)]);
     return createPair(sockets, link);
@@ -113,7 +113,7 @@ function programPod(pod: RouteSocket, link: PodLink, index: Ifindex): readonly s
 }
 
 /**
- * systemd's `MACAddressPolicy` may have given the host side another MAC; pods know it by the constant one.
+ * Sets the host side's MAC again if systemd's `MACAddressPolicy` has changed it: pods have the constant one as permanent neighbour.
  *
  * @returns what is not usable yet
  */

@@ -21,7 +21,7 @@ export interface LinkSockets extends Disposable {
   readonly pod: RouteSocket;
 }
 
-/** What bears the attachment's names already. */
+/** Interfaces that already have the attachment's names. */
 export interface ExistingLink {
   readonly host: Link | undefined;
   readonly pod: Link | undefined;
@@ -48,7 +48,7 @@ export function openLinkSockets(kernel: Kernel, netns: Netns, names: LinkNames):
 /**
  * Looks whether the names are free.
  *
- * @returns undefined when they are; else what may be kept (when it is ours) or replaced
+ * @returns undefined when they are; else what to keep (if `isOurs`) or replace
  * @throws {KernelError} an interface that is not ours has one of them
  */
 export function findExisting({ host, pod, names, netns }: LinkSockets): ExistingLink | undefined {
@@ -75,13 +75,13 @@ export function findExisting({ host, pod, names, netns }: LinkSockets): Existing
   return { host: hostLink, pod: podLink, isOurs };
 }
 
-/** The host side under a name that somebody gave it; not that which the attachment had as another pod. */
+/** The host side if somebody renamed it; not one with a name of ours, which the attachment had under another pod name. */
 function findRenamed(host: RouteSocket, pod: Link | undefined, { alias }: LinkNames): Link | undefined {
   const link = pod?.peer === undefined ? undefined : findLink(host, { index: pod.peer });
   return link?.alias === alias && !link.name.startsWith(HOST_PREFIX) ? link : undefined;
 }
 
-/** Without an alias it is of an ADD of this attachment that ended half-way. */
+/** Whether a pair is this attachment's. Without an alias, an ADD of it ended half-way. */
 function isOwnPair(host: Link, pod: Link, { alias }: LinkNames): boolean {
   return isPair(host, pod) && (host.alias === alias || host.alias === undefined);
 }

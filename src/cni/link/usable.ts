@@ -1,7 +1,7 @@
 /**
- * Waiting for the kernel's own workers. An interface that was taken up sends nothing, and an IPv6 address is not the pod's to answer for,
- * until they have had the lock of all network configuration: in less than a millisecond, or much later where namespaces come and go. What
- * arrives before is lost, and asked for again after a second.
+ * Waiting for the kernel's workers. An interface that was brought up sends nothing, and its IPv6 addresses are not answered for, until
+ * a worker has had the lock of all network configuration (RTNL): within a millisecond, or much later where many namespaces come and go.
+ * Packets before that are lost; their senders repeat them after a second.
  */
 
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
@@ -28,7 +28,7 @@ export interface UsableOptions {
   readonly waitMs: number;
 }
 
-/** One end of a link, and its addresses that count only when the kernel's workers have had their turn: those of IPv6. */
+/** One end of a link, and its addresses that are usable only after the kernel's workers have run: those of IPv6. */
 export interface LinkEnd {
   readonly name: string;
   readonly index: Ifindex;
@@ -46,8 +46,7 @@ export function hostEnd(link: PodLink, index: Ifindex): LinkEnd {
 }
 
 /**
- * Waits until both ends send, and receive what is for their addresses. Looks once more also when there is no time to wait: the first look
- * may have been long ago.
+ * Waits until both ends send, and receive for their addresses. Looks once even when no time is left: the first look may be long ago.
  *
  * @param unusable what {@link unusableOf} said at the first look
  * @returns what is not usable after all this time, one text for each; empty when the link is ready
@@ -74,7 +73,7 @@ export function look(socket: RouteSocket, end: LinkEnd): readonly string[] {
   return unusableOf(end, socket.transact(looksAt(end)));
 }
 
-/** What shows whether an end is usable. Newer kernels let their worker finish with an interface before they show it. */
+/** Requests that show whether an end is usable. Newer kernels finish the worker's task for an interface before they answer. */
 export function looksAt({ index, slowAddresses }: LinkEnd): readonly NetlinkRequest[] {
   return [getLink({ index }), ...slowAddresses.map((address) => getRoute(address, index))];
 }
@@ -90,7 +89,7 @@ export function unusableOf({ name, slowAddresses }: LinkEnd, [link = NOTHING, ..
   const unusable = shown !== undefined && toLink(shown).isOperational ? [] : [`interface ${quote(name)}`];
   for (const [i, address] of slowAddresses.entries()) {
     const [reply] = routes[i]?.replies ?? [];
-    // By its type: a kernel without IPv6 policy routing keeps it in the main table.
+    // Recognised by type, not by table: a kernel without IPv6 policy routing keeps local routes in the main table.
     const isOwn = reply !== undefined && toRoute(reply)?.isLocal === true;
     if (!isOwn) unusable.push(`address ${quote(toAddressText(address))} of interface ${quote(name)}`);
   }

@@ -7,7 +7,7 @@ import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
 import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 
-/** Any namespace that is always there, and a pod of it that need not be: whether they may be read is all that STATUS wants to know. */
+/** A namespace that always exists, and a pod that need not: STATUS only asks whether they may be read. */
 const PROBED = { namespace: "default", pod: "netplug-status" } as const;
 
 /**
@@ -27,7 +27,7 @@ export async function askForFacts(call: Call): Promise<Asked> {
   return { facts: answer };
 }
 
-/** For a main plugin whose records are pods, the pod comes with the other reads of the datastore. */
+/** Reads pod and namespace. The main plugin on the Kubernetes datastore gets the pod from the datastore's reads instead. */
 async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): Promise<KubernetesFacts["toPodFacts"]> {
   const { pod: identity } = call.args;
   if (identity === undefined) return () => undefined;
@@ -50,7 +50,7 @@ export async function readPodFacts(call: Call): Promise<PodFacts | undefined> {
   return toPodFacts(call, identity, ...(await answer));
 }
 
-/** Whether an ADD could be told what it asks for. @throws NetplugError with the reason why not */
+/** Makes sure that an ADD could read what it needs. @throws NetplugError with the reason why not */
 export async function probeKubernetes(call: Call): Promise<void> {
   const { answer } = await ask(call, async (client, signal) => {
     await Promise.all([
@@ -69,7 +69,7 @@ function probePods(client: KubeClient, signal: AbortSignal): readonly Promise<un
 }
 
 /**
- * With credentials in hand, a request is sent before its promise is there. A client that is not the datastore's too is closed afterwards.
+ * Sends the requests before it returns, once there are credentials. Closes the client afterwards, unless it is the datastore's too.
  */
 async function ask<T>(
   call: Call,

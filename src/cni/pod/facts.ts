@@ -7,7 +7,7 @@ import type { Call } from "../call.ts";
 
 /** What the API server tells of the pod of a call. */
 export interface PodFacts {
-  /** Of the object in the API server; that of a mirror pod is not the runtime's. */
+  /** UID of the object in the API server; for a mirror pod it differs from the runtime's. */
   readonly uid: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** What annotations ask for, completed by the network config. */
@@ -18,13 +18,13 @@ export interface PodFacts {
 /** What an ADD must know besides what the datastore tells. */
 export interface KubernetesFacts {
   /**
-   * The pod of the call; undefined where it is not asked for.
+   * The pod of the call; undefined where it is not read.
    *
-   * @param endpoint what the datastore has of it: on Kubernetes that is the pod itself, which is not asked for twice
+   * @param endpoint the datastore's record: on Kubernetes that is the pod itself, which is then not read twice
    * @throws NetplugError podMismatch, malformedRequest, featureDisabled
    */
   readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
-  /** The network config for the delegate, with the node's pod CIDRs where it wants them; undefined: as it came. */
+  /** The network config for the delegate, with the node's pod CIDRs in place of their words; undefined: unchanged. */
   readonly delegateConfig: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -33,7 +33,7 @@ export function arePodsAsked({ config, datastore }: Call): boolean {
   return config.policyType === "k8s" || datastore.traits.recordsArePods;
 }
 
-/** The same of the pod of this call, if it has one. */
+/** Whether the pod of this call is looked up, if it has one. */
 export function isPodAsked(call: Call): boolean {
   return call.args.pod !== undefined && arePodsAsked(call);
 }
@@ -43,7 +43,7 @@ export function isNodeAsked({ plugin, config }: Call): boolean {
   return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
 }
 
-/** Whether a pod-CIDR word may be a subnet in the config of a delegate. A quick look: in which ranges is seen when it is resolved. */
+/** Whether a delegate's config may use a pod-CIDR word as a subnet. A quick search of the text; resolving finds the ranges. */
 export function mayUsePodCidr(type: string | undefined, { ipam }: Readonly<Record<string, unknown>>): boolean {
   return type === "host-local" && /"subnet":"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }

@@ -12,12 +12,12 @@ import type { Verb } from "../protocol/versions.ts";
 /** Roles of `manifests/`, for messages. */
 const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
 
-/** Whoever keeps the plugin's token fresh. */
+/** Ends messages about an expired token. */
 const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
 
 /**
- * Requests a second of a GC whose config does not say how many. A runtime lets no other call run beside it, so it is all that the node
- * asks, and pods that start wait for its end.
+ * Requests a second of a GC whose config has no `qps`. A runtime runs no other call at the same time: so the node sends no more than
+ * these, and starting pods wait for the GC.
  *
  * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
  */
@@ -46,7 +46,7 @@ export async function askKubernetes(call: Call): Promise<Asked | undefined> {
     facts
       .finally(() => span[Symbol.dispose]())
       .catch(() => {
-        // Reported by whoever waits for it, unless something else fails first.
+        // Thrown where the facts are awaited.
       });
     return { facts };
   } catch (thrown) {

@@ -17,10 +17,10 @@ import { quote } from "../../lib/quote.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import type { PodFacts } from "./facts.ts";
 
-/** A pod as far as we look at it. */
+/** The parts of a pod that we use. */
 export interface PodView extends Pick<Pod, "metadata"> {
   readonly fields: PodFields;
-  /** Whether its endpoint is a view of it, which must stay bound to it. */
+  /** Whether the workload endpoint is a view of this pod: its record then has the pod's UID. */
   readonly isEndpoint: boolean;
 }
 
@@ -47,7 +47,7 @@ export function toPodView(endpoint: WorkloadEndpoint, { namespace, name }: PodId
 }
 
 /**
- * What follows from pod and namespace. A pod that is not there, or is another one, is an error: the runtime will give up too.
+ * What an ADD takes from pod and namespace. A pod that does not exist, or has another UID, is an error: the runtime will give up too.
  *
  * @throws NetplugError podMismatch, malformedRequest, featureDisabled
  */
@@ -76,7 +76,7 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
 }
 
 /**
- * What needs the pod's interface or its endpoint is not ours to do under another main plugin.
+ * Checks the annotations under another main plugin: those that need the pod's interface or endpoint are refused, or have no effect.
  *
  * @throws NetplugError featureDisabled
  */

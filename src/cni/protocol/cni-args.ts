@@ -40,7 +40,7 @@ export function parseCniArgs(text: string): CniArgs {
   return toCniArgs(values);
 }
 
-/** As {@link parseCniArgs}; what cannot be read says nothing, and `fault` says why. For a DEL, which finds nearly all without them. */
+/** As {@link parseCniArgs}, but args that cannot be read are empty, with the reason in `fault`: a DEL can do most of its work without them. */
 export function readCniArgs(text: string): { readonly args: CniArgs; readonly fault: NetplugError | undefined } {
   try {
     return { args: parseCniArgs(text), fault: undefined };

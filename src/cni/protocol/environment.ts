@@ -23,7 +23,7 @@ export interface CniEnvironment {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * What must be there for each verb. Of an unknown one nothing is known, and it is refused after the network config is read.
+ * The variables that each verb requires. An unknown verb requires none here: it is refused after the network config is read.
  *
  * @see CNI SPEC 1.1.0, section "CNI operations"
  */
@@ -78,15 +78,15 @@ export function findContainerIdFault(text: string): string | undefined {
   return isName(text, "_.-") ? undefined : 'letters, digits, "_", "." and "-", a letter or digit first';
 }
 
-/** Of an interface's name, without the kernel's final zero (IFNAMSIZ is 16). */
+/** Longest interface name, without the kernel's final zero (IFNAMSIZ is 16). */
 const MAX_IFNAME_LENGTH = 15;
 
 /** Names of folders among the kernel's settings, which no interface can have. */
 const RESERVED_IFNAMES = [".", "..", "all", "default"];
 
 /**
- * What is wanted instead of a text that cannot name an interface; undefined when it can. Narrower than CNI: what a workload endpoint
- * may be called, and no `%`, for the kernel takes `eth%d` as a template and makes another name of it.
+ * What is wanted instead of a text that cannot name an interface; undefined when it can. Stricter than CNI: only characters that a workload
+ * endpoint's name may have, and so no `%`, because the kernel takes `eth%d` as a template for another name.
  */
 export function findIfNameFault(text: string): string | undefined {
   if (RESERVED_IFNAMES.includes(text)) return "the name of an interface";

@@ -14,12 +14,12 @@ export interface ErrorOutput {
   readonly details?: string;
 }
 
-/** Causes below one failure that are told; more is a loop or noise. */
+/** Causes of one failure that are reported; more would be a loop or noise. */
 const MAX_CAUSES = 5;
 
 /**
- * The error object for whatever was thrown. What is no `NetplugError` is a defect of ours, code 999: its message goes without what
- * the engine quotes of the source.
+ * The error object for whatever was thrown. Anything but a `NetplugError` is a defect of ours, code 999, and loses the source text that
+ * the engine quotes in its message.
  */
 export function toErrorOutput(thrown: unknown, cniVersion: CniVersion = LATEST_VERSION): ErrorOutput {
   const failure = thrown instanceof UndoFailed ? thrown.cause : thrown;
@@ -53,7 +53,7 @@ function nameOf(thrown: unknown): string {
   return thrown instanceof Error ? `${thrown.name}: ` : "";
 }
 
-/** What the failure itself carries, what lay underneath it, and why an undo failed, one after the other. */
+/** The failure's own details, its causes, and why an undo failed, one after the other. */
 function toDetails(failure: unknown, thrown: unknown): string {
   const parts = [failure instanceof NetplugError ? failure.details : undefined, ...causesOf(failure)];
   if (thrown instanceof UndoFailed) parts.push(...thrown.errors.flatMap(causesOf).map((text) => `undo: ${text}`));

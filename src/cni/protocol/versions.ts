@@ -14,7 +14,7 @@ export const LATEST_VERSION = "1.1.0" satisfies CniVersion;
 /** What a network config without `cniVersion` means. */
 export const DEFAULT_VERSION = "0.1.0" satisfies CniVersion;
 
-/** Since which version a runtime may call each verb. VERSION is answered in every one: it is how versions are found out. */
+/** The version in which each verb came. VERSION is answered in every version: runtimes learn the versions by it. */
 const VERB_SINCE = {
   ADD: "0.1.0",
   DEL: "0.1.0",

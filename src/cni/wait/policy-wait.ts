@@ -34,8 +34,8 @@ export interface PolicyWaitOptions {
 }
 
 /**
- * Milliseconds between looks that nothing asked for. They find what a watch cannot see: a folder that appears, or was deleted and made
- * again, and events that were lost.
+ * Milliseconds between looks without an event. They find what a watch cannot: a folder that appears, or was deleted and created again, and
+ * lost events.
  */
 const LOOK_EVERY_MS = 250;
 
@@ -67,8 +67,8 @@ export async function waitForPolicy(
 }
 
 /**
- * Looks, and again after each change, for at most `ms`. The watch begins before the first look, so that nothing falls between; it is made
- * anew each time, because a watch on a folder that was deleted hears nothing any more.
+ * Looks at the file, and again after each change, for at most `ms`. The watch begins before the first look, so that no change is missed, and
+ * each call makes a new one, because the watch of a deleted folder reports nothing any more.
  *
  * @returns undefined as soon as the file says what is wanted, else what was wrong with it last
  */
@@ -95,7 +95,7 @@ async function lookAndWait(
   }
 }
 
-/** A machine that is out of watches still has its looks. */
+/** Without a watch, e.g. when the machine has no more of them, the periodic looks still find the file. */
 function tryWatch(folder: string, onChange: () => void, { watchDirectory, log }: PolicyWaitPorts): Disposable | undefined {
   try {
     return watchDirectory(folder, onChange);
