@@ -1,7 +1,7 @@
 /**
- * What an ADD that is repeated asks for while its interface stands. A running pod keeps its interface where it lacks nothing, whatever is asked
- * for by now: what is told and recorded follows what there is. Routes that are asked for besides those that it has cannot be told from lost
- * ones: they are missing.
+ * What a repeated ADD asks for while its interface stands. A running pod keeps a complete interface, even if the config asks for something
+ * else by now: result and record then describe the interface as it is. A route that is asked for, but not there, counts as missing: it
+ * cannot be told from a lost one.
  */
 
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
@@ -22,13 +22,13 @@ export interface StandingInterface {
   readonly mac: MacAddress | undefined;
   /** Bytes. */
   readonly mtu: number;
-  /** That we gave it, by its next hop. */
+  /** Destinations of the routes through our next hop. */
   readonly routes: readonly Prefix[];
 }
 
 /**
- * The request for the addresses that the attachment has. What is held is kept by `planAdds()` where it is recorded; here, where the record is
- * lost. And recorded addresses that are past management, which nobody can have taken away.
+ * The request for the addresses that the attachment has. `planAdds()` itself keeps allocated addresses that are in the record. This function
+ * adds two cases: allocated addresses whose record is lost, and recorded addresses without any allocation, from outside address management.
  *
  * @throws {FactsWanted} what must be read first
  */
@@ -50,21 +50,21 @@ export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<Data
 }
 
 /**
- * A pod on Kubernetes has no room for where its addresses come from. In a pool, or in a block that is left of one, they may be ours, which
- * somebody has released.
+ * Whether an address may be of our address management, and was released. On Kubernetes the record, which is the pod, does not say where its
+ * addresses come from; so those in a pool, or in a block that outlived its pool, count as ours.
  */
 function isManaged(address: Address, facts: Facts): boolean {
   const isInPool = toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));
   return isInPool || know(facts, { type: "block-of-address", address }) !== undefined;
 }
 
-/** The request for what the interface has besides its addresses. @param facts that {@link keepAddresses} was content with */
+/** The request for what the interface has besides its addresses. @param facts with all answers that {@link keepAddresses} needed */
 export function keepInterface(attachment: AttachmentRequest, facts: Facts, { mac, mtu, routes }: StandingInterface): AttachmentRequest {
   const pod = keepRights(attachment, ownRecordOf(attachment, facts));
   return { ...attachment, mac, mtu, routes: keepRoutes(askedRoutes(attachment), routes), includeDefaultRoutes: false, pod };
 }
 
-/** Labels and ports of a running pod may change; what it may do besides its own addresses does not. */
+/** Labels and ports of a running pod may change, but not its floating addresses and allowed source prefixes: those stay as recorded. */
 function keepRights({ pod }: AttachmentRequest, record: WorkloadEndpoint | undefined): PodPart | undefined {
   if (pod === undefined || record === undefined) return pod;
   const { ipNATs, allowSpoofedSourcePrefixes } = record.spec;
@@ -79,8 +79,8 @@ function keepRights({ pod }: AttachmentRequest, record: WorkloadEndpoint | undef
 }
 
 /**
- * Those that it has, in the order in which they are asked for. Where it has none but such as are asked for, or none of a family, the others are
- * missing, not changed: an ADD gives an interface all of them at once.
+ * The interface's routes, in the order in which they are asked for. If every route that it has is asked for, or it has none of a family, the
+ * request did not change, and the absent routes were lost: they stay in the request.
  */
 function keepRoutes(asked: readonly Prefix[], there: readonly Prefix[]): readonly Prefix[] {
   const isAmong = (routes: readonly Prefix[], route: Prefix): boolean => routes.some((one) => equalPrefixes(one, route));

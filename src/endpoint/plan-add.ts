@@ -30,7 +30,7 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
   | { readonly ipam: AddressRequest }
   | {
       readonly delegated: readonly Address[];
-      /** Set where no delegate gave them: the pod asks for them past all management. */
+      /** Set when the pod's annotations ask for these addresses, without address management. */
       readonly owner?: AllocationOwner;
     }
 );
@@ -117,8 +117,7 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
 }
 
 /**
- * For an attachment that is recorded with addresses, and has them still: a request for exactly these. What is asked for may have changed
- * since, but that does not reach a running pod.
+ * For an attachment whose recorded addresses are still allocated to it: a request for exactly these, whatever the config asks for by now.
  */
 function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const { attachment } = request;
@@ -130,14 +129,14 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
 }
 
-/** The record of this very container: a pod's name may have another's. */
+/** The record, if it is this container's: its name may have been an earlier container's. */
 export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): WorkloadEndpoint | undefined {
   // The datastore gives back the kind that was asked for.
   const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
-/** Beside addresses that are held already. */
+/** The rest of an address request that names exact addresses. */
 export const NO_WISHES = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
@@ -151,7 +150,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
-    // On Kubernetes the container's ID stays when its addresses go.
+    // On Kubernetes the record keeps the container ID after its addresses were released.
     const record = ownRecordOf(attachment, facts);
     const isRecorded = record !== undefined && recordedAddresses(record).length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
@@ -162,7 +161,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   }
 }
 
-/** Of several writes to one record the last counts: a transaction takes one for each key. */
+/** Keeps the last of several writes to one record: a transaction takes only one for each key. */
 function mergeWrites(writes: readonly Write[]): readonly Write[] {
   const byPlace = new Map<string, Write>();
   for (const write of writes) {

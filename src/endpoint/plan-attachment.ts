@@ -72,12 +72,12 @@ export function planAttachment(request: AttachmentRequest, addresses: readonly A
   return { endpoint, link: toPodLink(request, podMac, addresses), writes };
 }
 
-/** The MAC address of an attachment that nobody asks another one for. */
+/** The MAC address of an attachment for which none is asked. */
 export function toOwnMac({ containerID, ifName }: Workload): MacAddress {
   return deriveMac(`${containerID}\n${ifName}`);
 }
 
-/** None when the record says the same already: an ADD that is repeated changes nothing. */
+/** No write when the record is the same already: a repeated ADD changes nothing. */
 function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: AttachmentFacts): readonly Write[] {
   if (stored === undefined) {
     const creationTimestamp = new Date(now * 1000).toISOString();
@@ -107,12 +107,12 @@ function toPodLink(request: AttachmentRequest, podMac: MacAddress, addresses: re
   };
 }
 
-/** What is asked for, whatever the pod has addresses of. */
+/** All routes that are asked for, of both families. */
 export function askedRoutes({ routes, includeDefaultRoutes }: AttachmentRequest): readonly Prefix[] {
   return routes === undefined ? DEFAULT_ROUTES : includeDefaultRoutes ? [...routes, ...DEFAULT_ROUTES] : routes;
 }
 
-/** Those of families that the pod has. */
+/** The routes of families that the pod has an address of. */
 function routesOf(request: AttachmentRequest, addresses: readonly Address[]): readonly Prefix[] {
   return gatewayRoutesOf(askedRoutes(request).filter((route) => addresses.some(({ family }) => family === route.family)));
 }

@@ -7,14 +7,14 @@ import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.t
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import type { AllocationOwner } from "../api/ipam-block.ts";
 
-/** What is taken away: all allocations whose owner, and all records whose endpoint, is meant. */
+/** What is to be removed: the allocations and records that the two predicates pick. */
 export interface DelRequest {
   readonly node: string;
-  /** Whether an allocation on this node goes. */
+  /** Whether this owner's allocations are released. */
   readonly isOwnerMeant: (owner: AllocationOwner) => boolean;
-  /** Whether a record goes: never that of another container which took the pod's name over. */
+  /** Whether a record is deleted: never one that another container of the pod has taken over. */
   readonly isEndpointMeant: (endpoint: WorkloadEndpoint) => boolean;
-  /** Records to look at, besides those that the released allocations name; "none": none at all, they have ended. */
+  /** Records to look at, besides those that the released allocations name; "none": look at none, all have ended already. */
   readonly endpoints: readonly ResourceRef[] | "none";
 }
 
@@ -36,7 +36,7 @@ export function delQueries({ node, endpoints }: Pick<DelRequest, "node" | "endpo
 }
 
 /**
- * Plans it. A datastore that was never initialised holds nothing, and one that is locked still lets go.
+ * Plans a removal. It also works on a locked datastore; one that was never initialised has nothing to remove.
  *
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater while nothing at all may be written
@@ -50,14 +50,14 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
     const refs = request.endpoints === "none" ? [] : refsOf(request.endpoints, owners);
     const ends = endRecords(refs, owners, request.isEndpointMeant, facts);
     const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
-    // A release has the condition already; a record that ends alone, whose addresses are a delegate's, needs it too.
+    // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
     const condition = release.writes.length === 0 && ends.length > 0 ? [notFrozen] : [];
     return { released: release.released, removed, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
   });
   return "wanted" in decision ? decision : decision.decided;
 }
 
-/** What ends the records that are meant. @param owners whose addresses are released */
+/** The writes that end the picked records. @param owners whose addresses are released */
 export function endRecords(
   refs: readonly ResourceRef[],
   owners: readonly AllocationOwner[],
@@ -74,8 +74,8 @@ export function endRecords(
 }
 
 /**
- * On Kubernetes the record is written after the address, and by a request of its own: when the ADD was killed it may still be on its way.
- * So the pod is told first that this container's addresses are over, which such a request takes for somebody else's record.
+ * On Kubernetes an ADD writes the record after the address, in a separate request, which may arrive even after the ADD was killed. So the
+ * DEL first records this container without addresses: the late request then finds a changed record, and fails.
  */
 function endUnrecorded(
   { metadata, spec, ...rest }: WorkloadEndpoint,
@@ -88,7 +88,7 @@ function endUnrecorded(
   return [{ op: "update", resource, revision }];
 }
 
-/** These, and those that the owners' allocations name. */
+/** `refs`, and the records that the owners' allocations name. */
 export function refsOf(refs: readonly ResourceRef[], owners: readonly AllocationOwner[]): readonly ResourceRef[] {
   const named = owners.flatMap(({ endpoint, namespace }): ResourceRef[] =>
     endpoint === undefined || namespace === undefined ? [] : [{ kind: "WorkloadEndpoint", namespace, name: endpoint }],

@@ -1,4 +1,4 @@
-/** The first half of what a DEL undoes, for a GC that undoes it for very many attachments: their records alone. Pure. */
+/** Ends records only, without releasing addresses: the first half of a DEL, for a GC of very many attachments. Pure. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
@@ -19,8 +19,8 @@ export function recordQueries(owners: readonly AllocationOwner[]): readonly Quer
 }
 
 /**
- * Plans the ends of the records that the owners' allocations name. Addresses of owners without such an end may be released at once, those
- * of others when it is committed.
+ * Plans the ends of the records that the owners' allocations name. Addresses of an owner whose record need not end may be released at once,
+ * those of the others after the end is committed.
  *
  * @param facts answers to {@link recordQueries}
  * @returns the ends, and the condition of each commit of some of them

@@ -5,7 +5,7 @@ import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import { type AnnotatedPod, type RequestAnnotation, toNamespaceText, toPodText } from "./sources.ts";
 
-/** Each with whether it counts on a namespace too. */
+/** Our annotations; true: it counts on a namespace too. */
 const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
   ipv4pools: true,
   ipv6pools: true,
@@ -17,13 +17,13 @@ const KNOWN: Readonly<Record<RequestAnnotation, boolean>> = {
   allowedSourcePrefixes: false,
 };
 
-/** What the system writes on a pod's status; of an interface other than `eth0` with its name behind a dot. */
+/** Annotations that we write on a pod's status; for interfaces other than `eth0` a dot and the interface's name follow. */
 const RECORDED = /^(podIPs?|containerID)(\.|$)/;
 
-/** Of another network plugin, under a name of ours: `cni.example.org/ipAddrs`. */
+/** Another network plugin's annotation; we warn if the part after the slash is a name of ours: `cni.example.org/ipAddrs`. */
 const FOREIGN = /^cni\.[a-z0-9.-]+\/(.+)$/;
 
-/** A warning for each of them: a misspelt one, or one from before a cluster changed its network, goes unnoticed otherwise. */
+/** A warning for each such annotation: nobody would otherwise notice a misspelt one, or one for the cluster's former network plugin. */
 export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Readonly<Record<string, string>>): readonly string[] {
   const onThePod = namesIn(pod.annotations).flatMap((name) => (Object.hasOwn(KNOWN, name) ? [] : [unknown(name, toPodText(pod))]));
   const onItsNamespace = namesIn(namespaceAnnotations).flatMap((name) => {
