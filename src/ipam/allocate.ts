@@ -42,7 +42,7 @@ export type AllocationPlan =
       readonly outcomes: readonly AllocationOutcome[];
       /** At most one per block, with the conditions under which they are right; none when nothing changes. */
       readonly writes: readonly Write[];
-      /** What the node's next request is likely to ask for besides; none most of the time. */
+      /** Queries that the node's next request is likely to need in addition; usually none. */
       readonly ahead: readonly Query[];
       /** For the log: what was left out because it makes no sense, and what to do about it. */
       readonly defects: Iterable<string>;
@@ -56,7 +56,7 @@ export interface PlanOptions {
   readonly salt: bigint;
 }
 
-/** As much of a request as tells what must be read for it. */
+/** The part of a request that decides what must be read for it. */
 export interface AllocationSubject extends Pick<AddressRequest, "addresses"> {
   readonly owner: Pick<AddressRequest["owner"], "node">;
 }
@@ -126,7 +126,7 @@ export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Add
   return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
 }
 
-/** Only one request's: of several that are planned together nobody knows which kind comes next. */
+/** None for several requests: nobody knows which kind of request comes next. */
 function queriesAhead(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
   const last = requests.at(-1);
   return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));

@@ -1,4 +1,4 @@
-/** Finds an address for whom any address will do. */
+/** Finds an address for a request that names none. */
 
 import type { BlockRef } from "../api/ipam-block.ts";
 import { DEFAULT_MAX_BLOCKS_PER_HOST } from "../api/ipam-configuration.ts";
@@ -23,7 +23,7 @@ type Refs = readonly BlockRef[];
 /** Empty blocks asked for at first; more when none of them will do. */
 const EMPTY_BLOCKS = 64;
 
-/** Of those how many are read at once at first, when the very first of them will not do. */
+/** How many of those are read at once when the first one cannot be used. */
 const EMPTY_BLOCKS_AT_ONCE = 8;
 
 /**
@@ -77,7 +77,7 @@ function selectFor(request: AddressRequest, family: Family, { facts, pools, defe
   return selection;
 }
 
-/** Among a pool's blocks the one whose next address was free for longest: what was released is given last. */
+/** Takes from the pool's block whose next address has been free for longest, so that released addresses are reused last. */
 function fromOwnBlocks(search: Search): Assigned | undefined {
   for (const pool of search.pools) {
     let best: { readonly from: DraftBlock; readonly ordinal: number; readonly releasedAt: number } | undefined;
@@ -121,7 +121,7 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
   for (const [i, pool] of search.pools.entries()) {
     for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
       for (const [at, ref] of candidates.entries()) {
-        // Nearly always the first will do; with each that does not, more are read at once.
+        // The first one can nearly always be used; after each that cannot, more are read at once.
         const found = blockAt(situation.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
         if (found === undefined || found.block.node === request.owner.node) continue;
         if (!isEmpty(found.block, situation.moment)) {
@@ -138,9 +138,9 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
 }
 
 /**
- * Other nodes' empty blocks of a pool, some at a time; these rotated, so that not all nodes try the same one. First those that are empty for
- * longer than a cool-down: in others addresses may rest all the same, when the cool-down was made longer since they were listed. Where
- * addresses may be borrowed that is the way to get one out of those that come after.
+ * Other nodes' empty blocks of a pool, some at a time, rotated so that not all nodes try the same one first. Blocks that have been empty for
+ * longer than a cool-down come first: in the others addresses may still cool down, if the setting was raised after they were listed. Where
+ * borrowing is allowed, further blocks are not tried: addresses in them can be borrowed.
  */
 function* emptyBlocks({ situation, request, spread, restingBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;

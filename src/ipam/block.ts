@@ -38,8 +38,7 @@ export function isCoolingDown(block: Block, ordinal: number, moment: Moment): bo
 }
 
 /**
- * Whether what was released at that second rests. Times are cut to whole seconds: only when the second after the last one has
- * begun has the whole time passed.
+ * Whether an address released in that second still cools down. Times are cut to whole seconds, so one more second must begin.
  */
 export function isResting(releasedAt: number | undefined, { now, cooldown }: Moment): boolean {
   return releasedAt !== undefined && cooldown > 0 && now <= releasedAt + cooldown;
@@ -80,8 +79,8 @@ export function isEmpty(block: Block, { now, cooldown }: Moment): boolean {
 const FAR_AHEAD = 3_600;
 
 /**
- * Whether the second from which on a block counts as empty has come. One that lies ahead further than any cool-down is of a node whose
- * clock was wrong: without this its blocks would be lost until then.
+ * Whether the second from which a block counts as empty has come. One further ahead than any cool-down is of a node with a wrong clock, and
+ * counts as past: otherwise the block would be lost until then.
  */
 export function hasBegun(emptySince: number, now: number): boolean {
   return emptySince <= now || emptySince > now + FAR_AHEAD;

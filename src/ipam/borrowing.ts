@@ -1,4 +1,4 @@
-/** Finds an address in another node's block without reading every such block: the list of them says which make sense to read. */
+/** Finds an address in another node's block. The list of spare blocks says which blocks are worth reading. */
 
 import type { BlockRef } from "../api/ipam-block.ts";
 import type { SpareBlock } from "../api/ipam-block-spare.ts";
@@ -38,7 +38,7 @@ export function byBorrowing(search: Search): Assigned | undefined {
   return undefined;
 }
 
-/** Whether it makes sense to read a block: not when all that is left in it is reserved, or rests. */
+/** Whether a block is worth reading: not when all its free addresses are reserved, or cool down. */
 function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): boolean {
   if (next === undefined || draft.has(toPrefixText(cidr))) return true;
   const { reserved, moment } = search.situation;
@@ -46,7 +46,7 @@ function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): bool
   const givable = next.listed.filter(([ordinal]) => !isReserved(ordinal));
   if (givable.some(([, releasedAt]) => !isResting(releasedAt || undefined, moment))) return true;
   noteResting(search, cidr, givable);
-  // Those that are not listed were released later, so they rest as well.
+  // Free addresses that are not listed were released later, so they cool down as well.
   return givable.length === 0 && !next.isAll;
 }
 

@@ -45,8 +45,8 @@ export function expectNotFrozen(facts: Facts): Write {
 }
 
 /**
- * The settings of address management, complete. One that somebody wrote by hand and that cannot be so counts as its default: a release
- * goes on all the same.
+ * The settings of address management, complete. An invalid setting, which somebody wrote by hand, counts as its default, so that it does not
+ * stop a release.
  */
 export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
   const spec = storedConfiguration(facts) ?? {};
@@ -58,7 +58,7 @@ export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
 /**
  * The same for an allocation.
  *
- * @throws {NetplugError} invalidConfig for a setting that cannot be so: what it was meant to forbid must not be done
+ * @throws {NetplugError} invalidConfig for an invalid setting: it may have been meant to forbid the allocation
  */
 export function soundConfigurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
   const spec = storedConfiguration(facts);

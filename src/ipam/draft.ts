@@ -18,7 +18,7 @@ export interface DraftBlock {
 /** An unchanging set of changed blocks by CIDR: a request that fails leaves the draft of the one before. */
 export type Draft = ReadonlyMap<string, DraftBlock>;
 
-/** Of a decision that changes no block. */
+/** The draft of a decision that changes no block. */
 export const NO_DRAFT: Draft = new Map();
 
 /** An address that an attachment has. */
@@ -59,7 +59,7 @@ export function blockOfAddress(facts: Facts, draft: Draft, address: Address, nod
   return near ?? lookUpBlock(facts, draft, address);
 }
 
-/** The claimed block that holds an address, whosoever. */
+/** The claimed block that holds an address, whichever node owns it. */
 export function lookUpBlock(facts: Facts, draft: Draft, address: Address): DraftBlock | undefined {
   const query = { type: "block-of-address", address } as const;
   const ref = know(facts, query);

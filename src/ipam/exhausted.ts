@@ -55,7 +55,7 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
   return `full: all ${total} addresses are in use${rest}`;
 }
 
-/** Where nothing but another block would help. */
+/** For a node that may use only its own blocks: why it gets no further block. */
 function whyNoBlock({ cidr, blockLength }: Pool, { situation, restingBlocks }: Exhaustion): string {
   const resting = [...restingBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
   const reserved = situation.reserved.countIn(cidr);
@@ -66,7 +66,7 @@ function whyNoBlock({ cidr, blockLength }: Pool, { situation, restingBlocks }: E
   return `none of its ${subnetCount(cidr, blockLength)} blocks is free${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
 }
 
-/** Addresses of a pool that nothing but their cool-down keeps from being given. */
+/** Addresses of a pool that could be given if they did not cool down. */
 function countResting({ cidr }: Pool, resting: Exhaustion["resting"]): number {
   let count = 0;
   for (const [text, some] of resting) if (containsPrefix(cidr, parsePrefix(text))) count += some;

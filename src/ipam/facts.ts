@@ -32,8 +32,8 @@ export function onlyAbout(queries: readonly Query[], facts: Facts): Facts {
 }
 
 /**
- * What a decision throws when it cannot go on without reading more: {@link know} does, also in the decisions of `endpoint/`, and
- * {@link collectWanted} around the decision turns it into a list. Outside of a decision nobody would: see {@link answerOf}.
+ * What {@link know} throws inside a decision, here or in `endpoint/`, that needs more answers; {@link collectWanted} around the decision
+ * catches it, and returns the queries. Outside of a decision nobody catches it: use {@link answerOf} there.
  */
 export class FactsWanted extends Error {
   override readonly name = "FactsWanted";

@@ -46,8 +46,8 @@ export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => 
 }
 
 /**
- * What {@link nearQueryOf} is answered. The pool is always asked for with it, in the same round: an older answer would say nothing of
- * another block size, which claims may have that come after the places were read.
+ * The answer to {@link nearQueryOf}. The pool is always read in the same round: an older copy may have another block size, and new claims of
+ * that size would not match the places.
  */
 function knowNear(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[]): readonly BlockRef[] {
   const { facts } = search;
@@ -59,8 +59,8 @@ function knowNear(pool: Pool, search: FreeBlockSearch, later: () => readonly Poo
 }
 
 /**
- * Anywhere in the pool. As many claims as places are taken for a full pool, unless one that was seen is of another size; more cannot all be
- * of the pool's size.
+ * Searches the whole pool. It is full with as many claims as places, unless a claim was seen that has another size; with more, some are
+ * smaller.
  */
 function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockRef[], later: () => readonly Pool[]): Prefix | undefined {
   const { facts } = search;
@@ -68,7 +68,7 @@ function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockR
   const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later().flatMap((other) => farQueriesOf(other, search))]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
-  // Blocks of another size, from before the pool was made anew, make counts say less.
+  // After a pool was created again with another block size, the number of claims does not tell how many places are free.
   const isUniform = [...near, ...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
   const places = subnetCount(pool.cidr, pool.blockLength);
   if (isUniform && BigInt(count) === places) return undefined;

@@ -1,4 +1,4 @@
-/** What nobody uses any more: addresses of attachments that are gone are found, and blocks that stay empty deleted. */
+/** Finds addresses of attachments that are gone, and deletes blocks that stay empty. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
@@ -29,7 +29,7 @@ const BLOCKS_PER_COMMIT = 16;
 
 /**
  * The owners of addresses that belong to no valid attachment of this node and network: once for each of their addresses.
- * The plugin's GC has more to undo for each of them than its addresses.
+ * They are not released here, because the plugin's GC must undo more than addresses.
  */
 export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
   const isStale = staleIn(scope);
@@ -42,7 +42,7 @@ export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope)
 }
 
 /**
- * Deletes the node's blocks that have been empty for five minutes, of every network: blocks have none.
+ * Deletes the node's blocks that have been empty for five minutes. A block belongs to no network.
  *
  * @returns what was deleted
  */
@@ -63,7 +63,7 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
   }
 }
 
-/** Only this node's and this network's attachments can be stale: borrowers in its blocks are their own node's business. */
+/** Only attachments of this node and network can be stale. Other nodes that borrow from its blocks do their own GC. */
 function staleIn({ node, network, valid }: GarbageScope): (owner: AllocationOwner) => boolean {
   const keyOf = ({ containerID, ifName }: Attachment): string => JSON.stringify([containerID, ifName]);
   const kept = new Set(valid.map(keyOf));

@@ -1,4 +1,4 @@
-/** The lock that a node's processes hold one after the other: the wait for it, and what is out of date after the wait. */
+/** Waits for the lock of the node's processes, and says what must be read again after the wait. */
 
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
@@ -29,8 +29,8 @@ export interface LockWait {
 }
 
 /**
- * After such a wait, what commits expect is asked for again with the blocks: of what is 5 s old the commit would ask itself, in a round of
- * its own.
+ * After a wait this long, the resources that commits have conditions on are read again with the blocks: a commit reads them itself, in an
+ * extra round, when they are 5 s old.
  */
 const OUT_OF_DATE_MS = 3_000;
 
@@ -42,18 +42,17 @@ export async function waitForLock({ takeLock, deadline, datastore, clock }: Lock
   try {
     lock = await takeLock(0);
     if (lock !== undefined) return { lock, waitedMs: 0 };
-    // The other half is for the commit, which may succeed without the lock.
+    // Half of the remaining time stays for the commit, which may succeed without the lock.
     lock = await takeLock(Math.min(datastore.traits.lockWaitMs, deadline.remainingMs() / 2));
   } catch {
-    // A lock that cannot be made: compare-and-swap decides, as always.
+    // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }
   return { lock, waitedMs: clock.monotonic() - since };
 }
 
 /**
- * What must be read again after a wait. Others had the lock meanwhile: they changed blocks, and took addresses out of records. These are
- * read again, alone where each answer is a request of its own, else together with everything, in one snapshot. The rest is as old as in a
- * process that came earlier and had the lock at once.
+ * What must be read again after a wait, in which others changed blocks and removed addresses from records: everything, where one request
+ * reads one snapshot; only blocks and such records, where each query is a request of its own.
  */
 export function outdatedBy(waitedMs: number, { datastore }: LockPorts, queries: readonly Query[], facts: Facts): readonly Query[] {
   if (waitedMs === 0) return [];
@@ -61,19 +60,19 @@ export function outdatedBy(waitedMs: number, { datastore }: LockPorts, queries: 
   return queries.filter((query) => isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query)));
 }
 
-/** A single pool, too: it is asked for with the places of its blocks, and must not be older than they. */
+/** A single pool, too: it is read with the places of its blocks, and must not be older than they. */
 function isAboutBlocks(query: Query): boolean {
   return query.type === "get" ? query.ref.kind === IP_POOLS.kind : query.type !== "list";
 }
 
-/** Whether it is a record of addresses: one that seems right is not written again. */
+/** Whether the answer is a record with addresses: if it looks right, no decision writes it again. */
 function hasAddresses(query: Query, facts: Facts): boolean {
   if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
   const stored = facts.find(query)?.answer;
   return stored !== undefined && networksOf(stored.value as WorkloadEndpoint).length > 0;
 }
 
-/** Whether commits have conditions on the answer: a few resources, whatever there is of others. */
+/** Whether commits have conditions on the answer. */
 function isExpected(query: Query): boolean {
   return query.type === "get" ? query.ref.kind === CLUSTER_INFORMATION.kind : query.type === "list" && query.kind === IP_POOLS.kind;
 }

@@ -34,14 +34,14 @@ function mix(number: bigint): bigint {
   return mixed ^ (mixed >> 33n);
 }
 
-/** Where a search begins. Nodes that would begin in a reserved part would all meet behind it, so they begin elsewhere. */
+/** Where a search begins. Never in a reserved part: all nodes that began there would meet at its end. */
 export function startOf(pool: Pool, { spread, reserved }: Start): bigint {
   let start = toPlace(pool, spread);
   for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toPlace(pool, mix(spread + i));
   return start;
 }
 
-/** A place for a number of 64 bits; in an IPv6 pool that has more places than such numbers, one of all its parts. */
+/** Maps a 64-bit number to a place. An IPv6 pool may have more places than there are such numbers; then they spread over all its parts. */
 function toPlace({ cidr, blockLength }: Pool, number: bigint): bigint {
   const places = subnetCount(cidr, blockLength);
   const spread = BigInt.asUintN(64, number);

@@ -59,9 +59,9 @@ export interface PoolSelection {
 }
 
 /**
- * Asks for one pool, before a block is claimed in it: the list may be old. Where the pool was made anew with blocks of another size, a
- * claim of the old size collides with no other claim and overlaps it. The commit, which expects the pool as listed, fails when this answer
- * is newer.
+ * Reads one pool before a block is claimed in it, because the list may be old. If the pool was created again with another block size, a claim
+ * of the old size could overlap another claim without a conflict. When this answer is newer than the list, the commit fails, because it
+ * expects the pool as listed.
  */
 export function poolQueryOf({ name }: Pool): Query {
   return { type: "get", ref: { kind: "IPPool", name } };
@@ -90,7 +90,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   return { pools: sound.map(({ pool }) => ({ ...pool, unusable: unusable(pool) })), broken };
 }
 
-/** Nearly always they have none, and to find that out costs less than to look at every pair. */
+/** A quick check, since pools seldom overlap: cheaper than comparing every pair. */
 function haveOverlap(cidrs: readonly Prefix[]): boolean {
   const sorted = cidrs.toSorted(comparePrefixes);
   return sorted.some((cidr, i) => {

@@ -1,7 +1,7 @@
 /**
- * What a node's next request for addresses will have to read besides what every request reads: where a new block may lie, once its own are
- * used up. A request that asks for it at once spares a round, one ADD in as many as a block has addresses. Nothing becomes wrong where it
- * is asked in vain, or not asked: an answer is as new as all others of its decision.
+ * What a node's next request must read in addition, when the node's blocks are used up: where a new block may lie. A request that reads this
+ * at once saves one round trip; with full blocks that is one ADD in as many as a block has addresses. A wrong expectation does no harm:
+ * these answers are as new as all others of the decision.
  */
 
 import type { Block } from "../api/ipam-block.ts";

@@ -27,7 +27,7 @@ export interface Search {
   readonly restingBlocks: Set<string>;
 }
 
-/** Pools whose first queries go along with those of the first; twice as many with each that had nothing. */
+/** How many further pools' first queries are sent with those of the first pool; twice as many after each pool that had nothing. */
 const POOLS_AHEAD = 8;
 
 /** The pools whose turn comes next when the one at a position has nothing. */
@@ -57,7 +57,7 @@ export function freeOrdinalsOf({ free, releasedAt }: Block): readonly NextOrdina
   return free.map((ordinal): NextOrdinal => [ordinal, releasedAt.get(ordinal) ?? 0]);
 }
 
-/** Remembers how many of these addresses nothing but their rest keeps from being given. */
+/** Remembers how many of these addresses could be given if they did not cool down. */
 export function noteResting({ situation: { reserved, moment }, resting }: Search, cidr: Prefix, ordinals: readonly NextOrdinal[]): void {
   const isReserved = reservedIn(reserved, cidr);
   const count = ordinals.filter(([ordinal, releasedAt]) => !isReserved(ordinal) && isResting(releasedAt || undefined, moment)).length;

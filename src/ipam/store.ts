@@ -31,12 +31,12 @@ export async function allocate(
     const plan = planAllocation([request], known, attempt);
     const [outcome] = "wanted" in plan ? [] : plan.outcomes;
     if (!("wanted" in plan)) for (const defect of plan.defects) options.defects?.add(defect);
-    // Within the decision: what failed on lists that were old is decided again.
+    // Thrown inside the decision, so that `transact()` decides again on the newest lists.
     if (outcome !== undefined && "error" in outcome) throw outcome.error;
     isRefused = false;
     if ("wanted" in plan) return plan;
     if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
-    // What it had before stays with it; besides that a plan never takes more than one block.
+    // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
     mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
     return { writes: plan.writes, result: outcome.addresses, ahead: plan.ahead };
   };
@@ -49,8 +49,8 @@ export async function allocate(
 }
 
 /**
- * Takes back what a commit wrote before it met a conflict, after which there was nothing left for the rest: on Kubernetes each block is a
- * write of its own. Where that fails it is as after a caller that was killed: the allocation names its attachment, whose DEL finds it.
+ * Releases what a commit had written before a conflict, when the rest of the addresses could not be found afterwards: on Kubernetes each block
+ * is written separately. If this fails too, the DEL of the attachment finds the allocation, as after a killed ADD.
  */
 async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
   const decide = (facts: Facts, { now }: Try): Step<void> => {
@@ -60,6 +60,6 @@ async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { befor
   try {
     await transact(ports, releaseQueries(owner.node), decide, beforeCommit === undefined ? {} : { beforeCommit });
   } catch {
-    // The reason for which it was refused is what the caller has to know.
+    // The caller must see why the allocation failed, not why releasing did.
   }
 }

@@ -23,7 +23,7 @@ export interface TransactPorts extends LockPorts {
   readonly random: Random;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
-  /** Called after each commit, with the lock held, to leave for the node's next request what it had better ask for at once. */
+  /** Called after each commit, with the lock held: gets the queries that the node's next request should send at once. */
   readonly leaveAhead?: (queries: readonly Query[]) => void;
 }
 
@@ -56,20 +56,19 @@ type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
   /**
-   * What the node's last request left for this one, asked for besides. Called once the lock is taken; names what the caller got answered
-   * already, too.
+   * Queries that the node's last request left for this one, read in addition. Called once the lock is taken; may include queries that are
+   * already answered.
    */
   readonly ahead?: (() => readonly Query[]) | undefined;
-  /** What must be so before anything is committed; called for every try. What it throws ends the operation. */
+  /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
   /**
-   * Work that takes the processor while the datastore takes its disk; called for every try, with the result that the commit will have if
-   * it succeeds. What it throws is thrown once the commit's outcome is there.
+   * Work to do while the datastore waits for its disk; called for every try, with the result that the commit will have if it succeeds. What
+   * it throws is thrown after the commit has ended.
    */
   readonly whileCommitting?: (result: T) => void;
   /**
-   * The same for work that must not begin before the addresses are written: called when they are and what records them is still on its way;
-   * not where the datastore commits both at once.
+   * The same, after the addresses are written, while the records are. Not called where the datastore writes both at once.
    */
   readonly whileRecording?: (result: T) => void;
 }
@@ -80,11 +79,11 @@ const IMMEDIATE_TRIES = 2;
 /** The winner of a race is done within a round trip. */
 const AFTER_CONFLICT: Backoff = { firstMs: 2, maxMs: 100 };
 
-/** How often a decision may ask again for what it knows: twice can happen while a block moves from node to node. */
+/** How often a decision may repeat queries that were answered: two repeats can happen while a block moves from node to node. */
 const REPEATS = 3;
 
 /**
- * Decides and commits until nothing stands against it.
+ * Decides and commits, again after each conflict, until a commit succeeds.
  *
  * @param certain what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
  *   so that it always decides on one snapshot of these
@@ -142,8 +141,8 @@ async function readBegin(
 }
 
 /**
- * Decides, and reads what the decision wants, until there is one. One that fails on lists that may be old is made again on the newest, and
- * so are all that follow.
+ * Reads what the decision wants, until it is made. A decision that fails on lists that may be old is made again on the newest, and so are
+ * all later ones.
  *
  * @param lost commits that were lost before
  */
@@ -152,7 +151,7 @@ async function decideOn<T>(
   decide: Decide<T>,
   lost: number,
 ): Promise<{ readonly step: Decided<T>; readonly reading: Reading }> {
-  // One for all decisions of a try: with another one each would look elsewhere than what was read for it.
+  // The same salt for all decisions of a try: with a new one, a decision would search in places that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
   let asking = ports;
   let known = facts;
@@ -211,14 +210,14 @@ async function readAfterLoss({ ports, queries }: Reading, commit: Refusal, lost:
 }
 
 /**
- * What is read again together with something else: nothing where each answer is a request of its own, for no two are of one snapshot
- * there.
+ * Queries to repeat when something else is read, so that all answers are of one snapshot. None where no two answers are of one snapshot
+ * anyway.
  */
 function repeatedOf({ datastore }: TransactPorts, queries: readonly Query[]): readonly Query[] {
   return datastore.traits.readsOneSnapshot ? queries : [];
 }
 
-/** What is stored tells whether the commit was applied. When that cannot be read either, the failure says so. */
+/** Reads the stored state, which shows whether the commit was applied. A failure says that this is unknown. */
 async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[], lost: OutcomeUnknown): Promise<Facts> {
   try {
     return await readFacts(ports, queries);

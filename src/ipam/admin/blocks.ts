@@ -37,9 +37,8 @@ const ENTRIES_PER_PAGE = 512;
 const BLOCKS_PER_READ = 64;
 
 /**
- * The claimed blocks one after the other, in address order, without keeping them: a large cluster has a million allocations. While
- * others write it is no snapshot, each block is one of its states in the meantime. At the end comes what stands in the place of blocks
- * and is not claimed.
+ * The claimed blocks one after the other, in address order, without keeping them: a large cluster has a million allocations. This is no
+ * snapshot: each block is as it was at some moment during the read. Last come unclaimed keys or objects where only blocks should be.
  */
 export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<FoundBlock> {
   const [places] = await datastore.read([{ type: "block-places" }]);
@@ -95,7 +94,7 @@ export async function* pagesOf(
     for (let from = within.base; ;) {
       const place = { within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
       const query = type === "claimed-blocks" ? ({ type, ...place } as const) : ({ type, ...place } as const);
-      // A page that is short of entries which cannot be read is not the last for that.
+      // Unreadable entries make a page shorter; that does not make it the last page.
       const leftOut: Damage[] = [];
       const [page] = await datastore.read([query], { onDamage: (one) => leftOut.push(one) });
       leftOut.forEach(damage.onDamage);
@@ -140,7 +139,7 @@ async function findMoved(datastore: Datastore, ref: BlockRef, damage: DamageList
   return stored === undefined ? { missing: current, fault: damage.faultOf(current) } : { block: stored.value };
 }
 
-/** What is gone or claimed by now was only changing while we looked. */
+/** Looks again at blocks without a claim: those that are gone or claimed by now were only being changed. */
 async function* unclaimedAmong(datastore: Datastore, places: readonly BlockPlace[]): AsyncGenerator<UncountedBlock> {
   const [now] = await datastore.read([{ type: "block-places" }]);
   const present = new Set(now.map(placeKeyOf));

@@ -26,7 +26,7 @@ function* unallocated(inventory: Inventory): Generator<Problem> {
     if (inPools.has(address)) {
       if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
     } else if (knowsAll(inventory, "IPPool") && pools.some(({ family }) => family === address.family)) {
-      // Without pools there is other address management, whatever else tells of it.
+      // A family without pools has other address management.
       const strangers = endpoints.filter((endpoint) => !isManagedElsewhere(endpoint, address, podCidrs));
       if (strangers.length > 0) yield problem("outside-pool", text, `used by ${describeEndpoints(strangers)}`);
     }
@@ -55,7 +55,7 @@ function* leaks(inventory: Inventory): Generator<Problem> {
   }
 }
 
-/** The node in its name may be another: a pod's is what Kubernetes calls it, an owner's what the node calls itself. */
+/** Compares container and interface, not the name: a pod's endpoint has Kubernetes' name of the node, an owner the node's own name. */
 function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: AllocationOwner): boolean {
   return spec.containerID === containerID && spec.endpoint === ifName;
 }

@@ -1,6 +1,6 @@
 /**
- * Compares what is written beside the blocks, so that they are found without reading them, with the blocks themselves. A datastore
- * that keeps no such entries answers from the blocks, and has no faults.
+ * Compares the blocks with the index entries by which they are found without being read. A datastore without such entries answers from the
+ * blocks, and has no faults.
  */
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
@@ -28,7 +28,7 @@ export async function findIndexFaults(
   nodes: readonly string[],
   damage: DamageList,
 ): Promise<readonly IndexFault[]> {
-  // What is wrong with a record or its claim is told elsewhere; the lists follow the claim. So is all other damage, with more words.
+  // Faults of a record or its claim, and all other damage, are reported elsewhere. Blocks without a claim are left out: lists follow claims.
   const isUnclaimed = (block: Block): boolean =>
     unclaimed.some(({ cidr, node }) => node === block.node && toPrefixText(cidr) === toPrefixText(block.cidr));
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
@@ -83,7 +83,7 @@ function* compare(index: string, wanted: readonly BlockRef[], listed: readonly B
     yield { cidr, detail: `the list of ${index} has it for node ${quote(node)}, which is not so` };
 }
 
-/** A list that hides addresses keeps a block from being read. */
+/** Spare-block entries that differ from their block: an entry that lacks addresses would keep the block from being read. */
 function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Generator<IndexFault> {
   const byCidr = new Map(blocks.map((block) => [toPrefixText(block.cidr), block]));
   for (const { cidr, next } of listed) {
