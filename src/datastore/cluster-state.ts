@@ -7,10 +7,10 @@ import type { Query, ResourceRef, Stored } from "./datastore.ts";
 
 export const CLUSTER_INFORMATION: ResourceRef = { kind: "ClusterInformation", name: SINGLETON_NAME };
 
-/** What to put among the reads of an operation, for the checks here. */
+/** The query that an operation must read for the checks here. */
 export const CLUSTER_INFORMATION_QUERY = { type: "get", ref: CLUSTER_INFORMATION } as const satisfies Query;
 
-/** An operation of this kind is about to begin. */
+/** What an operation is about to do. */
 export type Intent =
   /** Adds something: wants a datastore that is initialised, ready and not frozen. */
   | "add"

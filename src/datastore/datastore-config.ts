@@ -1,4 +1,4 @@
-/** Where the datastore is and who we are to it, as all roles hand it to `openDatastore`. */
+/** Where the datastore is, and our credentials there, as all roles hand it to `openDatastore`. */
 
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { RateOptions } from "../kube/rate-limit.ts";
@@ -29,14 +29,14 @@ export interface EtcdConfig {
 export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<TransportOptions, "usesProxyVariables"> {
   /** ClusterRole that permits what is done, for the message when it does not. @default "netplug-cni" */
   readonly role?: string | undefined;
-  /** Where the node that we are notes the blocks in which it has something; absent: they are looked for by label. */
+  /** Where our node notes the blocks in which it has something; absent: it finds them by label. */
   readonly hints?: HintPlace | undefined;
 }
 
 export type DatastoreConfig =
   { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 
-/** The config of a process of a node, for what a driver notes where the node's processes meet: their run directory. */
+/** The config of a process on a node: the driver may note things in the run directory, which the node's processes share. */
 export function onNode(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
   if (config.type !== "kubernetes") return config;
   return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node } } };

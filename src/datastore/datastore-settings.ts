@@ -4,7 +4,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { checkEtcdConfig, type DatastoreConfig, type EtcdConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
 
-/** One source's word on datastore access; what it does not mention is absent. Named as in `netplugctl.cfg`. */
+/** The settings of one source; those that it does not mention are absent. Named as in `netplugctl.cfg`. */
 export type DatastoreSettings = { readonly [K in SettingName]?: string };
 
 /** Every setting, with its variable in the environment. */
@@ -37,7 +37,7 @@ export function datastoreSettingsOfEnvironment(env: Readonly<Record<string, stri
   return settings;
 }
 
-/** The variable that says it, if any does. */
+/** The variable that has the setting, if any has. */
 export function variableOf(name: SettingName, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const variable = DATASTORE_VARIABLES[name];
   for (const one of [`NETPLUG_${variable}`, variable]) if ((env[one] ?? "") !== "") return one;
@@ -56,7 +56,7 @@ export function mergeDatastoreSettings(first: DatastoreSettings, second: Datasto
   return { ...(isEtcdNamed ? withoutEtcd : others), ...first };
 }
 
-/** What was set of how etcd is reached. */
+/** The settings in a config of etcd. */
 export function settingsOfEtcd(etcd: EtcdSettings): DatastoreSettings {
   const { endpoints, discoverySrv, caCertFile, certFile, keyFile, username, password } = etcd;
   return {

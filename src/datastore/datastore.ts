@@ -29,7 +29,7 @@ export type Query =
       readonly type: "list";
       readonly kind: Kind;
       readonly namespace?: string;
-      /** Kubernetes' syntax. Whoever asks looks at the labels himself; a datastore that can spares him what does not match. */
+      /** Kubernetes' syntax. Only a hint: a datastore may also answer what does not match, so the caller checks the labels itself. */
       readonly labelSelector?: string;
     }
   | { readonly type: "block"; readonly ref: BlockRef }
@@ -107,8 +107,8 @@ export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
   readonly signal?: AbortSignal;
   /**
-   * Whether lists of our resources may be a moment old. On Kubernetes the newest costs up to 100 ms: the API server asks its etcd whether
-   * what it has is that. Everything else is the newest always.
+   * Whether lists of our resources may be a moment old. On Kubernetes the newest list costs up to 100 ms, because the API server first asks
+   * its etcd. Other answers are always the newest.
    *
    * @default false
    */
@@ -117,7 +117,7 @@ export interface RequestOptions {
 
 /** Something stored that is not as netplug writes it. */
 export interface Damage {
-  /** Of what it should be; an entry by which a block is found counts as the block. */
+  /** What it should be; an index entry of a block counts as the block. */
   readonly kind: Kind | "IPAMBlock";
   /** Key in etcd, name of an object on Kubernetes. */
   readonly name: string;
@@ -126,14 +126,14 @@ export interface Damage {
   /** The node whose block that should be, where this can be seen. */
   readonly node?: string;
   readonly reason: string;
-  /** It is in the answer all the same, because only what is written beside it is wrong. */
+  /** Whether the answer contains it, because only its index entries or labels are wrong. */
   readonly isAnswered: boolean;
 }
 
 export interface ReadOptions extends RequestOptions {
   /**
-   * For administration, which goes past every damage: called for each, and the answers are what can be read. It may hear of one damage
-   * several times. Without it the first thing that cannot be read fails the read.
+   * For administration: called for each damage, perhaps several times for one; answers leave out what cannot be read. Without it the first
+   * damage fails the read.
    */
   readonly onDamage?: (damage: Damage) => void;
 }
@@ -142,13 +142,13 @@ export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptio
   /** What the caller wants to know when a condition does not hold. */
   readonly readOnConflict?: Qs;
   /**
-   * Called when the commit's blocks are written while its endpoints are still on their way, where the datastore has these two steps: for
-   * work that needs the addresses and the processor. What it throws is thrown once the commit's outcome is there.
+   * Called after the commit's blocks are written, while its endpoints are being written, where the datastore has these two steps. What it
+   * throws is thrown after the commit has ended.
    */
   readonly onBlocksWritten?: () => void;
 }
 
-/** A condition of a commit did not hold: nothing was written; on Kubernetes perhaps what comes before it in the order of writes. */
+/** A condition of a commit did not hold: nothing was written; on Kubernetes, perhaps the writes that come before it in the order. */
 export interface CommitConflict<Qs extends readonly Query[]> {
   readonly committed: false;
   /** What `readOnConflict` asked for, read in the same round trip where the datastore can. */
@@ -173,7 +173,7 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
 }
 
-/** In what datastores differ for those who work with them, so that nobody has to ask which one it is. */
+/** How datastores differ for their users, who should ask for a trait and not for the type. */
 export interface DatastoreTraits {
   /** All queries of a read are answered from one snapshot, in one request; otherwise each is a request of its own. */
   readonly readsOneSnapshot: boolean;
@@ -193,7 +193,7 @@ export interface DatastoreTraits {
  * before it decides.
  */
 export interface Datastore {
-  /** For messages, and what only one of them has; else {@link traits}. */
+  /** For messages, and for features of one datastore only; else use {@link traits}. */
   readonly type: "etcdv3" | "kubernetes" | "memory";
   readonly traits: DatastoreTraits;
 

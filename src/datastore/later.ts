@@ -1,4 +1,4 @@
-/** A driver that is loaded by the first request: others do not pay for it. */
+/** A driver that the first request loads, so that calls without a request do not pay for it. */
 
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
 
@@ -42,7 +42,7 @@ export class LaterDatastore implements Datastore {
 
   async #open(): Promise<Datastore> {
     this.#loading ??= this.#load().catch((reason: unknown) => {
-      // What is wrong now, as with a file that is being replaced, may be right at the next request.
+      // The next request tries again: the fault may pass, as when a file is being replaced.
       this.#loading = undefined;
       throw reason;
     });

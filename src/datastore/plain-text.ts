@@ -1,12 +1,12 @@
-/** What is said to etcd in the clear although certificates are configured; the plugin loads this only where that is so. */
+/** Warns of requests to etcd without TLS although certificates are configured; the plugin loads this only in that case. */
 
 import { quote } from "../lib/quote.ts";
 import type { EtcdConfig } from "./datastore-config.ts";
 import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 
 /**
- * Warns of endpoints without TLS where certificates are configured. No refusal: who moves a cluster to TLS hands out certificates first and changes endpoints
- * one by one, and pods start and end all the while.
+ * Warns of endpoints without TLS where certificates are configured. Such a config is not refused: a cluster that moves to TLS first gets
+ * certificates, then changes its endpoints one by one, and pods must start and end meanwhile.
  *
  * @param config one that `isPartlyPlain()`
  * @param warn gets the one sentence

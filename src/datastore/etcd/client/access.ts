@@ -1,4 +1,4 @@
-/** As whom and how we speak to etcd: TLS files, user and token, gateway or gRPC. */
+/** How we log in to etcd: TLS files, user and token, gateway or gRPC. */
 
 import type { Clock, Connect, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
@@ -21,7 +21,7 @@ export interface AccessPorts {
   readonly connect?: Connect | undefined;
 }
 
-/** What is done at an endpoint once we are let in. */
+/** The request to an endpoint, after the log-in. */
 export type Run<T> = (transport: Transport, target: Target) => Promise<T>;
 
 /** After how long the TLS files are read again, so that renewed ones are used: milliseconds. */
@@ -33,7 +33,7 @@ const MAX_REPAIRS = 2;
 /** What a log-in gives where there are no users. */
 const NO_TOKEN = "";
 
-/** What one process needs to be let in, kept in memory only. */
+/** The credentials of one process, kept in memory only. */
 export class Access {
   readonly #config: EtcdConfig;
   readonly #clock: Clock;
@@ -65,7 +65,7 @@ export class Access {
       const transport = this.#transport;
       let token: string | undefined;
       try {
-        // Nothing is awaited where nothing is to wait for: the request is on its way when the caller goes on.
+        // No await without a log-in: so the request is sent before the caller goes on.
         if (this.#config.username !== undefined) token = await this.#logIn(transport, { endpoint, signal, tls });
         if (signal.aborted) throw neverSent(signal.reason);
         this.#counts.roundTrips++;
@@ -84,7 +84,7 @@ export class Access {
   }
 
   /**
-   * Changes what a failure says is wrong with us, unless another request that met the same has done so meanwhile.
+   * Repairs our side of a failure (old token, wrong transport), unless another request with the same failure has done so.
    *
    * @returns whether the same request may succeed now
    */
@@ -138,7 +138,7 @@ export class Access {
     } catch (thrown) {
       const failure = toFailure(thrown);
       if (failure.message.includes("authentication is not enabled")) return NO_TOKEN;
-      // Whatever became of the log-in: the request that needs it was not sent.
+      // Even if the log-in was applied, the request that needs it was not sent.
       throw isSurelyNotApplied(failure) ? failure : new EtcdFailure("unreachable", `log in: ${failure.message}`, 0, failure);
     }
   }
@@ -155,7 +155,7 @@ export class Access {
     return this.#tls.material;
   }
 
-  /** No connection was made: are the files at fault? They are read again next time, for they may be about to be renewed. */
+  /** Checks whether the TLS files are why no connection was made. The next call reads them again, since somebody may be renewing them. */
   async #doubtTls(material: TlsMaterial): Promise<void> {
     this.#tls = { material, readAt: -Infinity };
     const { requireUsable } = await import("./tls-check.ts");

@@ -43,10 +43,10 @@ const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
 /** An election takes one to two seconds; a server that restarts is back sooner or much later. */
 const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
 
-/** With less time left another round would only hide what the last one said: milliseconds. */
+/** Milliseconds; with less time left, no further round, which would only replace the last failure by a timeout. */
 const LEAST_ROUND_MS = 250;
 
-/** After so many rounds we believe that servers that are not there stay away. */
+/** After so many rounds, unreachable servers count as down. */
 const ROUNDS_WHEN_UNREACHABLE = 3;
 
 /** An etcd cluster, reached by whichever of its endpoints answers. */
@@ -122,11 +122,11 @@ export class EtcdClient {
       const replies = transport.watch(ranges, { ...target, signal: ends })[Symbol.asyncIterator]();
       const probe = async (): Promise<void> => {
         using probeLimit = new TryLimit(this.#limits.requestMs, ends);
-        // Not with the watch's own token: that may have expired, while the watch goes on.
+        // With a token of its own: that of the watch may have expired, although the watch goes on.
         await this.#access.call(endpoint, probeLimit.signal, (current, currentTarget) => current.read(PROBE, currentTarget));
       };
       const first = await replies.next();
-      if (first.done !== true) throwIfRefused(first.value); // here, where an old token is mended
+      if (first.done !== true) throwIfRefused(first.value); // inside the call, which repairs an old token
       return withLiveness(first, replies, this.#ports.clock, probe);
     });
   }
@@ -206,7 +206,7 @@ function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: Abort
   if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
 }
 
-/** What the next connection mends as it begins, where a log-in and the choice of the wire belong. */
+/** Whether the start of the next connection repairs the failure, by a new log-in or another transport. */
 function isMendedAtStart(verdict: Verdict): boolean {
   return verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc";
 }

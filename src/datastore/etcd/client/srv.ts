@@ -19,7 +19,7 @@ export type ResolveSrv = (name: string, signal: AbortSignal) => Promise<readonly
 export interface DiscoverOptions {
   readonly random: Random;
   readonly signal: AbortSignal;
-  /** Whether certificates are configured: then endpoints without TLS are none, whatever a name server says. @default false */
+  /** Whether certificates are configured: then records of endpoints without TLS are ignored. @default false */
   readonly wantsTls?: boolean;
   /** @default the system's resolver */
   readonly resolveSrv?: ResolveSrv | undefined;
@@ -35,8 +35,8 @@ const HAS_NONE = /ENOTFOUND|ENODATA/;
 const NOT_AVAILABLE = ".";
 
 /**
- * Endpoints of a domain, in the order in which they are to be asked. Those without TLS are used only when there are surely none with it, so
- * that nothing is sent in the clear because a name server was slow; and never by those who have certificates.
+ * Endpoints of a domain, in the order in which they are to be asked. Endpoints without TLS are used only when the domain surely has none with
+ * TLS, so that a slow name server does not make us send in the clear; with certificates they are never used.
  *
  * @throws NetplugError tryAgainLater when no name has records, or nobody answers
  * @see RFC 2782

@@ -1,4 +1,4 @@
-/** What is written beside a block so that blocks are found without reading them: a pure function of the block. */
+/** The index entries of a block, by which it is found without being read: a pure function of the block. */
 
 import type { Block } from "../../../api/ipam-block.ts";
 import { nextOrdinalsOf } from "../../../api/ipam-block-spare.ts";

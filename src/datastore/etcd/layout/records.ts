@@ -11,8 +11,8 @@ import type { KeyValue } from "../protocol/rpc.ts";
 import { parseBlockKey, parseResourceKey } from "./keys.ts";
 
 /**
- * What somebody wrote by hand is as sound as an API server with our schemas would leave it, but for the fields of the spec: the key says
- * which resource it is, labels and annotations are texts, there is a spec, and null counts as absent in it.
+ * A resource from its key and value, which somebody may have written by hand. The result has what an API server would guarantee: the key says
+ * which resource it is, labels and annotations are texts, there is a spec, without nulls. Fields of the spec are not checked.
  *
  * @throws NetplugError ioFailure for a value, or under a key, that we cannot have written
  */

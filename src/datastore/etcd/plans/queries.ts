@@ -36,7 +36,7 @@ export function planQuery(query: Query): QueryPlan {
     case "block":
       return planOne(blockKey(query.ref), toStoredBlock);
     case "blocks-of-node":
-      // What stands under a key that no block can have is nobody's.
+      // A key that no block can have belongs to no node.
       return {
         ranges: [blockRange(query.node)],
         toAnswer: (replies) =>

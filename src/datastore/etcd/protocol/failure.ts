@@ -34,7 +34,7 @@ export function neverSent(reason: unknown): EtcdFailure {
   return new EtcdFailure("unreachable", messageOf(reason), 0, reason);
 }
 
-/** What a server does to those who do not speak TLS when it does, or the reverse; and one that is going down. */
+/** What a client sees that speaks plain HTTP to a TLS port, or the reverse; also when the server is stopping. */
 export const NO_REPLY = "connection closed without a reply";
 
 /** @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
@@ -55,7 +55,7 @@ export type Verdict =
   | "try-elsewhere"
   /** Our token is old: log in and try again. */
   | "log-in-again"
-  /** etcd has users and does not know ours: it has them since a moment ago, or takes ours from a client certificate, over gRPC only. */
+  /** etcd has users, and got none from us: users were just switched on, or it takes ours from a client certificate, over gRPC only. */
   | "needs-user"
   /** The JSON gateway does not serve us. */
   | "use-grpc"
@@ -68,7 +68,7 @@ export type Verdict =
   /** A defect of ours. */
   | "defect";
 
-/** Refusals that come before a write is proposed to the cluster, whatever is wrong. */
+/** Statuses that always come before a write is proposed to the cluster. */
 const NOTHING_PROPOSED: readonly number[] = [
   STATUS.invalidArgument,
   STATUS.permissionDenied,
@@ -82,7 +82,7 @@ const NOTHING_PROPOSED: readonly number[] = [
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
-  // Timeouts, a stopped server and a change of leader leave a proposal on its way; these are said before there is one.
+  // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
     return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
   }

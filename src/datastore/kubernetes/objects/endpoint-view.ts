@@ -27,7 +27,7 @@ import { toShownNATs, toShownSources } from "./pod-wishes.ts";
 
 type OwnAnnotation = "containerID" | "podIP" | "podIPs";
 
-/** What a revision stands for: what we keep of an endpoint, and in which pod. A kubelet that changes the rest of the pod is no conflict. */
+/** What a revision of an endpoint contains: the pod, and our annotations in it. Other changes of the pod, as by the kubelet, are no conflict. */
 export interface EndpointState {
   readonly uid: string;
   /** The annotation; undefined: there is none. */
@@ -105,8 +105,8 @@ export function toState(uid: string, { spec }: Resource): EndpointState {
 }
 
 /**
- * Fails where the pod is another one, or somebody has recorded something since `before`: what a call has sent that was killed may arrive
- * after its DEL, or after the ADD of the next container.
+ * The patch fails when the pod is another one, or its endpoint has changed since `before`: the request of a killed ADD may arrive after its
+ * DEL, or after the ADD of the next container.
  */
 export function toRecordingPatch(
   before: EndpointState,
@@ -127,7 +127,7 @@ export function toRecordingPatch(
   return [isSamePod, isSameContainer(before, ifName), ...values.map(([which, value]) => toWrite(which, value, ifName))];
 }
 
-/** Fails where the pod is another one, or another container has it. The container ID stays: it says whose addresses were there. */
+/** The patch fails when the pod is another one, or another container has it. It keeps the container ID, which says whose addresses they were. */
 export function toClearingPatch(before: EndpointState, ifName: string): readonly JsonPatchOperation[] {
   return [
     { op: "test", path: "/metadata/uid", value: before.uid },
@@ -139,7 +139,7 @@ export function toClearingPatch(before: EndpointState, ifName: string): readonly
 
 const ANNOTATIONS = "/metadata/annotations";
 
-/** What is not there is equal to null. */
+/** A JSON patch test: an absent annotation equals null. */
 function isSameContainer({ containerID = null }: { readonly containerID?: string | null | undefined }, ifName: string): JsonPatchOperation {
   return { op: "test", path: toPath("containerID", ifName), value: containerID };
 }
@@ -169,7 +169,7 @@ function annotationName(which: OwnAnnotation, ifName: string): string {
   return ANNOTATION_PREFIX + (ifName === FIRST_INTERFACE ? which : `${which}.${ifName}`);
 }
 
-/** What we wrote counts, as far as it is addresses; without it, what the kubelet reports. A pod that has ended has no addresses. */
+/** Our annotation counts, without entries that are no addresses; where it is absent, the pod's status. An ended pod has no addresses. */
 function toNetworks({ status = {} }: Pod, podIPs: string | undefined, ifName: string): readonly string[] {
   if (status.phase === "Succeeded" || status.phase === "Failed") return [];
   if (podIPs !== undefined) return podIPs.split(",").filter(isAddress);

@@ -57,8 +57,8 @@ export class Batch {
 
   list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
     const { namespace = "", labelSelector = "", isMetadataOnly = false, mayLag = false } = request;
-    // What is listed by a label is little, or without its records; in one page the server's cache has it. Other lists keep their limit,
-    // which that cache ignores: with it a server that has yet to fill the cache asks etcd instead of turning us away.
+    // A list by label is small, or has metadata only: without a page size the server's cache answers it. Other lists keep the page size,
+    // although the cache ignores it: with one, a server whose cache is not yet filled asks etcd instead of refusing.
     const pageSize = labelSelector === "" ? undefined : 0;
     const resourceVersion = mayLag ? "0" : undefined;
     return this.#ask<readonly T[]>(`${type.plural}?${namespace}&${labelSelector}&${isMetadataOnly}`, type, [], async () => {

@@ -1,6 +1,6 @@
 /**
- * Finds blocks by what stands in their metadata. A question about a small part of the address space lists the blocks that are labelled with
- * its cells; one about more than {@link MOST_CELLS} of them lists all that have the label that it is about.
+ * Finds blocks by their metadata. A query about a small part of the address space lists the blocks that are labelled with its cells; a query
+ * about more than {@link MOST_CELLS} cells lists all blocks that have the query's label, such as spare.
  */
 
 import type { SpareBlock } from "../../../api/ipam-block-spare.ts";
@@ -42,8 +42,8 @@ export interface IndexSources {
   readonly walks: Walks<BlockEntry>;
   readonly lostClaims: LostClaims;
   /**
-   * Whether what is a moment old is good enough: a claim that somebody made since then makes ours fail. Not for the block of an address:
-   * the caller goes on to read that block, and would find it moved again and again.
+   * Whether the answer may be a moment old: if somebody has claimed the block since then, our claim fails. Not for the block of an address:
+   * the caller reads that block next, and with an old answer would look in the wrong place again and again.
    */
   readonly mayLag: boolean;
 }

@@ -27,14 +27,13 @@ export interface NodeReads {
   readonly readCluster: () => Promise<string>;
   /** Called before a second round begins. */
   readonly onAnotherRound: () => void;
-  /** Whether objects that are no blocks are left out: who reads all blocks hears of them. Otherwise one fails the read. */
+  /** Whether objects that are no blocks are left out, because another read reports them; otherwise one fails the read. */
   readonly isPastDamage: boolean;
 }
 
 /**
- * So many blocks are asked for by name; the list by label is cheaper than more, and one request. Where nobody has set `burst`, a call may
- * make 100 requests at once. When a GC has used these up, 16 more are still sent within the time that a request has, at the 5 a second that
- * `qps` is by default.
+ * At most so many blocks are read by name; for more, one list by label is cheaper. A call may make 100 requests at once (the default of
+ * `burst`). After a GC has used these up, 16 more are still sent within a request's time limit, at the default `qps` of 5.
  */
 const MOST_BY_NAME = 16;
 
@@ -50,7 +49,7 @@ export async function readNodeBlocks(node: string, reads: NodeReads): Promise<No
   }
   const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
   const blocks = sort(node, objects);
-  // One that is too long for its names to be asked for is complete all the same.
+  // A hint that is too long for reading by name is complete nevertheless, and need not be replaced.
   if (believed?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
     await hints.replace(
       found,
@@ -66,7 +65,7 @@ async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Pr
   return objects.filter((object) => object !== undefined);
 }
 
-/** What has a name that no block can have is nobody's, whatever its labels say. */
+/** The blocks with the node's label. An object whose name no block can have belongs to no node, whatever its labels say. */
 async function listHeld(node: string, { batch, isPastDamage }: NodeReads): Promise<readonly BlockObject[]> {
   const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
   const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);

@@ -1,20 +1,20 @@
 /**
- * The node's own hint of the blocks in which it may have something, so that they are read by name. It may name too many and never too few:
- * where it is believed, it names every block that holds something of the node. Else an address is there that no DEL and no ADD finds, until
- * the next list by label, an hour later. So, for any number of processes, each stopped or killed anywhere:
+ * The node's hint: a file that names the blocks in which the node may have something, so that they are read by name. It may name too many
+ * blocks, but never too few: otherwise no DEL and no ADD would find an address until the next list by label, an hour later. So these rules
+ * hold for any number of processes, each of which may be stopped or killed anywhere:
  *
  * 1. The file changes by a rename, under a lock that ends with its process: there is the old hint or the new one. Reading takes no lock.
- * 2. A block is claimed only after a hint that names it was written under the lock. Where it cannot be written (somebody keeps the lock, a
- *    full disk, a folder that is read-only) nothing is claimed, whatever stands in the file, or does not. The process that keeps the lock
- *    may be about to write a complete hint, made before the claim; and so may any that has asked for a list before it. So nobody removes
- *    the file either: with it would go the names of claims that are on their way.
- * 3. A list takes out only names that were there, just so, when it was asked for, and for two minutes by then. What changed since is newer
- *    than the list, however long its process was stopped, and whatever became of the clock.
- * 4. Two minutes are longer than any claim takes, unless its process is stopped, or somebody sets the clock. So a claim that is carried out
- *    looks again: when it took half of that, by this clock, or its name is gone, it is written once more. If that fails, this process
- *    believes no hint any more, and its claim fails: it is given back by what a list finds.
+ * 2. A block is claimed only after a hint that names it was written under the lock. If the hint cannot be written (another process keeps the
+ *    lock, the disk is full, the folder is read-only), nothing is claimed, whatever the file says: the process that keeps the lock, or one
+ *    that asked for a list before, may be about to write a hint without the new block. For the same reason nobody removes the file: the
+ *    names of claims that are under way would be lost.
+ * 3. A list removes a name only if the file had it, unchanged, when the list was asked for, and for two minutes before. A name that changed
+ *    since is newer than the list, however long the list's process was stopped, and however the clock was set.
+ * 4. Two minutes are longer than any claim takes, unless its process is stopped, or somebody sets the clock. So a process looks at the hint
+ *    again after its claim: if the claim took one minute or more by this clock, or the name is gone, it writes the name once more. If that
+ *    fails, this process believes no hint any more, and its claim fails; a later list finds the block.
  *
- * What is left is a process that is stopped for minutes right before it sends a claim, and killed right after it.
+ * One case is left: a process that is stopped for minutes right before it sends a claim, and killed right after it.
  */
 
 import { NetplugError } from "../../../lib/errors.ts";
@@ -43,11 +43,11 @@ interface Hint {
   readonly node: string;
   /** UID of the cluster's information: another cluster may have had a node of this name. */
   readonly cluster: string;
-  /** False: blocks were named where nobody knew the others. */
+  /** False: blocks were added to a hint that may lack others. */
   readonly isComplete: boolean;
   /** When all blocks were last listed: seconds since 1970. */
   readonly listedAt: number;
-  /** By CIDR, when somebody was about to claim it; 0: it was listed. */
+  /** By CIDR: the second in which a process was about to claim the block; 0: a list had it. */
   readonly blocks: ReadonlyMap<string, number>;
 }
 
@@ -69,7 +69,7 @@ export interface HintedClaim {
   readonly hintedAt: number;
 }
 
-/** After so many seconds all blocks are listed again: it heals whatever we did not think of. */
+/** After so many seconds all blocks are listed again, to repair whatever these rules do not cover. */
 const LIFETIME_S = 3_600;
 
 /** So long a block may still be about to be claimed after it was named: twice the time that an ADD has, in seconds. */

@@ -1,13 +1,13 @@
 /**
- * Blocks that others were quicker to claim, known by the refusal: a list may be too old to show them, or never show one whose labels
- * somebody took away by hand. Without them the next try would find the same place free again.
+ * Blocks that our claim found already claimed by others. A list may be too old to show such a block, or never show it, if somebody removed
+ * its labels by hand; the next try would then take the same place for free again.
  */
 
 import { ExpiringMap } from "../../../lib/expiring-map.ts";
 import { overlaps, type Prefix, toPrefixText } from "../../../lib/ip/prefix.ts";
 import type { Clock } from "../../../lib/ports.ts";
 
-/** After so many milliseconds lists show what can be shown, and a claim that is still looking for a place begins anew. */
+/** Milliseconds after which lists show every new block that they can show. */
 const LIFETIME_MS = 5_000;
 
 /** Nobody loses so many claims in that time. */

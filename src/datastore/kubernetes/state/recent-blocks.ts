@@ -1,6 +1,6 @@
 /**
- * Blocks that one round had to read for its answers, for the round after it that asks for the very blocks: otherwise a node that borrows
- * would need a round more than others. A write on a block that was read too long ago is refused, as always.
+ * Blocks that one round read to find its answers, kept for the next round, which asks for the same blocks: so a node that borrows needs no
+ * extra round. If a kept block is out of date, writing it is refused, as always.
  */
 
 import type { Block } from "../../../api/ipam-block.ts";
@@ -11,7 +11,7 @@ import type { Stored } from "../../datastore.ts";
 /** Milliseconds. */
 const LIFETIME_MS = 500;
 
-/** No node borrows of so many: somebody walks through all nodes, and wants none of them. */
+/** No node borrows from so many blocks: a caller that reads more goes through all nodes, and will not ask for the blocks. */
 const MOST_BLOCKS = 256;
 
 export class RecentBlocks {

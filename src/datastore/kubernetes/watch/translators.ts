@@ -1,4 +1,4 @@
-/** What changes of objects mean: one translator for each kind, which remembers what it must to tell of ends. */
+/** Translates changes of objects into events: one translator for each kind, which remembers what it needs for reporting deletions. */
 
 import type { BlockRef } from "../../../api/ipam-block.ts";
 import type { Resource } from "../../../api/resource.ts";
@@ -24,7 +24,7 @@ export function translateCustom(kind: CustomKind): Translator<CustomObject> {
   };
 }
 
-/** A block that goes to another node ends at the one before. */
+/** A block that moves to another node is reported as deleted at its former node. */
 export function translateBlocks(): Translator<BlockObject> {
   const places = new Map<string, BlockRef>();
   const takeOld = ({ metadata: { name = "" } }: BlockObject, next?: BlockRef): readonly WatchEvent[] => {
@@ -57,7 +57,7 @@ export function translatePods(): Translator<Pod> {
   return translateViews(toEndpoints);
 }
 
-/** Objects as views: told when a view is another than before, and when it ends. */
+/** Objects as views: an event only when the view changes, or ends. */
 function translateViews<T extends { readonly metadata: { readonly namespace?: string; readonly name?: string } }>(
   toViews: (object: T) => readonly Stored<Resource>[],
 ): Translator<T> {

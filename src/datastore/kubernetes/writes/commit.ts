@@ -34,8 +34,8 @@ export interface CommitCalls extends RequestOptions {
 type Condition = Extract<Write, { readonly op: "expect" }>;
 
 /**
- * @returns the revision of the last write; undefined when a condition does not hold. Then steps before it may have been done, which is
- *   why they are in this order
+ * @returns the revision of the last write; undefined when a condition does not hold. Earlier steps may have been done then, which the order
+ *   of the phases makes safe
  */
 export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
   const steps = toSteps(writes);
@@ -100,7 +100,7 @@ async function runNoted(step: Step, { client, seen, lostClaims }: CommitPorts, o
   return outcome;
 }
 
-/** Waits for all: no request goes on behind the back of a caller who hears of a failure. One whose outcome nobody knows is told first. */
+/** Waits for all steps, so that no request is still running when the caller gets a failure. Throws a failure with unknown outcome first. */
 async function settleAll(running: readonly Promise<StepOutcome>[]): Promise<readonly StepOutcome[]> {
   const settled = await Promise.allSettled(running);
   const failures = settled.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));

@@ -22,15 +22,15 @@ interface PodPlace extends EndpointPlace {
 
 const STATUS = { subresource: "status" } as const;
 
-/** Whether nobody has given the endpoint an address: it ends before it began. */
+/** Whether the endpoint has no address: a DEL writes such a record to end an ADD that has not recorded anything yet. */
 export function isWithoutAddresses({ spec }: Resource): boolean {
   const { ipNetworks = [] } = spec as WorkloadEndpointSpec;
   return ipNetworks.length === 0;
 }
 
 /**
- * Records an endpoint. One without addresses is noted so that nothing that was sent before comes after it; where that is forbidden, so is
- * what was sent.
+ * Records an endpoint. An endpoint without addresses is recorded so that a late request of a killed ADD fails; if we may not write, that
+ * request may not either, so this is no failure.
  *
  * @param resource with the UID of the pod that was looked at, where the caller knows it
  * @param revision what was read; undefined: there was no such pod
@@ -59,7 +59,7 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
       if (isKubeError(thrown, "notFound")) return gone();
       if (isOver && isKubeError(thrown, "forbidden")) return toRevision(known);
       if (!isKubeError(thrown, "invalid")) throw thrown;
-      // A test that does not hold, or something in the cluster that forbids to write here: only what stands there tells.
+      // Either a test of the patch failed, or something in the cluster forbids the write: the stored state tells which.
       const found = await readState(client, place, options);
       if (found?.uid !== uid) return gone();
       if (found.containerID !== known.containerID || found.isAnnotated !== known.isAnnotated) return undefined;
@@ -69,7 +69,7 @@ export function writeEndpoint(ref: ResourceRef, resource: Resource, revision: Re
   };
 }
 
-/** Takes the addresses out of an endpoint; one without a pod is gone already. Without a revision: whosever they are. */
+/** Removes the addresses from an endpoint; without a pod it is gone already. Without a revision: also another container's addresses. */
 export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined): Run {
   const place = toPlace(ref);
   const gone = toRevision({ uid: "", containerID: undefined, podIPs: "", isAnnotated: false });
@@ -86,7 +86,7 @@ export function clearEndpoint(ref: ResourceRef, revision: Revision | undefined):
     } catch (thrown) {
       if (isKubeError(thrown, "notFound")) return gone;
       if (!isKubeError(thrown, "invalid")) throw thrown;
-      // The pod was made anew, or another container has it; or the cluster forbids it.
+      // Either the pod was created again, or another container has it, or the cluster forbids the write.
       const found = await readState(client, place, options);
       if (found?.uid === state.uid && found.containerID === state.containerID) throw thrown;
       return undefined;

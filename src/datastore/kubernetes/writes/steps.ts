@@ -19,18 +19,19 @@ import { toTarget } from "../state/seen-revisions.ts";
 import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-writes.ts";
 
 /**
- * When a step is done; those of one phase run side by side. Wherever it ends, nobody has an address that is free in its block:
+ * The phases of a commit, in order; steps of one phase run side by side. Wherever a commit stops, no endpoint has an address that is free in
+ * its block:
  *
- * 1. endpoints that end say so: their readers know no addresses any more
- * 2. blocks and all other resources: addresses are given and taken back
- * 3. resources that end: what takes their place is there
- * 4. endpoints say what they were given
+ * 1. endpoints that end lose their addresses
+ * 2. blocks and all other resources are written: addresses are allocated and released
+ * 3. resources are deleted, after those that replace them were written
+ * 4. endpoints get the addresses that were allocated
  */
 export const PHASES = ["end-endpoints", "write", "delete", "record-endpoints"] as const;
 
 export type Phase = (typeof PHASES)[number];
 
-/** What became of a step: the new revision, "" of what is gone; undefined: a condition did not hold, and nothing was done. */
+/** How a step ended: the new revision, or "" after a deletion; undefined: a condition did not hold, and nothing was done. */
 export type StepOutcome = Revision | undefined;
 
 export interface Step {

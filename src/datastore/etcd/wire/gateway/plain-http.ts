@@ -10,7 +10,7 @@ import { toErrnoMeaning } from "../../../../linux/errno.ts";
 import { KernelError } from "../../../../linux/kernel-error.ts";
 import { EtcdFailure, neverSent, NO_REPLY } from "../../protocol/failure.ts";
 
-/** How long the whole process waits for a reply, or reads one, before it looks what else there is to do, in milliseconds. */
+/** How long the process blocks while it waits for or reads a reply, before the event loop has a turn, in milliseconds. */
 const SLICE_MS = 5;
 
 interface Server {
@@ -74,7 +74,7 @@ export class PlainHttp {
     this.#idle.clear();
   }
 
-  /** One on which nothing has come since: what the server closed, or spoke on unasked, would answer the next request wrongly. */
+  /** An idle connection without unread bytes: one that the server closed, or wrote to unasked, must not carry the next request. */
   #takeIdle(endpoint: string): ByteStream | undefined {
     const streams = this.#idle.get(endpoint);
     for (let stream = streams?.pop(); stream !== undefined; stream = streams?.pop()) {
@@ -121,7 +121,7 @@ export class PlainHttp {
       const reply = bytes === undefined ? undefined : readReply(reader, bytes);
       if (reply !== undefined) return reply;
       if (bytes !== undefined) hasBegun = true;
-      // By the clock as well: a reply that keeps coming must not keep the time from being up.
+      // By the clock as well: a reply that never pauses must not hold off the time limit.
       if (bytes !== undefined && this.#clock.monotonic() - lastTurn < SLICE_MS) continue;
       await this.#giveWay(signal);
       lastTurn = this.#clock.monotonic();

@@ -3,17 +3,17 @@
 import { EtcdFailure, STATUS } from "../../protocol/failure.ts";
 
 /**
- * The gateway is a client of its own server, and its certificate is not always one for clients. All these texts are from before a
- * connection stands, so nothing was asked; the last two when the server refuses after the handshake, while the client's first frames are on
- * their way: they are bare errors of the client's connection.
+ * Errors of the gateway's own connection to its server, which may refuse the gateway's certificate as a client's. All these texts come before
+ * the connection is made, so no request was carried out. The last two come when the server refuses after the handshake, while the client
+ * sends its first frames.
  *
  * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of a connection that stands begin otherwise
  */
 const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection closed$|^write tcp |^use of closed network connection$/;
 
 /**
- * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Text alone comes from what stands before it:
- * with users and `--client-cert-auth`, etcd refuses there whoever shows a certificate with a common name.
+ * The gateway's errors are `{"error": text, "message": text, "code": gRPC status}`. Plain text comes from etcd's HTTP server before the
+ * gateway: with users and `--client-cert-auth` it refuses a certificate with a common name.
  */
 export function toRefusal(httpStatus: number, body: string): EtcdFailure {
   const { code, message, error } = parseError(body);

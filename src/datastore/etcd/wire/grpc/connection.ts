@@ -11,7 +11,7 @@ import { toTlsOptions } from "../sessions.ts";
 import type { Target, TlsMaterial } from "../transport.ts";
 import { FrameReader, toFrame } from "./frame.ts";
 
-/** What ended a session, told to each of its streams: by themselves they only know that they ended. */
+/** Why a session ended, for its streams: the error of a stream does not say it. */
 interface SessionFailure {
   thrown: unknown;
 }
@@ -30,7 +30,7 @@ export class Connection {
       // To the end: what makes a reply valid is the status that follows it.
       for await (const received of this.stream(method, [message], target, true)) reply = received;
     } finally {
-      // Nothing came in time: what is dead here may be alive on a new connection.
+      // Nothing came in time: this connection may be dead, so the next request makes a new one.
       if (target.signal.aborted) this.close();
     }
     if (reply === undefined) throw new EtcdFailure("lost", "the reply is empty");
@@ -113,14 +113,14 @@ async function* readStream(stream: ClientHttp2Stream, failure: SessionFailure): 
   if (status !== "0") throw new EtcdFailure("refused", reason, Number(status));
 }
 
-/** What answers is no etcd, or stands before one: it refuses what it does not know how to pass on, or tells what became of it. */
+/** The failure for an answer that is not gRPC, from a proxy or another server. With status 4xx it has not passed the request on. */
 function toHttpFailure(httpStatus: number): EtcdFailure {
   const text = `HTTP status ${httpStatus}, no gRPC`;
   const isPassedOn = httpStatus < 400 || httpStatus >= 500;
   return isPassedOn ? new EtcdFailure("refused", text, STATUS.unavailable) : new EtcdFailure("unreachable", text);
 }
 
-/** Proxies and old servers send it as it is: what does not decode is shown so, for it runs in an event handler, where nobody catches. */
+/** Decodes a percent-encoded message. Proxies and old servers send it unencoded: then it stays as it is, since nobody would catch an error. */
 function toPlainText(message: string): string {
   try {
     return decodeURIComponent(message);
