@@ -1,4 +1,4 @@
-/** Writes that a thread of the C library carries out, for requests on which the kernel works long. */
+/** Writes in a thread of the C library, for requests that take the kernel long. */
 
 import { ptr } from "bun:ffi";
 import { EINPROGRESS, EINTR } from "./errno.ts";
@@ -23,7 +23,7 @@ export interface BackgroundWrite {
  * Begins a write of all bytes in one piece.
  *
  * @param object for the error: what is written to
- * @returns undefined where the C library has no such writes in itself (glibc before 2.34), or no thread for this one: nothing was written
+ * @returns undefined when the C library does not contain these functions (glibc before 2.34), or gets no thread: nothing was written then
  */
 export function startWrite(fd: number, bytes: Uint8Array, object: string): BackgroundWrite | undefined {
   const aio = aioLibc();

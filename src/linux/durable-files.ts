@@ -32,7 +32,7 @@ export const durableFiles = {
   tryLockFolder,
 } as const;
 
-/** Throws what a change inside the folder would fail with: read-only file systems and immutable folders stop root too. */
+/** Throws if nothing can be changed in the folder. Permissions do not tell: read-only file systems and immutable folders stop root too. */
 function checkWritable(folder: string): void {
   check(libc().access(toCString(folder), W_OK | X_OK), "write to", folder, "ioFailure");
 }
@@ -49,7 +49,7 @@ function hasSameContent(a: string, b: string): boolean {
   }
 }
 
-/** Makes `to`, which must not exist, on the disk when this returns. What has failed stays behind as far as it came. */
+/** Copies to `to`, which must not exist, and flushes it to the disk. After a failure the unfinished file stays. */
 function copy(from: string, to: string, permissions: number): void {
   using source = openToRead(from);
   using target = createNew(to);
@@ -77,7 +77,7 @@ function rename(from: string, to: string): void {
   check(rareLibc().rename(toCString(from), toCString(to)), "rename onto", to, "ioFailure");
 }
 
-/** After this, names that were made, replaced or removed in the folder are so on the disk. */
+/** Flushes the folder itself, so that created, replaced and removed names are on the disk. */
 function flushFolder(folder: string): void {
   using fd = openToRead(folder);
   flush(fd, folder);
@@ -116,7 +116,7 @@ function flush(fd: Fd, path: string): void {
   const { fsync } = durableLibc();
   if (untilDone(() => fsync(fd.number)) === 0) return;
   const errno = lastErrno();
-  // Some file systems have no such thing for folders, or at all.
+  // Some file systems cannot flush folders, or anything.
   if (errno !== EINVAL) throw new KernelError({ operation: "flush", object: path, errno, kind: "ioFailure" });
 }
 

@@ -25,7 +25,7 @@ export interface Netns extends Disposable {
   /** As the caller named it. */
   readonly path: string;
   readonly fd: Fd;
-  /** No other that is open has the same. */
+  /** Identifies the namespace among all that are open. */
   readonly id: string;
 }
 
@@ -52,13 +52,13 @@ export function openNetns(path: string): Netns | undefined {
   return { path, fd, id: statFd(fd).id, [Symbol.dispose]: () => fd[Symbol.dispose]() };
 }
 
-/** Whether it is the one that this thread is in. */
+/** Whether this thread is in the namespace. */
 export function isOwnNetns(netns: Netns): boolean {
   using own = openOwn();
   return netns.id === statFd(own).id;
 }
 
-/** Whether its path still names it. As long as it is open it goes on without a name, and nobody else finds it. */
+/** Whether its path still names it. An open namespace lives on without its name, but nobody else finds it. */
 export function isNamed(netns: Netns): boolean {
   const number = libc().open(toCString(netns.path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (number < 0) return false;

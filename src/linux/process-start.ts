@@ -1,4 +1,4 @@
-/** When this process began: a clock of its own begins only after the executable is loaded. */
+/** When this process began. The runtime's own clock begins only after the executable is loaded. */
 
 import type { Clock } from "../lib/ports.ts";
 import { CLOCK_BOOTTIME, CLOCK_THREAD_CPUTIME_ID } from "./constants.ts";
@@ -7,10 +7,10 @@ import { check } from "./kernel-error.ts";
 import { libc } from "./libc.ts";
 
 /**
- * In milliseconds of `clock.monotonic()`, so mostly a small negative number. To be asked once, early: the process has run at least as long
- * as its main thread had the processor, which for one that has just begun is nearly all of the time, and as long as its own clock says.
+ * An estimate in milliseconds of `clock.monotonic()`, mostly a small negative number. Call it once, early: the process has run at least as
+ * long as its main thread used the processor, which at its beginning is nearly all of the time, and as long as its own clock says.
  *
- * `/proc/self/stat` knows it to 10 ms only, and reading it costs more than all the rest of the ledger.
+ * `/proc/self/stat` has it to 10 ms only, and reading that costs more than the rest of the ledger.
  */
 export function readProcessStart(clock: Pick<Clock, "monotonic">): number {
   const now = clock.monotonic();
@@ -41,12 +41,12 @@ const CHILD_FAULTS_FIELD = 8;
 const START_FIELD = 19;
 
 /**
- * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms: as the kernel tells, so that the time counts in which it
- * was stopped. To be asked before it starts any other.
+ * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms. From the kernel, so right even if the process was stopped
+ * since. Call it before this process starts another.
  *
- * A shell that has called other programs, and becomes the last one (`exec`), began before them: by the page faults of those it is known.
+ * For a shell that ran other programs before it became this one (`exec`), the time is too early; page faults of children show that.
  *
- * @returns undefined when the kernel does not tell, or it was another program for so long
+ * @returns undefined when the kernel does not say, or the process was such a shell
  */
 export function readProcessBegin(): number | undefined {
   const stat = linuxFiles.readText("/proc/self/stat") ?? "";

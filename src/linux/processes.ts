@@ -4,9 +4,9 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Processes, ProcessRequest, ProcessResult } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
 
-/** Of stdout and of stderr each; who writes more is ended. */
+/** Limit for stdout and for stderr each; a program that writes more is killed. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** How long output may keep coming from what a program that has ended left behind. */
+/** Milliseconds to read on after a program has ended, for its children. */
 const LINGER_MS = 100;
 
 /** The real ones. A program that runs too long, or writes without end, is killed together with what it has started. */
@@ -15,7 +15,7 @@ export const linuxProcesses: Processes = { run };
 /** Process groups of what runs just now. */
 const running = new Set<number>();
 
-/** Ends everything that runs just now, for a process that is about to end: a group of its own hears nothing of our terminal. */
+/** Kills all running programs before this process ends: in their own process groups, they get no signal from our terminal. */
 export function endProcesses(): void {
   for (const group of running) endGroup(group);
 }
@@ -74,7 +74,7 @@ async function collect(child: Child, signal: AbortSignal): Promise<ProcessResult
   return { status: status ?? 128 + signalNumber(child.signalCode), stdout, stderr };
 }
 
-/** Reads to the end, or until nobody should be there any more to write. */
+/** Reads to the end, or until `lingered`: children of the ended program may keep the stream open. */
 async function readLimited(stream: ReadableStream<Uint8Array>, lingered: Promise<unknown>): Promise<string> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -32,7 +32,7 @@ export function writeStdout(text: string): void {
   }
 }
 
-/** Ends the process at once: nothing that is open, buffered or awaited has its turn. */
+/** Ends the process at once: nothing is closed, flushed or awaited. */
 export function endProcess(status: number): never {
   libc()._exit(status);
   throw new Error("end process: it goes on");

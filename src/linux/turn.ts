@@ -1,16 +1,15 @@
 /**
  * Turns among the processes of a host, in the order in which they came.
  *
- * Who has the turn has a lock (`flock.ts`). Who must wait stands in line: a named pipe in a folder beside the lock, named after the time
- * since the host was started, which nobody sets, and held open for writing until its turn is over, or its process. It reads from the pipe
- * before its own, which ends when the other leaves the line or dies, and then nobody else is woken. Only who has nobody before him, for the
- * lock was free when its holder came, looks at the lock again and again.
+ * The process whose turn it is holds a lock (`flock.ts`). A process that must wait has a place in a line: a named pipe in a folder beside the
+ * lock. The pipe's name is the time since boot, which nobody can set, and the process holds it open for writing until its turn, or the
+ * process, ends. It reads from the pipe before its own: that read ends when the process before it leaves the line or dies, and wakes no other
+ * process. Only the first in line polls the lock, whose holder may have no place in the line (`waitMs` 0).
  *
- * Somebody in line may have been stopped, and never leave it. So the others look at the lock now and then. Who finds it free as many times
- * in a row as there are others before him passes them, and says so to the one behind, who then need not find it out by himself.
+ * A process in line may be stopped, and never take its turn. So the others look at the lock now and then. One that finds it free as many
+ * times in a row as there are others before it passes them, and tells the one behind it, which then need not find out by itself.
  *
- * Those who wait stand still, in the kernel: a runtime whose event loop turns, if only now and then, takes the processor from the one whose
- * turn it is.
+ * A waiting process blocks in the kernel: even a mostly idle event loop takes processor time from the process whose turn it is.
  */
 
 import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR, POLLIN } from "./constants.ts";
@@ -23,30 +22,30 @@ import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
 
 const PLACE_MODE = 0o600;
-/** Stands in the pipe of one who has had the turn past others. */
+/** Written to the pipe of a process that had its turn before others in front of it. */
 const PASSING = new Uint8Array(1);
 
-/** How long the process stands still before it looks what else there is to do, in milliseconds: at first, and at most. */
+/** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
 const LONGEST_SLICE_MS = 5_000;
 /** Each is so many times as long as the one before. */
 const SLICE_GROWTH = 4;
 
-/** How often who is not the first looks at the lock all the same, in milliseconds. */
+/** Milliseconds between looks at the lock by a process that is not the first in line. */
 const LOOK_EVERY_MS = 1_000;
-/** How soon who was told that others were passed looks: later than those, if they can. */
+/** Milliseconds until a process looks that was told of passing: later than the passed ones, if those still run. */
 const AFTER_PASSING_MS = 20;
 
-/** Milliseconds between looks of who is the first: at the beginning as short as an ADD's critical part. */
+/** Milliseconds between looks by the first in line: at first as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
 let placesTaken = 0;
 
 /**
- * Takes the lock on a file as {@link takeLock} does, behind those who wait for it already. With `waitMs` 0 nobody is waited for: who finds
- * the lock free has it, also before the first in line has seen that. For processes that have nothing else to do: each wait blocks the event
- * loop for up to five seconds at a time.
+ * Takes the lock on a file as {@link takeLock} does, after the processes that wait already. With `waitMs` 0 it takes a free lock at once, even
+ * before the first in line has noticed. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
+ * at a time.
  *
  * @returns undefined when the time is over
  * @throws {KernelError} ioFailure when the file cannot be made or locked
@@ -55,13 +54,13 @@ let placesTaken = 0;
 export async function takeTurn(path: string, options: LockOptions): Promise<Disposable | undefined> {
   if (options.waitMs <= 0) return await takeLock(path, options);
   using held = new DisposableStack();
-  // Disposed of in the opposite order: who is woken by the end of the place finds the lock free.
+  // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
   const place = held.use(stand(`${path}.line`));
   const lock = held.use(openLock(path));
   return (await waitFor(lock, path, place, options)) ? held.move() : undefined;
 }
 
-/** @returns whether the lock was had before the time was over */
+/** @returns whether we got the lock in time */
 async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitMs, clock, signal }: LockOptions): Promise<boolean> {
   const end = clock.monotonic() + waitMs;
   const patience = new Patience(end, clock, signal);
@@ -86,7 +85,7 @@ async function waitFor(lock: Fd, path: string, place: Place | undefined, { waitM
   return true;
 }
 
-/** A lock that those who come before may be unable to take. */
+/** A free lock that the processes before us do not take, perhaps because they are stopped. */
 class IdleLock {
   readonly #lock: Fd;
   readonly #path: string;
@@ -98,7 +97,7 @@ class IdleLock {
     this.#path = path;
   }
 
-  /** @returns whether the lock was had, free at as many looks in a row as there are others before us, who did not become fewer */
+  /** @returns whether we took it: it was free at as many looks in a row as there are others before us, while their number did not fall */
   take(countOthers: () => number): boolean {
     if (!tryLock(this.#lock, this.#path)) {
       this.#looks = 0;
@@ -113,7 +112,7 @@ class IdleLock {
   }
 }
 
-/** Stands still, and lets the event loop have its turn from time to time: at first soon, for answers may be under way. */
+/** Blocks, and lets the event loop run from time to time: soon at first, because answers may be under way. */
 class Patience {
   readonly #end: number;
   readonly #clock: LockOptions["clock"];
@@ -156,7 +155,7 @@ class Patience {
   }
 }
 
-/** @returns undefined where no line can be made: then everybody looks at the lock by himself */
+/** @returns undefined when there can be no line: then each process polls the lock */
 function stand(folder: string): Place | undefined {
   try {
     for (;;) {
@@ -180,8 +179,8 @@ function readTime(): string {
 }
 
 /**
- * Whoever looks at the pipe before it is open takes us for dead and takes it away. Then this is undefined; or, when that comes a moment
- * later, our place is one that nobody sees, and two may be the first: of them one gets the lock.
+ * A process that looks at our pipe before we have opened it takes us for dead, and removes the pipe. Then this is undefined; or, if we open
+ * the pipe just before, nobody sees our place, and two processes may be the first: one of them gets the lock.
  */
 function openPlace(path: string): Fd | undefined {
   try {
@@ -222,14 +221,14 @@ class Place implements Disposable {
     return true;
   }
 
-  /** Leaves the line: the next one is told. */
+  /** Leaves the line, which wakes the next process. */
   [Symbol.dispose](): void {
     rareLibc().unlink(toCString(`${this.#folder}/${this.#name}`));
     if (this.#isPassing) libc().write(this.#held.number, PASSING, PASSING.length);
     this.#held[Symbol.dispose]();
   }
 
-  /** The pipe of the nearest before us who is alive. Undefined also where there is no looking (`EMFILE`). */
+  /** The pipe of the nearest living process before us; undefined also when none can be opened (`EMFILE`). */
   findBefore(): Fd | undefined {
     for (const pipe of this.#livingBefore()) return pipe;
     return undefined;
@@ -271,7 +270,7 @@ function isHeld(pipe: Fd): boolean {
   return libc().read(pipe.number, new Uint8Array(1), 1) < 0 && lastErrno() === EAGAIN;
 }
 
-/** Whether the one who has left the line had the turn past others, who may never take theirs. */
+/** Whether the process that left this pipe passed others, which may never take their turn. */
 function saysPassing(pipe: Fd): boolean {
   return libc().read(pipe.number, new Uint8Array(PASSING.length), PASSING.length) > 0;
 }

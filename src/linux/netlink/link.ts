@@ -60,7 +60,7 @@ export interface Link {
   readonly mac: MacAddress | undefined;
   /** Wanted up. */
   readonly isUp: boolean;
-  /** Up, and so is its other side, and the kernel has got round to letting it send. */
+  /** Whether both sides are up, and the kernel's worker has let this one send. */
   readonly isOperational: boolean;
   /** Of a veth: index of the other side in the other side's namespace. */
   readonly peer: Ifindex | undefined;

@@ -47,7 +47,7 @@ export interface Route {
   readonly index: Ifindex | undefined;
   readonly gateway: Address | undefined;
   readonly table: number;
-  /** Whether what it is for is the namespace's own. */
+  /** Whether its destination is an address of the namespace itself. */
   readonly isLocal: boolean;
   /** `RTPROT_…` */
   readonly protocol: number;

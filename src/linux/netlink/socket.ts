@@ -95,7 +95,7 @@ const MSG_TRUNC = 0x20;
 const ANSWER_TIMEOUT_SECONDS = 5n;
 /** The kernel fills datagrams of a dump up to 32 KiB. */
 const DATAGRAM_BYTES = 32 * 1024;
-/** In one `send`: the answers of so many fit the receive buffer that a socket has by default. */
+/** Requests in one `send`: the answers to so many fit a socket's default receive buffer. */
 const MAX_BATCH = 64;
 const MAX_DUMP_ATTEMPTS = 10;
 /** `sizeof(struct nlmsgerr)`. */
@@ -106,7 +106,7 @@ export class NetlinkSocket implements RouteSocket {
   readonly #fd: Fd;
   readonly #datagram = new Uint8Array(DATAGRAM_BYTES);
   #sequence = 0;
-  /** One that nobody has waited for yet. */
+  /** A write that nobody has waited for yet. */
   #write: BackgroundWrite | undefined;
 
   private constructor(fd: Fd) {
@@ -126,12 +126,12 @@ export class NetlinkSocket implements RouteSocket {
     return new NetlinkSocket(fd);
   }
 
-  /** Not before a request that was started is with the kernel: it would be written to whatever gets the descriptor's number next. */
+  /** Waits for a started write, which could otherwise go to another file with the same descriptor number. */
   [Symbol.dispose](): void {
     try {
       this.#finishWrite();
     } catch {
-      // Who wanted to know would have asked.
+      // A caller interested in the outcome would have called `finish()`.
     }
     this.#fd[Symbol.dispose]();
   }
@@ -181,8 +181,8 @@ export class NetlinkSocket implements RouteSocket {
   }
 
   /**
-   * Only the last request asks for an acknowledgement: requests are carried out in order, and a refusal is answered unasked. So
-   * when the last answer is there, all are; one that did not fit the receive buffer is an `ENOBUFS`, not silence.
+   * Only the last request asks for an acknowledgement: the kernel carries requests out in order, and reports a refusal in any case. So the
+   * last answer completes the batch; an answer that does not fit the receive buffer gives `ENOBUFS`.
    */
   #toBatch(requests: readonly NetlinkRequest[]): Batch {
     const first = this.#nextSequence(requests.length);
