@@ -65,7 +65,7 @@ export interface EventReport {
 /** How long a repetition is counted in the event that exists, in milliseconds. */
 const SERIES_MS = 6 * 60_000;
 
-/** Events about one object: 25 at once, then one in five minutes; the API server is there for other things. */
+/** Events about one object: 25 at once, then one in five minutes, to spare the API server. */
 const PER_OBJECT = { qps: 1 / 300, burst: 25 };
 
 /** How many series and limits are remembered; beyond that the oldest are forgotten. */

@@ -50,7 +50,7 @@ export interface LeaseOptions {
   readonly onTrouble?: (message: string) => void;
 }
 
-/** A lease as we last saw it, and when we first saw it so: other clocks than ours do not count. */
+/** A lease as we last saw it, and when we first saw this state, by our own clock: the holder's may differ. */
 interface Observation {
   readonly lease: Lease | undefined;
   readonly since: number;
@@ -116,7 +116,7 @@ class Elector {
    */
   async renewUntil(ended: AbortSignal, heldSince: number): Promise<void> {
     const { clock, lease } = this.#options;
-    // From before its request: others count from when the server carried it out, however late we hear of that.
+    // Counted from before the request: others count from when the server carried it out, which is later.
     let renewedAt = heldSince;
     const leftMs = (): number => Math.max(0, this.#renewLimitMs - (clock.monotonic() - renewedAt));
     for (;;) {

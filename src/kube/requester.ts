@@ -93,7 +93,7 @@ export class Requester {
   async #repeat<T>(request: KubeRequest, options: CallOptions, read: Read<T>): Promise<T> {
     const { clock, random } = this.#ports;
     const { signal, limitMs = REQUEST_LIMIT_MS } = options;
-    // No await when there is nothing to wait for: the request is then on its way before the caller goes on.
+    // No await when the credentials are known: so the request is sent before the caller goes on.
     let login = this.#credentials.known ?? (await this.#credentials.get());
     const end = clock.monotonic() + limitMs;
     let hasRenewed = false;
@@ -184,7 +184,7 @@ export class Requester {
 /** How many characters of a failed answer are read: enough for all that an API server says against the largest object. */
 const LONGEST_FAILURE = 1024 * 1024;
 
-/** Reads no more than that: something that is not an API server might never stop. */
+/** Reads at most {@link LONGEST_FAILURE}: a server that is no API server might never stop. */
 async function readFailure({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

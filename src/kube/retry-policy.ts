@@ -6,10 +6,10 @@ import type { Random } from "../lib/ports.ts";
 import type { KubeError } from "./kube-error.ts";
 import { isRead, type KubeRequest } from "./request.ts";
 
-/** A server that restarts is back within seconds; one that says how long to wait is believed. */
+/** A server that restarts is back within seconds; a server's own Retry-After counts if it is longer. */
 const BETWEEN_TRIES: Backoff = { firstMs: 50, maxMs: 1_000 };
 
-/** After so many tries we believe that a server that is not there stays away. */
+/** After so many tries an unreachable server counts as down. */
 const TRIES_WHEN_UNREACHABLE = 3;
 
 /**
@@ -27,7 +27,7 @@ export function retryDelayMs(
 ): number | undefined {
   if (!mayRepeat(failure, request, attempt)) return undefined;
   const ownMs = delayAfter(attempt, BETWEEN_TRIES, random);
-  // Spread out: all who were turned away at once were told the same time. A server that says 0 is not asked without a pause.
+  // Spread out, because all clients that were refused got the same time. With a Retry-After of 0 our own pause still holds.
   const delayMs = Math.max(ownMs, (failure.retryAfterMs ?? 0) * (1 + random() / 10));
   return delayMs < leftMs ? delayMs : undefined;
 }

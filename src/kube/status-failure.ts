@@ -8,7 +8,7 @@ import { isRead, toActionText } from "./request.ts";
 import { apiVersionOf, toResourceText } from "./resource-type.ts";
 import { type FailedAnswer, parseStatus, type Status, toRetryAfterMs, toStatus } from "./status.ts";
 
-/** In whose name was asked, and what would help: for messages. */
+/** Whose request failed, and what would help: for messages. */
 export interface FailureContext {
   /** Whose credentials they are: `token of user "x" in kubeconfig "/y"`. */
   readonly identity: string;
@@ -95,7 +95,7 @@ function deniedCreate({ verb, type, target }: KubeRequest, text: string): Denied
   return { verb: "create", resource: toResourceText(type), namespace: target.namespace };
 }
 
-/** No admission looks at a read: a permission is missing, also where a proxy in front of the server says so in words of its own. */
+/** Admission does not check reads, so a permission is missing, even if a proxy in front of the server refused in its own words. */
 function deniedRead(request: KubeRequest): DeniedAction | undefined {
   const { verb, type, target } = request;
   if (type === undefined || !isRead(request)) return undefined;

@@ -1,4 +1,4 @@
-/** Where the API server is and how we show who we are: what settings and kubeconfigs come down to. Files are not read yet. */
+/** Where the API server is, and our credentials: the result of settings and kubeconfigs. Files are not read yet. */
 
 /** PEM, or the file that holds it. */
 export type PemSource = ({ readonly text: string } | { readonly file: string }) & {

@@ -1,4 +1,4 @@
-/** Why `fetch` makes no request with credentials that could be read: it does not say. Loaded only after such a failure. */
+/** Finds out why `fetch` cannot begin a request with these credentials, which its error does not say. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { NetplugError } from "../../lib/errors.ts";
