@@ -16,7 +16,7 @@ export class HttpReplyError extends SyntaxError {
 /** More than this before a body, in a line between its chunks or behind the last one is not HTTP: bytes. */
 const LONGEST_HEAD = 64 * 1024;
 
-/** Many times what anybody asks for at once; more is kept from filling the memory: bytes with their framing. */
+/** Bytes with their framing: many times what anybody asks for; a limit, so that no server can fill the memory. */
 const LONGEST_BODY = 256 * 1024 * 1024;
 
 const CARRIAGE_RETURN = 13;
@@ -31,7 +31,7 @@ interface Head {
   readonly isKept: boolean;
 }
 
-/** Chunks that have come whole, as offsets in the body: they are looked at once, however many pieces the body comes in. */
+/** Chunks that are complete, as offsets in the body: each is parsed once, however many pieces the body comes in. */
 interface Chunks {
   readonly ranges: (readonly [start: number, end: number])[];
   /** Where the next one begins; behind the last one, where the reply ends. */
@@ -40,7 +40,7 @@ interface Chunks {
 
 /** Takes the bytes of one reply. */
 export class HttpReplyReader {
-  /** What has come and is not read yet, and room behind it: long bodies are not copied with each of their pieces. */
+  /** Bytes not parsed yet, with spare room, so that not every piece of a long body copies all before it. */
   #buffer: Uint8Array = new Uint8Array();
   #length = 0;
   #head: Head | undefined;
@@ -99,7 +99,7 @@ export class HttpReplyReader {
     }
   }
 
-  /** Whether something stands behind the whole reply: nobody asked for it, and it must not answer the next request. */
+  /** Whether bytes follow the complete reply: nobody asked for them, and they must not count as the next reply. */
   #hasMore(framing: Framing): boolean {
     if (framing === "until-end") return false;
     return this.#length > (framing === "chunked" ? this.#chunks.next : framing.length);

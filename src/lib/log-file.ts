@@ -6,7 +6,7 @@ import type { LogSink } from "./log.ts";
 import type { Clock } from "./ports.ts";
 import { quote } from "./quote.ts";
 
-/** Names one file whatever it is called: device and inode. */
+/** Identifies a file across renames: device and inode. */
 export type FileId = string;
 
 export interface FileFacts {
@@ -74,7 +74,7 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
   const encoder = new TextEncoder();
   let file: AppendFile | undefined;
   let hasFailed = false;
-  /** The disk was full in the middle of a line: the next one must not go on in it. */
+  /** The last line was cut, because the disk was full: the next one must begin on a new line. */
   let isTorn = false;
 
   const fail = (thrown: unknown): void => {
@@ -157,8 +157,8 @@ function rotate(full: AppendFile, lineBytes: number, options: LogFileOptions): b
 }
 
 /**
- * The name is a time after those of all rotated files, so that the order of names is that of rotations, whatever the clock does: stand
- * still within a millisecond, or go back. Should another process take the name at this moment, the next one is tried.
+ * The new name is a time later than those of all rotated files, so that names sort in the order of rotations, even when the clock goes back,
+ * or two rotations share a millisecond. If another process takes the name first, the next one is tried.
  */
 function renameAway({ path, files, clock }: LogFileOptions): void {
   const newest = rotatedFiles(path, files).at(-1);

@@ -51,8 +51,8 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
 ];
 
 /**
- * Whether names and texts, put together, are surely free of secrets and short enough: one look that spares each of them their own, which
- * nearly every log line passes.
+ * Whether names and texts, joined, are surely free of secrets and short enough. Nearly every log line passes this one check, which saves
+ * checking each name and text.
  */
 export function isSurelyClean(namesAndTexts: string): boolean {
   return namesAndTexts.length <= MAX_TEXT_LENGTH && !hasAny(namesAndTexts.toLowerCase(), SUSPICIOUS_PARTS);
@@ -84,7 +84,7 @@ export function redactEnd(text: string, length: number): string | undefined {
   return clean.length > length ? `…${clean.slice(-length)}` : clean;
 }
 
-/** Never of a part that begins in the middle of a text: a secret is known by its beginning. */
+/** Not for text that was cut at its beginning: a secret is recognised by its beginning. */
 function withoutSecrets(text: string): string {
   if (!hasAny(text.toLowerCase(), SUSPICIOUS_PARTS)) return text;
   let clean = text;

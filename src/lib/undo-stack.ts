@@ -1,4 +1,4 @@
-/** The way back out of a half-done operation. */
+/** Undoing a half-done operation: the way back. */
 
 import { type Deadline, startDeadline, toDurationText } from "./deadline.ts";
 import { messageOf } from "./errors.ts";
@@ -8,8 +8,8 @@ export interface UndoStep {
   /** What is undone, as the headline of an error: `delete veth "npg82111e10a96"`. */
   readonly what: string;
   /**
-   * Must succeed when there is nothing to undo. The signal aborts when the way back has taken too long; work that does not wait
-   * (the kernel's) is done even then.
+   * Must succeed when there is nothing to undo. The signal aborts when the way back has taken too long; synchronous work (the kernel's) is
+   * done even then.
    */
   readonly undo: (signal: AbortSignal) => void | Promise<void>;
 }
