@@ -2,7 +2,7 @@
 
 import type { FileStat } from "../linux/stat.ts";
 
-/** One method per step, so that a test can let any of them be the last. All throw NetplugError ioFailure. */
+/** One method per step, so that a test can stop after any of them. All throw NetplugError ioFailure. */
 export interface DurableFiles {
   /** @returns undefined when there is no such file */
   readText(path: string): string | undefined;

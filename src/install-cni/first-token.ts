@@ -8,7 +8,7 @@ import type { InstallHost } from "./host.ts";
 
 const BETWEEN_TRIES = { firstMs: 500, maxMs: 10_000 } as const;
 
-/** How long `--once` waits for an API server that does not answer: somebody is waiting for us to end. */
+/** How long `--once` waits for an API server that does not answer: its caller waits for the process to end. */
 const OUTAGE_ONCE_MS = 60_000;
 
 /** How long a refusal may last: an API server that has just started does not know its roles yet. */

@@ -1,4 +1,4 @@
-/** Settings that can be meant, and seldom are. */
+/** Warns of settings that are allowed, but most likely a mistake. */
 
 import type { Log } from "../lib/log.ts";
 import { findUnknownNames } from "./binaries.ts";

@@ -1,4 +1,4 @@
-/** What goes on once everything is in its place: the token is renewed in time, and what somebody takes away comes back. */
+/** What an installer does after the installation: it renews the token in time, and restores files that somebody removes. */
 
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -56,7 +56,7 @@ export async function stay(
   }
 }
 
-/** Where this cannot be written, readers find what was said before; the log has the reason. */
+/** If the state cannot be written, readers find the former one, and the log has the reason. */
 function trySay(state: StayOptions["state"], trouble: string): void {
   try {
     state.say(trouble);

@@ -28,7 +28,7 @@ export class TokenRenewal {
   #failures = 0;
   #reason = "";
   #isRefused = false;
-  /** Both clocks: a machine that slept wakes with an older token, and a clock that was set back must not make it live longer. */
+  /** By both clocks: the monotonic one may stand still while the machine sleeps, and the wall clock may be set back. */
   #due = { wall: Infinity, monotonic: Infinity };
   #end = Infinity;
 
@@ -75,7 +75,7 @@ export class TokenRenewal {
     }
   }
 
-  /** Call when the API server does not take the token any more. After a renewal that failed, the next one keeps its time. */
+  /** Makes the renewal due now: call when the API server refuses the token. The next try after a failed renewal is not moved. */
   hasten(): void {
     this.#isRefused = true;
     if (this.#failures > 0) return;
