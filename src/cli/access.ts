@@ -49,7 +49,7 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   }
 }
 
-/** Somebody who names a cluster must not believe that it was asked. */
+/** Warns that `--kubeconfig` or `--context` is not used with etcd: the answer is not from the cluster that it names. */
 function noteUnused(cli: Cli, config: DatastoreConfig): void {
   const given = (["kubeconfig", "context"] as const).find((name) => cli.options[name] !== undefined);
   if (config.type === "kubernetes" || given === undefined) return;
@@ -59,12 +59,12 @@ function noteUnused(cli: Cli, config: DatastoreConfig): void {
   );
 }
 
-/** Work that needs access: where that fails because of where we looked, the failure says where that was. */
+/** Does work that needs the datastore. If it cannot be reached, the failure says where we looked, and which setting says so. */
 export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    // One piece of work may stand in another.
+    // Calls may be nested: the inner one has added the advice.
     if (!(thrown instanceof NetplugError) || thrown instanceof AdvisedFailure) throw thrown;
     const told = config.type === "etcdv3" ? inTheirWords(thrown, settingsOfEtcd(config.etcd), cli) : thrown;
     const advice = adviceFor(thrown, config, cli);

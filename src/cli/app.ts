@@ -98,7 +98,7 @@ function buildRoot(program: string) {
   });
 }
 
-/** Where a command looks, which who knows only the program's name cannot guess. */
+/** Help text: how a command finds the datastore. */
 function describeDatastores(program: string): readonly string[] {
   const fallback = program === "kubectl netplug" ? "the Kubernetes API of the current context" : "etcd at http://127.0.0.1:2379";
   return [

@@ -34,7 +34,7 @@ const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "replace"
 /** Commands whose address stands behind `--ip`. */
 const ADDRESS_COMMANDS: ReadonlySet<string> = new Set(["ipam show", "ipam release"]);
 
-/** Kinds of others for what is a kind of ours. */
+/** Kinds of other tools, and our kind for each. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["po", "workloadendpoints"],
   ["pod", "workloadendpoints"],
@@ -47,7 +47,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The command that is meant by words that are none.
+ * The command of ours that was most likely meant by words that name no command.
  *
  * @param words those that name a command, and the one behind them
  * @param following what stands behind these
@@ -70,7 +70,7 @@ function isPlain(word: string): boolean {
   return /^[\w.:/-]+$/.test(word);
 }
 
-/** The kind, in plural, that is meant by a word that is none. */
+/** The plural of the kind that was most likely meant by a word that names no kind. */
 export function kindMeantBy(word: string): string | undefined {
   return KINDS.get(word.toLowerCase());
 }

@@ -1,4 +1,4 @@
-/** What helps a person whose datastore does not answer: where it was looked for, who said so, and what to try besides. */
+/** Advice when the datastore does not answer: where we looked, which setting says so, and what else to try. */
 
 import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../datastore/datastore-config.ts";
 import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
@@ -23,7 +23,7 @@ const KUBE_REASONS: ReadonlySet<KubeReason> = new Set(["unreachable", "untrusted
 /** Seconds after which nobody waits any longer. */
 const LIMIT = 5;
 
-/** @returns undefined for a failure that does not come of where we looked */
+/** @returns undefined for a failure that has nothing to do with where we looked */
 export function adviceFor(failure: NetplugError, config: DatastoreConfig, cli: Cli): Advice | undefined {
   if (config.type === "etcdv3") return isEtcdAway(failure, config.etcd) ? adviceForEtcd(config.etcd, cli) : undefined;
   if (failure.kind === "invalidConfig")
@@ -94,7 +94,7 @@ function adviceWithoutKubeconfig(
   return { text: `name a kubeconfig: --kubeconfig FILE, or KUBECONFIG${otherwise}` };
 }
 
-/** Who chose etcd, or where it is. */
+/** Which setting chose etcd, or its endpoints. */
 export function whoSaidEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli): string {
   return whoSaid(endpoints.length > 0 ? "etcdEndpoints" : discoverySrv === undefined ? "datastoreType" : "etcdDiscoverySrv", cli);
 }

@@ -1,4 +1,4 @@
-/** Where a setting of datastore access comes from, in the words of whoever set it. */
+/** Which option, variable or file a setting of datastore access comes from, for messages. */
 
 import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../datastore/datastore-settings.ts";
 import { NetplugError } from "../lib/errors.ts";

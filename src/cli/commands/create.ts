@@ -84,7 +84,7 @@ async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, mayChange
   });
 }
 
-/** Where an invalid object would also change what stays, that comes first: nobody should repair the rest in vain. */
+/** If an invalid object would also change a field that keeps its value, reports that first: repairing the rest would be in vain. */
 async function compareWithStored(cli: Cli, invalid: readonly InvalidDocument[]): Promise<readonly InvalidDocument[]> {
   if (!invalid.some(({ error }) => mayChangeWhatStays(error))) return invalid;
   const compare = async (datastore: Datastore, document: InvalidDocument): Promise<InvalidDocument> => {
@@ -96,7 +96,7 @@ async function compareWithStored(cli: Cli, invalid: readonly InvalidDocument[]):
   try {
     return await withDatastore(cli, (datastore) => Promise.all(invalid.map((document) => compare(datastore, document))));
   } catch (thrown) {
-    // What is known without the datastore is worth telling when it cannot be asked.
+    // Without the datastore, report at least the faults that are already known.
     if (thrown instanceof NetplugError) return invalid;
     throw thrown;
   }

@@ -29,7 +29,7 @@ function describe({ cidr, node, name }: Damage): string {
   return `damaged: ${block}${quote(name)}`;
 }
 
-/** Everything damaged that may be about an address; undefined where it is not what is stored that cannot be read. */
+/** All damage that may concern an address; undefined when the failure has another cause than damage. */
 async function findDamage(datastore: Datastore, ip: Address): Promise<readonly Damage[] | undefined> {
   const damage = new DamageList();
   try {

@@ -13,8 +13,8 @@ const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffd]/g;
 
 /**
- * Numbers and times to programs that read YAML 1.1, and texts to the YAML writer: with underscores, to the base of 2 or 16, or to the base
- * of 60, as which a MAC address may read; "=" stands for a default there.
+ * Texts that the YAML writer leaves unquoted, but that programs with YAML 1.1 read as numbers or times: with underscores, to the base of 2 or
+ * 16, or to the base of 60, like some MAC addresses. "=" means a default there.
  */
 const NO_TEXT_IN_YAML_1_1 =
   /^=$|^\d{4}-\d\d?-\d\d?|^[-+]?(\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?|0b[01_]+|0x[\da-f_]+|[\d_]*\.?[\d_]*(e[-+]?\d+)?)$/i;

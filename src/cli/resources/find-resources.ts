@@ -22,7 +22,7 @@ export interface Found {
 export interface Scope {
   /** Of what is namespaced; undefined: all. */
   readonly namespace: string | undefined;
-  /** Of those that no name says. @default all */
+  /** For objects that are not named one by one. @default all */
   readonly selector?: LabelSelector | undefined;
 }
 
@@ -47,7 +47,7 @@ export async function findResources(datastore: Datastore, { info, names }: Named
   };
 }
 
-/** Goes past blocks that cannot be read: they are the reason why somebody looks. */
+/** Leaves out blocks that cannot be read, and reports them: they may be why somebody looks. */
 async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
   const damages: Damage[] = [];
   const [stored] = await datastore.read([{ type: "all-blocks" }], { onDamage: (damage) => damages.push(damage) });

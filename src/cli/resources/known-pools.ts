@@ -1,4 +1,4 @@
-/** Which addresses pools have, for a command that makes many: a list of all of them is not read for each. */
+/** CIDRs of all pools, for a command that creates many pools, so that it need not list them for each. */
 
 import type { Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
@@ -9,7 +9,7 @@ import type { Clock } from "../../lib/ports.ts";
 /** Milliseconds after which pools are read again: others may write them too. */
 const LIFETIME_MS = 1_000;
 
-/** Where to read them takes long, they are kept so many times as long: else a slow datastore would be asked for each object after all. */
+/** On a slow datastore they are kept for so many times as long as the read took; otherwise each object would need a read again. */
 const LIFETIME_READS = 10;
 const LONGEST_LIFETIME_MS = 5_000;
 

@@ -11,19 +11,19 @@ import { quoteValue } from "../../lib/quote.ts";
 /** What to do instead of the change. */
 const INSTEAD: Partial<Record<Kind, string>> = { IPPool: "; make another pool, move the workloads, delete this one" };
 
-/** @throws {ValidationError} a change of what stays */
+/** @throws {ValidationError} a change of such a field */
 export function requireUnchanged(current: Resource, wanted: AnyResource): void {
   const problems = changesOfWhatStays(current, wanted);
   if (problems.length > 0) throw new ValidationError(`${wanted.kind} ${quoteValue(wanted.metadata.name)}`, problems);
 }
 
-/** Whether an object that is invalid by itself may also change what stays. */
+/** Whether an invalid object may also change a field that keeps its value. */
 export function mayChangeWhatStays({ resource, problems }: ValidationError): boolean {
   return resource !== undefined && problems.some((problem) => isAboutWhatStays(resource.kind, problem));
 }
 
 /**
- * What is wrong with a change of `current`: first the fields that keep their value. How else their new values are wrong does not matter then.
+ * What is wrong with a change of `current`: first the fields that keep their value, without other faults of their new values.
  *
  * @param error what is wrong with the changed object by itself
  */
@@ -49,7 +49,7 @@ function changesOfWhatStays(current: Resource, wanted: Resource): readonly Probl
   return wanted.kind === "IPPool" ? [...problems, ...changedUses(before, after)] : problems;
 }
 
-/** What was written without validation, or has yet to pass it, may lack what its defaults depend on. */
+/** The spec with its defaults, or unchanged: one that was not validated may lack fields that defaults depend on. */
 function completeSpecOf(kind: Kind, { spec }: Resource): Readonly<Record<string, unknown>> {
   if (kind === "IPPool" && typeof (spec as Partial<IPPoolSpec>).cidr !== "string") return spec as Partial<IPPoolSpec>;
   return SCHEMAS[kind].complete(spec as never) as Readonly<Record<string, unknown>>;
