@@ -68,7 +68,7 @@ export interface TransactOptions<T> {
    */
   readonly whileCommitting?: (result: T) => void;
   /**
-   * The same, after the addresses are written, while the records are. Not called where the datastore writes both at once.
+   * Like `whileCommitting`, but called after the addresses are written, while the records are. Not called where the datastore writes both at once.
    */
   readonly whileRecording?: (result: T) => void;
 }
