@@ -46,7 +46,7 @@ export function onNode(config: DatastoreConfig, node: string, folder: string): D
 export function isPartlyPlain(config: DatastoreConfig): config is Extract<DatastoreConfig, { readonly type: "etcdv3" }> {
   if (config.type !== "etcdv3") return false;
   const { endpoints, caCertFile, certFile } = config.etcd;
-  return (caCertFile ?? certFile) !== undefined && endpoints.join().includes("http:");
+  return (caCertFile ?? certFile) !== undefined && endpoints.some((endpoint) => endpoint.startsWith("http:"));
 }
 
 export const ETCD_TRAITS: DatastoreTraits = {

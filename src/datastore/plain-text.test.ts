@@ -32,6 +32,7 @@ test("settings are called as their reader calls them", () => {
 test.each<[config: EtcdConfig]>([
   [{ endpoints: ["http://a:2379"], username: "root", password: "s3cret" }],
   [{ endpoints: ["https://a:2379"], caCertFile: "/ca", ...PAIR }],
+  [{ endpoints: ["https://etcd-http:2379"], caCertFile: "/ca" }],
   [{ endpoints: [], discoverySrv: "example.org", caCertFile: "/ca" }],
 ])("%j is no reason", (config) => expect(warningsOf(config)).toEqual([]));
 
