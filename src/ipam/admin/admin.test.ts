@@ -113,6 +113,7 @@ describe("checkConsistency()", () => {
   test("takes an endpoint of the same attachment for the owner, whatever it calls the node", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
+    await world.put("Node", "host-1", {});
     const address = await addWithEndpoint(world, "c1", { record: false });
     const record = endpointOf("host-1-cni-c1-eth0", []);
     const spec = { orchestrator: "cni", node: "host-1", endpoint: "eth0", containerID: "c1", ipNetworks: [`${address}/32`] };

@@ -49,11 +49,15 @@ function* orphans(inventory: Inventory): Generator<Problem> {
     );
   const knowsUsers = knowsAll(inventory, "Node") && knowsAll(inventory, "WorkloadEndpoint");
   const names = new Set(endpoints.map(({ metadata }) => metadata.name));
+  // What Kubernetes calls the node, in the names of its endpoints, need not be what the node calls itself.
+  const attachments = new Set(endpoints.map(({ spec }) => `${spec.containerID}/${spec.endpoint}`));
   for (const { cidr, node, allocations } of blocks) {
     if (inPools.countIn(cidr) === 0n && knowsAll(inventory, "IPPool"))
       yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, and lies in no pool`);
     // Without an agent there may be no Node objects at all; and other main plugins have no endpoints.
-    const hasEndpoint = allocations.some(({ owner }) => names.has(owner.endpoint ?? ""));
+    const hasEndpoint = allocations.some(
+      ({ owner: { endpoint = "", containerID, ifName } }) => names.has(endpoint) || attachments.has(`${containerID}/${ifName}`),
+    );
     const lostOnes = allocations.filter(({ owner }) => owner.endpoint !== undefined);
     if (knowsUsers && nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
       const lost = `which does not exist, with ${lostOnes.length} ${lostOnes.length === 1 ? "address" : "addresses"}`;
