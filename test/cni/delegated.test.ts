@@ -1,7 +1,7 @@
 /** ADD to DEL with address management of the CNI project, through the built plugin. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -154,6 +154,29 @@ describe("host-local", () => {
     const config = { ...call.config, "cni.dev/valid-attachments": [] };
     expect((await node.call("GC", { config, env: { CNI_PATH: folder } })).stdout).toBe("");
     expect([reserved(), pod.link("eth0")]).toEqual([[], undefined]);
+    await expectGone(await node.call("DEL", call));
+  });
+
+  test("is told at a GC to keep what an interface has that could not be taken away", async () => {
+    using pod = new TestNetns();
+    const folder = join(node.folder, "collecting");
+    mkdirSync(folder);
+    const asked = join(folder, "asked.json");
+    const script = `#!/bin/sh\n[ "$CNI_COMMAND" = GC ] || exec /usr/lib/cni/host-local\ncat > ${asked}\n`;
+    writeFileSync(join(folder, "host-local"), script, { mode: 0o755 });
+    const call = {
+      containerID: node.newContainerID(),
+      netns: pod.path,
+      config: configOf({ subnet: "10.88.0.0/24" }),
+      env: { CNI_PATH: folder },
+    };
+    expect((await node.call("ADD", call)).status).toBe(0);
+    const valid = [{ containerID: "another", ifname: "eth0" }];
+    const config = { ...call.config, "cni.dev/valid-attachments": valid };
+    const reply = await node.call("GC", { config, env: call.env, plugin: node.pluginWithout("net_admin") });
+    expect([reply.json?.code, reserved().length, pod.link("eth0")?.ifname]).toEqual([109, 1, "eth0"]);
+    const given = JSON.parse(readFileSync(asked, "utf8")) as Json;
+    expect(given["cni.dev/valid-attachments"]).toEqual([...valid, { containerID: call.containerID, ifname: "eth0" }]);
     await expectGone(await node.call("DEL", call));
   });
 

@@ -111,10 +111,13 @@ async function findStale({ call, kept, stale }: Collection): Promise<Found> {
  * Calls the delegate's GC, then its DEL for each stale attachment: a delegate may be too old for GC, fail, or succeed without doing anything,
  * as plugins of the CNI project do that list a version with GC but do not implement it.
  */
-async function collectAtDelegate({ call, stale }: Collection): Promise<readonly Settled[]> {
+async function collectAtDelegate({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
-  const steps = [await settle(() => delegateGc(delegate.call, delegate.ports))];
+  // Not as it came: what an interface has that could not be taken away is to stay there too.
+  const valid = [...kept.values()].map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
+  const config = { ...delegate.call.config, "cni.dev/valid-attachments": valid };
+  const steps = [await settle(() => delegateGc({ ...delegate.call, config }, delegate.ports))];
   for (const [key, attachment] of stale) {
     const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
     const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
