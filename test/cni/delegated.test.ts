@@ -1,12 +1,12 @@
 /** ADD to DEL with address management of the CNI project, through the built plugin. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
-import { onEtcd } from "../support/node-datastore.ts";
+import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
@@ -153,8 +153,30 @@ describe("host-local", () => {
     expect(reserved()).toHaveLength(1);
     const config = { ...call.config, "cni.dev/valid-attachments": [] };
     expect((await node.call("GC", { config, env: { CNI_PATH: folder } })).stdout).toBe("");
-    expect([reserved(), pod.link("eth0")]).toEqual([[], undefined]);
+    // On Kubernetes the record is the pod, which ends by itself.
+    expect([reserved(), pod.link("eth0"), isOnEtcd ? await node.endpoints() : []]).toEqual([[], undefined, []]);
     await expectGone(await node.call("DEL", call));
+  });
+
+  onEtcd(() => {
+    test("that fails to give something back at a GC is asked for it at the next one", async () => {
+      using pod = new TestNetns();
+      const folder = join(node.folder, "failing");
+      mkdirSync(folder);
+      const ill = join(folder, "ill");
+      const script = `#!/bin/sh\n[ "$CNI_COMMAND" = GC ] && exit 0\n[ -e ${ill} ] && { echo '{"code":999,"msg":"ill"}'; exit 1; }\n`;
+      writeFileSync(join(folder, "host-local"), `${script}exec /usr/lib/cni/host-local\n`, { mode: 0o755 });
+      const env = { CNI_PATH: folder };
+      const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf({ subnet: "10.88.0.0/24" }), env };
+      expect((await node.call("ADD", call)).status).toBe(0);
+      writeFileSync(ill, "");
+      const config = { ...call.config, "cni.dev/valid-attachments": [] };
+      const { json } = await node.call("GC", { config, env });
+      expect([json?.code, json?.msg, reserved().length]).toEqual([111, expect.stringContaining("ill"), 1]);
+      expect([pod.link("eth0"), (await node.endpoints()).length]).toEqual([undefined, 1]);
+      rmSync(ill);
+      await expectGone(await node.call("GC", { config, env }));
+    });
   });
 
   test("is told at a GC to keep what an interface has that could not be taken away", async () => {
