@@ -82,6 +82,11 @@ describe("ipam check compares blocks with pods:", () => {
     expect(await world.done(["ipam", "check"])).toBe("checked 1 pool, 2 blocks, 2 allocations, 3 endpoints\nfound 0 problems\n");
   });
 
+  test("nor are those of a node that calls itself otherwise than Kubernetes does (needs cluster)", async () => {
+    await run("web-0", "n1", await give("web-0", "rack-7", "10.65.0.7"));
+    expect(await problems()).toEqual([]);
+  });
+
   test("the address of a pod that is gone is leaked, and can be released (needs cluster)", async () => {
     const ip = await give("web-0", "n1", "10.65.0.7");
     await run("web-0", "n1", ip);
