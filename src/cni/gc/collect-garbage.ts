@@ -14,6 +14,9 @@ import { removeLink } from "../link/remove.ts";
 import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 
+/** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
+const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
+
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
@@ -114,9 +117,9 @@ async function findStale({ call, kept, stale }: Collection): Promise<Found> {
 async function collectAtDelegate({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
-  // Not as it came: what an interface has that could not be taken away is to stay there too.
+  // Not the list of the network config: an interface that could not be removed keeps its addresses at the delegate too.
   const valid = [...kept.values()].map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
-  const config = { ...delegate.call.config, "cni.dev/valid-attachments": valid };
+  const config = { ...delegate.call.config, ...Object.fromEntries(KEYS_OF_VALID.map((key) => [key, valid])) };
   const steps = [await settle(() => delegateGc({ ...delegate.call, config }, delegate.ports))];
   for (const [key, attachment] of stale) {
     const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
