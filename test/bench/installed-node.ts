@@ -51,7 +51,7 @@ export class InstalledNode implements AsyncDisposable {
 
   /** With the roles that we ship, one pool, and the plugin's own token. */
   static async start(): Promise<InstalledNode> {
-    const node = new InstalledNode(await startApiServer());
+    const node = new InstalledNode(await startApiServer({ isDurable: true }));
     try {
       await node.#install();
       return node;

@@ -24,7 +24,7 @@ type Name = keyof typeof NETWORKS;
 
 /** A cluster for each turn: neither finds anything that the other has left. */
 async function measure(name: Name): Promise<number> {
-  await using cluster = await startCluster({ network: NETWORKS[name]() });
+  await using cluster = await startCluster({ network: NETWORKS[name](), isDurable: true });
   await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=30s"]);
   await deploy(cluster, "first", 1); // what the first pod of a node pays for
   const ms = await deploy(cluster, "web", PODS);

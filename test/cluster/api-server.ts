@@ -27,6 +27,12 @@ export interface ApiServerOptions {
    * @default false
    */
   readonly withServiceAccounts?: boolean;
+  /**
+   * Whether etcd has what it is told on its disk before it answers, as it has wherever it keeps something. A test's data are worth no wait.
+   *
+   * @default false
+   */
+  readonly isDurable?: boolean;
 }
 
 /** Where the two programs run and are reached. */
@@ -103,7 +109,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 export async function startApiServerAt(place: ApiServerPlace, cleaner: Cleaner, options: ApiServerOptions): Promise<ApiServer> {
   const folder = mkdtempSync(join(tmpdir(), "npgt-kube-"));
   await cleaner.add({ folder });
-  const etcd = createEtcd(folder, cleaner, place);
+  const etcd = createEtcd(folder, cleaner, place, options);
   await etcd.launch();
 
   const { users = {} } = options;
@@ -160,7 +166,12 @@ export async function startApiServerAt(place: ApiServerPlace, cleaner: Cleaner, 
   };
 }
 
-function createEtcd(folder: string, cleaner: Cleaner, { enter, listen, host, advertise, ports }: ApiServerPlace): Daemon {
+function createEtcd(
+  folder: string,
+  cleaner: Cleaner,
+  { enter, listen, host, advertise, ports }: ApiServerPlace,
+  { isDurable = false }: ApiServerOptions,
+): Daemon {
   const peer = `http://127.0.0.1:${ports.etcdPeer}`;
   return new Daemon({
     name: "etcd",
@@ -173,7 +184,7 @@ function createEtcd(folder: string, cleaner: Cleaner, { enter, listen, host, adv
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
-      "--unsafe-no-fsync",
+      ...(isDurable ? [] : ["--unsafe-no-fsync"]),
       "--log-level=warn",
     ],
     logFile: join(folder, "etcd.log"),

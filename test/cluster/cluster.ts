@@ -12,7 +12,7 @@ import { ClusterNode } from "./node.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "./node-config.ts";
 import { CONTROL_PLANE_ADDRESS, Underlay } from "./underlay.ts";
 
-export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args"> {
+export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args" | "isDurable"> {
   /** @default 1 */
   readonly nodes?: number;
   /** Called for each node before its kubelet starts: installs plugins, writes the network config. */
