@@ -1,7 +1,7 @@
 /** ADD to DEL with address management of the CNI project, through the built plugin. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -28,6 +28,21 @@ function reserved(): readonly string[] {
 async function expectGone(reply: CniReply): Promise<void> {
   expect([reply.status, reply.stdout]).toEqual([0, ""]);
   expect([reserved(), await node.endpoints()]).toEqual([[], []]);
+}
+
+/**
+ * A pod whose addresses are host-local's, called through a script.
+ *
+ * @param script what it does first; when it goes on, host-local gets the call
+ * @returns the call that has added it
+ */
+async function addThrough(pod: TestNetns, script: string) {
+  const folder = mkdtempSync(join(node.folder, "delegate-"));
+  writeFileSync(join(folder, "host-local"), `#!/bin/sh\n${script}\nexec /usr/lib/cni/host-local\n`, { mode: 0o755 });
+  const config = configOf({ subnet: "10.88.0.0/24" });
+  const call = { containerID: node.newContainerID(), netns: pod.path, config, env: { CNI_PATH: folder } };
+  expect((await node.call("ADD", call)).status).toBe(0);
+  return call;
 }
 
 describe("host-local", () => {
@@ -139,20 +154,10 @@ describe("host-local", () => {
   test("that takes a GC and does nothing at it gives back what belongs to no attachment all the same", async () => {
     using pod = new TestNetns();
     // As that of the CNI project which says 1.1.0; this one is the distribution's behind it.
-    const folder = join(node.folder, "newer");
-    mkdirSync(folder);
-    const script = '#!/bin/sh\n[ "$CNI_COMMAND" = GC ] || exec /usr/lib/cni/host-local\n';
-    writeFileSync(join(folder, "host-local"), script, { mode: 0o755 });
-    const call = {
-      containerID: node.newContainerID(),
-      netns: pod.path,
-      config: configOf({ subnet: "10.88.0.0/24" }),
-      env: { CNI_PATH: folder },
-    };
-    expect((await node.call("ADD", call)).status).toBe(0);
+    const call = await addThrough(pod, '[ "$CNI_COMMAND" = GC ] && exit 0');
     expect(reserved()).toHaveLength(1);
     const config = { ...call.config, "cni.dev/valid-attachments": [] };
-    expect((await node.call("GC", { config, env: { CNI_PATH: folder } })).stdout).toBe("");
+    expect((await node.call("GC", { config, env: call.env })).stdout).toBe("");
     // On Kubernetes the record is the pod, which ends by itself.
     expect([reserved(), pod.link("eth0"), isOnEtcd ? await node.endpoints() : []]).toEqual([[], undefined, []]);
     await expectGone(await node.call("DEL", call));
@@ -161,14 +166,10 @@ describe("host-local", () => {
   onEtcd(() => {
     test("that fails to give something back at a GC is asked for it at the next one", async () => {
       using pod = new TestNetns();
-      const folder = join(node.folder, "failing");
-      mkdirSync(folder);
-      const ill = join(folder, "ill");
-      const script = `#!/bin/sh\n[ "$CNI_COMMAND" = GC ] && exit 0\n[ -e ${ill} ] && { echo '{"code":999,"msg":"ill"}'; exit 1; }\n`;
-      writeFileSync(join(folder, "host-local"), `${script}exec /usr/lib/cni/host-local\n`, { mode: 0o755 });
-      const env = { CNI_PATH: folder };
-      const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf({ subnet: "10.88.0.0/24" }), env };
-      expect((await node.call("ADD", call)).status).toBe(0);
+      const ill = join(node.folder, "ill");
+      const script = `[ "$CNI_COMMAND" = GC ] && exit 0\n[ -e ${ill} ] && { echo '{"code":999,"msg":"ill"}'; exit 1; }`;
+      const call = await addThrough(pod, script);
+      const { env } = call;
       writeFileSync(ill, "");
       const config = { ...call.config, "cni.dev/valid-attachments": [] };
       const { json } = await node.call("GC", { config, env });
@@ -181,24 +182,15 @@ describe("host-local", () => {
 
   test("is told at a GC to keep what an interface has that could not be taken away", async () => {
     using pod = new TestNetns();
-    const folder = join(node.folder, "collecting");
-    mkdirSync(folder);
-    const asked = join(folder, "asked.json");
-    const script = `#!/bin/sh\n[ "$CNI_COMMAND" = GC ] || exec /usr/lib/cni/host-local\ncat > ${asked}\n`;
-    writeFileSync(join(folder, "host-local"), script, { mode: 0o755 });
-    const call = {
-      containerID: node.newContainerID(),
-      netns: pod.path,
-      config: configOf({ subnet: "10.88.0.0/24" }),
-      env: { CNI_PATH: folder },
-    };
-    expect((await node.call("ADD", call)).status).toBe(0);
+    const asked = join(node.folder, "asked.json");
+    const call = await addThrough(pod, `[ "$CNI_COMMAND" = GC ] && { cat > ${asked}; exit 0; }`);
     const valid = [{ containerID: "another", ifname: "eth0" }];
-    const config = { ...call.config, "cni.dev/valid-attachments": valid };
+    const config = { ...call.config, "cni.dev/valid-attachments": valid, "cni.dev/attachments": valid };
     const reply = await node.call("GC", { config, env: call.env, plugin: node.pluginWithout("net_admin") });
     expect([reply.json?.code, reserved().length, pod.link("eth0")?.ifname]).toEqual([109, 1, "eth0"]);
     const given = JSON.parse(readFileSync(asked, "utf8")) as Json;
-    expect(given["cni.dev/valid-attachments"]).toEqual([...valid, { containerID: call.containerID, ifname: "eth0" }]);
+    const kept = [...valid, { containerID: call.containerID, ifname: "eth0" }];
+    expect([given["cni.dev/valid-attachments"], given["cni.dev/attachments"]]).toEqual([kept, kept]);
     await expectGone(await node.call("DEL", call));
   });
 
