@@ -7,6 +7,7 @@ import type { BenchRow } from "../test/bench/row.ts";
 import { build } from "./build.ts";
 import { repositoryRoot } from "./repository.ts";
 import { bold, dim, green, red, say, since, TaskFailure } from "./terminal.ts";
+import { startJanitor } from "./test/janitor.ts";
 import { TestSandbox } from "./test/sandbox.ts";
 
 const DEFAULT_ROUNDS = 100;
@@ -18,6 +19,7 @@ export async function runBench(args: readonly string[]): Promise<number> {
   build();
   const started = performance.now();
   say(bold("measuring") + dim(`, ${rounds} rounds, processes interleaved; nothing else should run meanwhile`));
+  startJanitor();
   using sandbox = new TestSandbox();
   const machine = describeMachine(sandbox.folder);
   const command = sandbox.wrap([process.execPath, join(repositoryRoot, "test", "bench", "main.ts"), String(rounds)]);

@@ -1,4 +1,4 @@
-/** A process beside a run of the suite: when the run ends, in whatever way, it clears what is left of it. */
+/** A process beside a run of the suite or of the bench: when the run ends, in whatever way, it clears what is left of it. */
 
 import { clearLeftovers } from "./leftovers.ts";
 import { isRunning } from "./processes.ts";
