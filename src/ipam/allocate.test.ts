@@ -63,6 +63,29 @@ describe("allocate()", () => {
       return { failure, blocks: await world.blocks() };
     }
 
+    test.each([
+      ["has space", 26, ["10.65.0.0/26 n1 2/64"]],
+      ["is full", 32, ["10.65.0.0/32 n1 1/1"]],
+    ])("a block that the node claimed after its blocks were read, and which %s, counts as its own", async (_, blockSize, blocks) => {
+      const world = await createIpamWorld();
+      await world.putPool("a", `10.65.0.0/${blockSize - 1}`, { blockSize });
+      await world.put("IPAMConfiguration", "default", { maxBlocksPerHost: 1, strictAffinity: true });
+      const { datastore } = world;
+      let reads = 0;
+      const read: Datastore["read"] = async (queries, options) => {
+        const answers = await datastore.read(queries, options);
+        // Another process of the node is done between this read and the one of the places for a new block.
+        if (reads++ === 0) await allocate(world.ports, requestFor("c1", "n1"));
+        return answers;
+      };
+      const commit: Datastore["commit"] = (writes, options) => datastore.commit(writes, options);
+      const late: Datastore = { ...datastore, traits: KUBERNETES_TRAITS, read, commit };
+      const second = allocate({ ...world.ports, datastore: late }, requestFor("c2", "n1"));
+      if (blockSize === 32) expect(await failureOf(second)).toMatchObject({ kind: "noAddressLeft" });
+      else expect(textsOf(await second)).toHaveLength(1);
+      expect((await world.blocks()).map((text) => text.replace(/10\.65\.0\.\d+/, "10.65.0.0"))).toEqual(blocks);
+    });
+
     test("gives back the one that it has when there is nothing left for the other", async () => {
       const { failure, blocks } = await tryBetweenBlocks("disabled");
       expect(failure).toMatchObject({ kind: "noAddressLeft", message: expect.stringContaining('pool "a4": it is disabled') });

@@ -12,7 +12,7 @@ import { byBorrowing } from "./borrowing.ts";
 import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
 import { noAddressLeft } from "./exhausted.ts";
 import { know } from "./facts.ts";
-import { findFreeBlock } from "./free-block.ts";
+import { claimsNear, findFreeBlock } from "./free-block.ts";
 import { type Pool, type PoolSelection, selectPools } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
@@ -37,7 +37,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
   const selection = selectFor(request, family, situation);
   const own = ownBlocks(situation.facts, draft, node);
   const spread = situation.spreadFor(node);
-  const search: Search = {
+  const read: Search = {
     request,
     family,
     situation,
@@ -48,13 +48,16 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
     resting: new Map(),
     restingBlocks: new Set(),
   };
+  const begun = fromOwnBlocks(read);
+  if (begun !== undefined) return begun;
+  const search = whyNoClaim(read) === undefined ? withLaterBlocks(read) : read;
   const noClaim = whyNoClaim(search);
   const found =
     fromOwnBlocks(search) ??
     (noClaim === undefined ? (fromFreeBlock(search) ?? fromEmptyBlock(search)) : undefined) ??
     (situation.configuration.strictAffinity ? undefined : byBorrowing(search));
   if (found !== undefined) return found;
-  for (const { block } of own) noteResting(search, block.cidr, freeOrdinalsOf(block));
+  for (const { block } of search.own) noteResting(search, block.cidr, freeOrdinalsOf(block));
   throw noAddressLeft({
     family,
     node,
@@ -91,6 +94,24 @@ function fromOwnBlocks(search: Search): Assigned | undefined {
     if (best !== undefined) return give(search, pool, best.from, best.ordinal);
   }
   return undefined;
+}
+
+/**
+ * Adds what other processes of the node have claimed since its blocks were read. On Kubernetes each query is a request of its own, and the
+ * places are asked for last: without this, pods that start together on a new node would claim a block each.
+ */
+function withLaterBlocks(search: Search): Search {
+  const { situation, draft, pools, spread, request, own } = search;
+  const { facts, reserved } = situation;
+  const known = new Set(own.map(({ block }) => toPrefixText(block.cidr)));
+  // Only pools whose places are asked for in one round, also without this.
+  const claims = [...pools.slice(0, 1), ...poolsAfter(pools, 0)].flatMap((pool) =>
+    claimsNear(pool, { facts, reserved, spread }, () => poolsAfter(pools, 0)),
+  );
+  const ours = claims.filter(({ cidr, node }) => node === request.owner.node && !known.has(toPrefixText(cidr)));
+  const found = ours.map((ref) => blockAt(facts, draft, ref, ours)).filter((block) => block !== undefined);
+  const later = found.filter(({ block }) => block.node === request.owner.node);
+  return later.length === 0 ? search : { ...search, own: [...own, ...later] };
 }
 
 /** Why the node may not have another block of this family; undefined when it may. */

@@ -39,17 +39,20 @@ const STEP_BITS = 4;
  */
 export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[] = () => []): Prefix | undefined {
   const nearQuery = nearQueryOf(pool, search);
-  const near = knowNear(pool, search, later);
+  const near = claimsNear(pool, search, later);
   const found = gapNear(pool, search, nearQuery, near);
   const isAll = nearQuery.within.length === pool.cidr.length && near.length < nearQuery.limit;
   return found !== undefined || isAll ? found : findFarBlock(pool, search, near, later);
 }
 
 /**
- * The answer to {@link nearQueryOf}. The pool is always read in the same round: an older copy may have another block size, and new claims of
- * that size would not match the places.
+ * The claims among the places that are looked at first. The pool is always read in the same round: an older copy may have another block size,
+ * and new claims of that size would not match the places.
+ *
+ * @param later as of {@link findFreeBlock}
+ * @throws {FactsWanted} what must be read first
  */
-function knowNear(pool: Pool, search: FreeBlockSearch, later: () => readonly Pool[]): readonly BlockRef[] {
+export function claimsNear(pool: Pool, search: Start & Pick<FreeBlockSearch, "facts">, later: () => readonly Pool[]): readonly BlockRef[] {
   const { facts } = search;
   const known = (one: Pool) => (facts.find(poolQueryOf(one)) === undefined ? undefined : facts.find(nearQueryOf(one, search)));
   const near = known(pool);
