@@ -302,21 +302,26 @@ describe("ipam split", () => {
 });
 
 describe("a pool that is deleted while it is in use", () => {
-  test("loses its empty blocks; used ones stay, and go with their last address", async () => {
+  test("loses its empty blocks; used ones stay, and go with a pool that is created there and deleted when they are empty", async () => {
     await createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");
     await give("c2", "n2");
     await releaseAttachment(ports(), { network: "net", containerID: "c2", ifName: "eth0" }, "n2");
     expect(await world.done(["delete", "ippool", "blue"])).toBe(
-      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays until the workloads end\n",
+      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays: when the workloads have ended, create the pool again and delete it\n",
     );
     expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
     expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([expect.stringContaining("/netplug/ipam/blocks/n1/")]);
     expect(await json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
     expect(give("c3", "n1")).rejects.toThrow();
+    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
+    await createPool("blue", "10.65.0.0/24");
+    expect(await world.done(["delete", "ippool", "blue"])).toBe("ippool/blue deleted; 1 empty block released\n");
+    expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
+    expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 0 });
   });
 
-  test("forbids a new pool over its blocks with another block size until they are gone", async () => {
+  test("forbids a new pool over its blocks with another block size until they are empty", async () => {
     await createPool("blue", "10.65.0.0/24");
     await give("c1", "n1");
     await world.done(["delete", "ippool", "blue"]);
@@ -326,6 +331,10 @@ describe("a pool that is deleted while it is in use", () => {
       expect.stringMatching(/block 10\.65\.0\.\d+\/26 of node "n1" exists inside 10\.65\.0\.0\/16, and blockSize is 28; want blockSize 26/),
     ]);
     await createPool("green", "10.65.0.0/16", { blockSize: 26 });
+    await world.done(["delete", "ippool", "green"]);
+    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
+    await createPool("green", "10.65.0.0/16", { blockSize: 28 });
+    expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
   });
 
   test("is disabled first, so that an ADD that had begun cannot end", async () => {

@@ -323,7 +323,9 @@ describe("ipam show, configure and split", () => {
     const other = await give("web-1", "n2", "10.65.0.70");
     await world.done(["ipam", "release", `--ip=${other}`]);
     const text = await world.done(["delete", "ippool", "pods"]);
-    expect(text).toBe("ippool/pods deleted; 1 empty block released; 1 block with 1 address in use stays until the workloads end\n");
+    expect(text).toBe(
+      "ippool/pods deleted; 1 empty block released; 1 block with 1 address in use stays: when the workloads have ended, create the pool again and delete it\n",
+    );
     expect((await readBlocks()).map(({ spec }) => spec["cidr"])).toEqual(["10.65.0.0/26"]);
     await world.done(["ipam", "release", `--ip=${ip}`]);
   });

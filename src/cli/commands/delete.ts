@@ -63,7 +63,8 @@ async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
 function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {
   const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
   if (keptBlocks === 0) return released;
-  return `${released}; ${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays" : "stay"} until the workloads end`;
+  const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays" : "stay"}`;
+  return `${released}; ${kept}: when the workloads have ended, create the pool again and delete it`;
 }
 
 function count(number: number, thing: string, plural = "s"): string {

@@ -1,16 +1,14 @@
 /** Deletes a pool whose addresses may be in use. */
 
-import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
-import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Stored } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
-import { hasBegun, isEmpty } from "../../ipam/block.ts";
-import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
+import { hasBegun } from "../../ipam/block.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import { withRetries } from "./compare-and-swap.ts";
+import { deleteIfEmpty } from "./empty-block.ts";
 import { NotFound } from "./object-name.ts";
 import { claimedBlocks } from "./pool-rules.ts";
 import type { Target } from "./write.ts";
@@ -29,8 +27,8 @@ const PAGE = 100;
 
 /**
  * Disables the pool, releases its empty blocks, deletes it. Nothing is given from it once it is disabled: every allocation
- * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay, and go when their last
- * address goes.
+ * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay: when they
+ * have become empty, the runtime's GC takes them away, a pool of another block size that is made there, or the deletion of one of the same.
  *
  * @throws {CommandFailed} when there is none
  */
@@ -55,29 +53,17 @@ async function disable(target: Target, name: string): Promise<Prefix | undefined
   }).then(({ cidr }) => cidr);
 }
 
-/** A block that another process takes in the meantime stays: its deletion compares what was read. */
 async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<number> {
   const now = Math.floor(target.io.clock.now() / 1_000);
   let released = 0;
   for (;;) {
     const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
     const rested = empty.filter(({ since }) => hasBegun(since, now));
-    const done = await Promise.all(rested.map((ref) => deleteBlock(target, ref, now)));
+    const done = await Promise.all(rested.map((ref) => deleteIfEmpty(target, ref)));
     const count = done.filter(Boolean).length;
     released += count;
     if (count === 0 || empty.length < PAGE) return released;
   }
-}
-
-async function deleteBlock({ datastore }: Target, { cidr, node }: BlockRef, now: number): Promise<boolean> {
-  const [information, configuration, previous] = await datastore.read([
-    CLUSTER_INFORMATION_QUERY,
-    IPAM_CONFIGURATION,
-    { type: "block", ref: { cidr, node } },
-  ]);
-  const { ipCooldownSeconds } = withIPAMConfigurationDefaults(configuration?.value.spec as object | undefined);
-  if (previous === undefined || !isEmpty(previous.value, { now, cooldown: ipCooldownSeconds })) return false;
-  return (await datastore.commit([{ op: "delete-block", previous }, ...guardsFor("IPPool", information)])).committed;
 }
 
 async function countKept({ datastore }: Target, within: Prefix): Promise<Omit<PoolDeletion, "releasedBlocks">> {

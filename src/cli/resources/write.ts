@@ -45,7 +45,7 @@ export async function createResource(target: Target, resource: AnyResource): Pro
     const [information, existing] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
     if (existing !== undefined) return { created: undefined };
     const guards = guardsFor(resource.kind, information);
-    if (resource.kind === "IPPool") await checkNewPool(datastore, ref.name, resource.spec, await pools.cidrs());
+    if (resource.kind === "IPPool") await checkNewPool(target, ref.name, resource.spec, await pools.cidrs());
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const created: Resource = {
       ...resource,
