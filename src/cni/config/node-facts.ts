@@ -42,7 +42,7 @@ export function resolveMtu(config: NetworkConfig, files: Files): number {
     if (!config.requireMtuFile) return DEFAULT_MTU;
     throw new NetplugError(
       "tryAgainLater",
-      `read MTU: "require_mtu_file" is set and ${quote(path)} does not exist; it is written when the node agent starts`,
+      `read MTU: "require_mtu_file" is set and ${quote(path)} does not exist; without a node agent write the MTU into it, or set "mtu"`,
     );
   }
   const mtu = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;

@@ -60,7 +60,11 @@ export async function waitForPolicy(
     if (missing === undefined) return true;
     if (remainingMs > 0) continue;
     const message = `wait for policy: not programmed within ${toDurationText(options.timeoutMs)}: ${quote(path)}: ${missing}`;
-    if (options.action === "fail") throw new NetplugError("policyNotReady", `${message}; see whether the node agent runs`);
+    if (options.action === "fail")
+      throw new NetplugError(
+        "policyNotReady",
+        `${message}; see whether the node agent runs, and without one set "policy_setup_timeout_seconds" to 0`,
+      );
     ports.log.warning(`${message}; the pod starts without it`);
     return false;
   }
