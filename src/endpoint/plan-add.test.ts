@@ -138,6 +138,32 @@ describe("planAdds()", () => {
     expect((await records(world)).map(({ spec }) => spec.containerID).toSorted()).toEqual(["c1", "c4"]);
   });
 
+  test("keeps no address for one that fails once it has some", async () => {
+    const world = await createWorld();
+    await world.putPool("b", "fd65::/112");
+    const small = { ...attachment("c2"), mtu: 1200 };
+    const outcomes = await addAll(world, [
+      request("c1"),
+      { attachment: small, ipam: requestFor("c2", NODE, { families: [4, 6] }) },
+      request("c3"),
+      { attachment: small, ipam: requestFor("c2", NODE, { families: [6] }) },
+      { attachment: attachment("c5"), delegated: [parseAddress("10.77.0.2")] },
+    ]);
+    expect(outcomes.map(kindOf)).toEqual([undefined, "invalidConfig", undefined, "invalidConfig", undefined]);
+    expect((await records(world)).map(({ spec }) => spec.containerID).toSorted()).toEqual(["c1", "c3", "c5"]);
+    expect(await world.blocks()).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/26 n1 2\/64$/)]);
+  });
+
+  test("gives each its own addresses where some come from a delegate", async () => {
+    const world = await createWorld();
+    const outcomes = await addAll(world, [
+      request("c1", { addresses: [parseAddress("10.65.0.7")] }),
+      { attachment: attachment("c2"), delegated: [parseAddress("10.77.0.2")] },
+      request("c3", { addresses: [parseAddress("10.65.0.9")] }),
+    ]);
+    expect(outcomes.map(addressesOf)).toEqual([["10.65.0.7"], ["10.77.0.2"], ["10.65.0.9"]]);
+  });
+
   test("of a repeated ADD wants nothing written, and gives the same", async () => {
     const world = await createWorld();
     const [first] = await addAll(world, [request("c1")]);
@@ -160,6 +186,16 @@ describe("planAdds()", () => {
       const [again] = await addAll(world, [{ attachment: first.attachment, delegated: past, owner: first.ipam.owner }]);
       expect([addressesOf(again), kindOf(again)]).toEqual([held, undefined]);
     }
+  });
+
+  test("of a repeated ADD that asks for another address by now gives the recorded one, while it is held", async () => {
+    const world = await createWorld();
+    const [first = ""] = (await addAll(world, [request("c1")])).flatMap(addressesOf);
+    const other = request("c1", { addresses: [parseAddress("10.65.0.200")] });
+    expect((await addAll(world, [other])).flatMap(addressesOf)).toEqual([first]);
+    await world.del("c1", NODE);
+    await world.add("c2", NODE, { addresses: [parseAddress(first)] });
+    expect((await addAll(world, [other])).flatMap(addressesOf)).toEqual(["10.65.0.200"]);
   });
 
   describe("says whether the attachment is new to the datastore:", () => {
@@ -185,6 +221,13 @@ describe("planAdds()", () => {
       const world = await createWorld();
       await world.add("c1", NODE);
       expect(await isNew(world, request("c1"))).toBe(false);
+    });
+
+    test("not when a block has one of its two addresses", async () => {
+      const world = await createWorld();
+      await world.putPool("b", "fd65::/112");
+      await world.add("c1", NODE);
+      expect(await isNew(world, request("c1", { families: [4, 6] }))).toBe(false);
     });
 
     test("when the record is of another container", async () => {

@@ -92,6 +92,20 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { 
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
  */
 export function planAdds(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
+  const plan = planTogether(asked, facts, options);
+  if ("wanted" in plan || plan.writes.length === 0) return plan;
+  const isMet = plan.outcomes.map((outcome) => !("error" in outcome));
+  if (!isMet.includes(false)) return plan;
+  // A request may fail after it got addresses: the others are planned again without it, so that nobody keeps these.
+  const others = asked.filter((_, i) => isMet[i]);
+  const again = planAdds(others, facts, options);
+  if ("wanted" in again) return again;
+  const met = again.outcomes.values();
+  const outcomes = plan.outcomes.map((outcome, i) => (isMet[i] ? (met.next().value ?? outcome) : outcome));
+  return { ...again, outcomes, defects: plan.defects };
+}
+
+function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const kept = collectWanted(() => asked.map((request) => keepRecorded(request, facts)));
   if ("wanted" in kept) return kept;
   const requests = kept.decided;
