@@ -11,7 +11,7 @@ import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { parseMac } from "../lib/mac-address.ts";
 import { keepAddresses, keepInterface } from "./kept-attachment.ts";
 import { addQueries, type AddRequest, endpointRef, planAdds } from "./plan-add.ts";
-import type { AttachmentRequest, PodPart } from "./plan-attachment.ts";
+import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
 
 const NODE = "n1";
 
@@ -23,6 +23,7 @@ const ASKED: AddRequest = { attachment: attachment(), ipam: requestFor("c1", NOD
 async function createWorld(): Promise<IpamWorld> {
   const world = await createIpamWorld();
   await world.putPool("a", "10.65.0.0/24");
+  await world.putPool("b", "10.66.0.0/24");
   return world;
 }
 
@@ -84,6 +85,14 @@ describe("keepAddresses()", () => {
     expect(shown(await keep(world, ETCD_TRAITS))).toBe(`own ${held}`);
   });
 
+  test("asks for what is held where the record has lost its addresses", async () => {
+    const world = await createWorld();
+    await recordPast(world, "192.0.2.7");
+    await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ipNetworks: [] } }));
+    const [held] = await world.add("c1", NODE);
+    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe(`own ${held}`);
+  });
+
   test("leaves to the plan what is recorded and held, and what is neither", async () => {
     const world = await createWorld();
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("as asked");
@@ -123,6 +132,15 @@ describe("keepAddresses()", () => {
     expect(shown(await keep(world, traits))).toBe(expected);
   });
 
+  test("takes a record for ours of which one address lies in a pool", async () => {
+    const world = await createWorld();
+    const delegated = ["192.0.2.7", "fd66::7"].map(parseAddress);
+    await world.putPool("c", "fd66::/112");
+    await add(world, { attachment: attachment(), delegated });
+    await changeRecord(world, (record) => ({ ...record, metadata: { ...record.metadata, annotations: {} } }));
+    expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
+  });
+
   test("lets a delegate's request be", async () => {
     const world = await createWorld();
     await world.add("c1", NODE);
@@ -151,27 +169,41 @@ describe("keepInterface()", () => {
     expect(kept.includeDefaultRoutes).toBe(false);
   });
 
-  test("follows the pod's labels, and leaves its rights as they were recorded", async () => {
-    const world = await createWorld();
-    await recordPast(world, "192.0.2.7");
-    await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, allowSpoofedSourcePrefixes: ["198.51.100.0/24"] } }));
-    const pod: PodPart = {
-      completeRecord: (plain) => ({
-        ...plain,
-        metadata: { ...plain.metadata, labels: { app: "new" } },
-        spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
-      }),
-    };
-    const kept = keepInterface(attachment({ pod }), await factsOf(world), STANDING);
-    const plain = {
-      apiVersion: "v3",
-      kind: "WorkloadEndpoint",
-      metadata: { name: "e" },
-      spec: { orchestrator: "k8s", node: NODE, endpoint: "eth0" },
-    };
-    const { metadata, spec } = kept.pod?.completeRecord(plain as WorkloadEndpoint) ?? (plain as WorkloadEndpoint);
-    expect(metadata.labels).toEqual({ app: "new" });
-    expect(spec.allowSpoofedSourcePrefixes).toEqual(["198.51.100.0/24"]);
-    expect(spec.ipNATs).toBeUndefined();
+  test("asks for no default route that is not there", async () => {
+    const facts = await factsOf(await createWorld());
+    const asked = attachment({ routes: [parsePrefix("10.1.0.0/16")], includeDefaultRoutes: true });
+    const kept = keepInterface(asked, facts, { ...STANDING, routes: ["10.1.0.0/16", "10.3.0.0/16"].map(parsePrefix) });
+    expect(askedRoutes(kept).map(toPrefixText)).toEqual(["10.1.0.0/16", "::/0", "10.3.0.0/16"]);
   });
+
+  test("leaves labels and rights to the pod where its record is lost", async () => {
+    const pod: PodPart = { completeRecord: (plain) => plain };
+    expect(keepInterface(attachment({ pod }), await factsOf(await createWorld()), STANDING).pod).toBe(pod);
+  });
+
+  test.each([{ allowSpoofedSourcePrefixes: ["198.51.100.0/24"] }, { ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.8" }] }])(
+    "follows the pod's labels, and leaves its rights as they were recorded: %p",
+    async (rights) => {
+      const world = await createWorld();
+      await recordPast(world, "192.0.2.7");
+      await changeRecord(world, (record) => ({ ...record, spec: { ...record.spec, ...rights } }));
+      const pod: PodPart = {
+        completeRecord: (plain) => ({
+          ...plain,
+          metadata: { ...plain.metadata, labels: { app: "new" } },
+          spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
+        }),
+      };
+      const kept = keepInterface(attachment({ pod }), await factsOf(world), STANDING);
+      const plain = {
+        apiVersion: "v3",
+        kind: "WorkloadEndpoint",
+        metadata: { name: "e" },
+        spec: { orchestrator: "k8s", node: NODE, endpoint: "eth0" },
+      };
+      const { metadata, spec } = kept.pod?.completeRecord(plain as WorkloadEndpoint) ?? (plain as WorkloadEndpoint);
+      expect(metadata.labels).toEqual({ app: "new" });
+      expect(spec).toEqual({ ...plain.spec, ...rights } as typeof spec);
+    },
+  );
 });

@@ -104,6 +104,14 @@ describe("the writes", () => {
     expect(planAttachment(REQUEST, [V4], { endpoint: stored, hasProfile: true, now: NOW }).writes).toEqual([]);
   });
 
+  test("bring other labels to a record that is the same besides: policy follows them", () => {
+    const { endpoint } = planAttachment(REQUEST, [V4], NOTHING);
+    const stored = { value: { ...endpoint, metadata: { ...endpoint.metadata, uid: "u1" } }, revision: "7" as never };
+    const labels = { app: "web" };
+    const { writes } = planAttachment({ ...REQUEST, labels }, [V4], { endpoint: stored, hasProfile: true, now: NOW });
+    expect(writes).toMatchObject([{ op: "update", revision: "7", resource: { metadata: { uid: "u1", labels } } }]);
+  });
+
   test("take over the record of an earlier container of the pod, by its revision, and keep its UID and annotations", () => {
     const pod = { namespace: "shop", name: "web-0" };
     const before = planAttachment({ ...REQUEST, workload: { ...REQUEST.workload, containerID: "old", pod } }, [V4], NOTHING).endpoint;

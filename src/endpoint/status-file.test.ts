@@ -79,6 +79,13 @@ describe("content of a status file", () => {
     expect(mismatch({ ipv6Nets: null })).toBe("it names other addresses");
   });
 
+  test("the order of the addresses says nothing", () => {
+    const addresses = ["fd00:65::7", "10.65.0.7", "10.65.0.10"].map(parseAddress);
+    const ipv4Nets = ["10.65.0.7/32", "10.65.0.10/32"];
+    for (const nets of [ipv4Nets, ipv4Nets.toReversed()])
+      expect(findStatusMismatch(JSON.stringify({ ...right, ipv4Nets: nets }), { ...wanted, addresses })).toBeUndefined();
+  });
+
   test("an endpoint without addresses matches a file without addresses", () => {
     expect(
       findStatusMismatch(JSON.stringify({ ...right, ipv4Nets: undefined, ipv6Nets: undefined }), { ...wanted, addresses: [] }),

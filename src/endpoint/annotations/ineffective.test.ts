@@ -23,6 +23,21 @@ test("what counts on pods only has no effect on a namespace", () => {
   ]);
 });
 
+test.each([
+  ["ipv4pools", true],
+  ["ipv6pools", true],
+  ["ipFamilies", true],
+  ["ipAddrs", false],
+  ["ipAddrsNoIpam", false],
+  ["floatingIPs", false],
+  ["hwAddr", false],
+  ["allowedSourcePrefixes", false],
+])("%s counts on a pod, and on a namespace: %p", (name, countsOnNamespace) => {
+  const annotation = { [`cni.netplug.io/${name}`]: "x" };
+  expect(warnings(annotation)).toEqual([]);
+  expect(warnings({}, annotation)).toHaveLength(countsOnNamespace ? 0 : 1);
+});
+
 test("one of another plugin, with a name of ours, is named with ours", () => {
   const foreign = { "cni.projectcalico.org/ipAddrs": '["10.0.0.1"]', "cni.projectcalico.org/podIP": "10.0.0.1/32" };
   expect(warnings(foreign, { "cni.projectcalico.org/ipv4pools": '["blue"]' })).toEqual([
