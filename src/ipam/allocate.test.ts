@@ -128,6 +128,19 @@ describe("allocate()", () => {
     expect(await world.add("c5", "n1")).toEqual(["10.65.0.0"]);
   });
 
+  test.each([
+    ["c1", "c3"],
+    ["c3", "c1"],
+  ])("gives of two blocks the address that was released longer ago: that of %s", async (earlier, later) => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
+    for (const name of ["c1", "c2", "c3", "c4"]) await world.add(name, "n1");
+    const released = await world.del(earlier, "n1");
+    await world.clock.advance(1_000);
+    await world.del(later, "n1");
+    expect(await world.add("c5", "n1")).toEqual(released);
+  });
+
   test("gives an attachment that asks again the address that it has, without a write", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
@@ -144,6 +157,33 @@ describe("allocate()", () => {
     const first = textsOf(await allocate(world.ports, request));
     const second = textsOf(await allocate(world.ports, { ...request, owner: { ...request.owner, ifName: "net1" } }));
     expect(second).not.toEqual(first);
+  });
+
+  test("gives an attachment of another network its own address, and a DEL of one takes nothing from the other", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const request = requestFor("c1", "n1");
+    const first = await world.add("c1", "n1");
+    const second = textsOf(await allocate(world.ports, { ...request, owner: { ...request.owner, network: "storage" } }));
+    expect(second).not.toEqual(first);
+    expect(await world.del("c1", "n1")).toEqual(first);
+  });
+
+  test.each([
+    ["for an address of any kind", {}],
+    ["for one that is asked for", ips("10.65.0.7")],
+  ])("gives nothing of a pool that was disabled after it was read, %s", async (_, wanted) => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const { datastore } = world;
+    const commit = datastore.commit.bind(datastore);
+    datastore.commit = async (writes, options) => {
+      datastore.commit = commit;
+      await world.putPool("a", "10.65.0.0/24", { disabled: true });
+      return await commit(writes, options);
+    };
+    expect(await failureOf(world.add("c1", "n1", wanted))).toMatchObject({ message: expect.stringContaining("it is disabled") });
+    expect(await world.blocks()).toEqual([]);
   });
 
   test("takes the second pool when the first is full, with two reads and one write", async () => {
