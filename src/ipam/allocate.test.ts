@@ -317,6 +317,8 @@ describe("an explicit address", () => {
     expect(await failureOf(world.add("c3", "n2", ips("10.65.0.9")))).toMatchObject({
       message: expect.stringContaining('its block "10.65.0.0/26" belongs to node "n1", and strictAffinity forbids'),
     });
+    expect(await failureOf(world.add("c3", "n2", ips("10.65.0.7")))).toMatchObject({ kind: "addressInUse" });
+    expect(await world.add("c3", "n1", ips("10.65.0.9"))).toEqual(["10.65.0.9"]);
   });
 });
 

@@ -50,6 +50,18 @@ describe("pools that a request names", () => {
     expect(failure).toMatchObject(refusal("noAddressLeft", 'pool "b" (10.66.0.0/31): full: all 2 addresses are in use; pool "a"'));
   });
 
+  test("are all that select the node when the list is empty", async () => {
+    const world = await worldWith(pools);
+    expect(await world.add("c1", "n1", { pools: { 4: [] } })).toEqual([expect.stringMatching(/^10\.65\./)]);
+  });
+
+  test("and that make no sense are refused with what is wrong", async () => {
+    const world = await worldWith({ good: { cidr: "10.65.0.0/24" }, wrong: { cidr: "10.66.0.0/24", blockSize: 16 } });
+    expect(await failureOf(world.add("c1", "n1", { pools: { 4: ["wrong"] } }))).toMatchObject(
+      refusal("poolUnusable", 'use pool "wrong": its blockSize 16 does not fit 10.66.0.0/24'),
+    );
+  });
+
   test("which cannot be used, and where they are named", async () => {
     const world = await worldWith(pools);
     const wish = { pools: { 4: ["off"] }, poolsNamedBy: { 4: 'annotation "a" of namespace "shop"' } };
@@ -202,6 +214,9 @@ describe("pools that nobody names", () => {
       d: { cidr: "10.67.0.0/28", blockSize: 26 },
       e: { cidr: "10.68.0.0/24", allowedUses: "Workload" },
       f: { cidr: "10.69.0.0/24", nodeSelector: 7 },
+      g: { cidr: "10.70.0.0/24", namespaceSelector: 7 },
+      h: { cidr: "10.71.0.0/24", blockSize: 33 },
+      i: { cidr: "10.72.0.0/24", blockSize: 26.5 },
     }))
       await world.put("IPPool", name, spec);
     const message = String(await failureOf(world.add("c1", "n1")));
@@ -212,6 +227,9 @@ describe("pools that nobody names", () => {
       'pool "d": its blockSize 26 does not fit 10.67.0.0/28: want 28..32',
       'pool "e": its allowedUses is no list',
       'pool "f": its selectors are no texts',
+      'pool "g": its selectors are no texts',
+      'pool "h": its blockSize 33 does not fit 10.71.0.0/24: want 24..32',
+      'pool "i": its blockSize 26.5 does not fit 10.72.0.0/24: want 24..32',
     ])
       expect(message).toContain(part);
   });
@@ -237,6 +255,13 @@ describe("of overlapping pools", () => {
     expect(await failureOf(world.add("c6", "n1", { addresses: [parseAddress("10.65.9.9")] }))).toMatchObject(
       refusal("addressOutsidePools", 'pool "a" (10.65.0.0/16) cannot be used: it overlaps the older pool "b"'),
     );
+  });
+
+  test.each([["a"], ["b"]])("of one CIDR, that CIDR means the one that can be used: %s", async (oldest) => {
+    const world = await createIpamWorld();
+    for (const name of ["a", "b"])
+      await world.putPool(name, "10.65.0.0/24", {}, name === oldest ? "2026-01-01T00:00:00Z" : "2026-02-01T00:00:00Z");
+    expect(await world.add("c1", "n1", { pools: { 4: ["10.65.0.0/24"] } })).toHaveLength(1);
   });
 
   test("that were made one after the other with blocks of another size, no block overlaps an older one", async () => {
