@@ -221,6 +221,16 @@ describe("allocate()", () => {
     expect((await world.blocks()).map((text) => text.split(" ")[2])).toEqual(["1/2", "1/2"]);
   });
 
+  test("releases nothing of an attachment of another node that is called the same, and borrowed from the same block", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/31", { blockSize: 31 });
+    const [own] = await world.add("c1", "n1");
+    const [borrowed] = await world.add("c1", "n2");
+    expect(borrowed).not.toBe(own);
+    expect(await world.del("c1", "n1")).toEqual([own ?? never()]);
+    expect(await world.add("c1", "n2")).toEqual([borrowed ?? never()]);
+  });
+
   test("says of each pool why nothing is left", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/31", { blockSize: 31 });
@@ -251,6 +261,25 @@ describe("allocate()", () => {
       expect.stringMatching(/^10\.65\./),
       expect.stringMatching(/^fd00:65::/),
     ]);
+  });
+
+  test.each([
+    ["does not exist", false],
+    ["has gone when it is to be committed", true],
+  ])("leaves an attachment the address that it had when another that it asks for %s", async (_, isThereAtFirst) => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    if (isThereAtFirst) await world.putPool("b", "fd65::/112");
+    await world.add("c1", "n1");
+    const { datastore } = world;
+    const commit = datastore.commit.bind(datastore);
+    datastore.commit = async (writes, options) => {
+      datastore.commit = commit;
+      await world.putPool("b", "fd65::/112", { disabled: true });
+      return await commit(writes, options);
+    };
+    expect(await failureOf(world.add("c1", "n1", { families: [4, 6] }))).toMatchObject({ kind: "noAddressLeft" });
+    expect(await world.blocks()).toEqual([expect.stringContaining(" n1 1/64")]);
   });
 
   test("plans several requests as one write per block, and one that fails does not stop the others", async () => {

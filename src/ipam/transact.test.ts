@@ -16,6 +16,7 @@ import { ETCD_TRAITS, KUBERNETES_TRAITS } from "../datastore/datastore-config.ts
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
+import type { Clock } from "../lib/ports.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
 import { type Step, transact } from "./transact.ts";
@@ -67,6 +68,53 @@ test("a commit that never gets a certain reply fails in time, and says what the 
     ),
     details: "patch pods/status: the API server answers 500; it may have been done",
   });
+});
+
+test("a commit that others win every time is tried again, at once at first, until the time is over", async () => {
+  const clock = fakeClock();
+  const events: string[] = [];
+  const commit = async () => {
+    events.push("commit");
+    return { committed: false, current: [[]] };
+  };
+  const sleep: Clock["sleep"] = async (ms, signal) => {
+    events.push("pause");
+    await clock.sleep(ms, signal);
+  };
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock: { ...clock, sleep }, random: () => 0.5, deadline: startDeadline(clock, 5_000) };
+  const failing = transact(ports, [IP_POOLS], () => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined }));
+  const failure = failing.catch((thrown: unknown) => thrown);
+  for (let second = 0; second < 6; second++) await clock.advance(1_000);
+  expect(await failure).toMatchObject({
+    kind: "tryAgainLater",
+    message: expect.stringMatching(/^commit addresses: others changed the same blocks after \d+ tries, and the time is over$/),
+  });
+  const later = Array.from({ length: events.length - 3 }, (_, i) => (i % 2 === 0 ? "pause" : "commit"));
+  expect(events).toEqual(["commit", "commit", "commit", ...later]);
+});
+
+test.each([
+  ["is done", undefined],
+  ["fails", new NetplugError("ioFailure", "the disk is full")],
+])("what fails beside a commit is thrown once the commit %s", async (_, refusal) => {
+  const clock = fakeClock();
+  let isCommitted = false;
+  const commit = async (): Promise<CommitResult<[]>> => {
+    await Promise.resolve();
+    isCommitted = true;
+    if (refusal !== undefined) throw refusal;
+    return { committed: true, revision: "8" as Revision };
+  };
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
+  const decide = (): Step<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
+  const whileCommitting = (): never => {
+    throw new Error("no such interface");
+  };
+  await expect(transact(ports, [IP_POOLS], decide, { whileCommitting })).rejects.toThrow("no such interface");
+  expect(isCommitted).toBe(true);
+  if (refusal !== undefined) await expect(transact(ports, [IP_POOLS], decide)).rejects.toBe(refusal);
 });
 
 test("who waits for the lock in vain has time left to commit without it", async () => {
