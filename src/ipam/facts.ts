@@ -83,12 +83,7 @@ export function collectWanted<T>(decide: () => T): Decision<T> {
 
 /** Each query once, in the order of its first appearance. */
 export function withoutRepeats(queries: readonly Query[]): readonly Query[] {
-  const byKey = new Map<string, Query>();
-  for (const query of queries) {
-    const key = keyOf(query);
-    if (!byKey.has(key)) byKey.set(key, query);
-  }
-  return [...byKey.values()];
+  return [...new Map(queries.map((query) => [keyOf(query), query])).values()];
 }
 
 /** A text that is equal for equal queries. */
