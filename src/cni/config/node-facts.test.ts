@@ -63,6 +63,7 @@ describe("resolveMtu()", () => {
     [{ mtu: 1400, require_mtu_file: true }, { [file]: "broken" }, 1400],
     [{}, { [file]: " 1420\n" }, 1420],
     [{ lib_dir: "/l" }, { "/l/mtu": "9000" }, 9000],
+    [{}, { [file]: "65535" }, 65_535],
     [{}, {}, 1500],
   ])("with %j and files %j is %p", (keys, files, mtu) => expect(mtuOf(keys, files)).toBe(mtu));
 

@@ -191,6 +191,7 @@ describe("code 7, naming key, found and wanted", () => {
     [{ ipam: { assign_ipv6: "yes" } }, 'read "ipam.assign_ipv6": got "yes", want "true" or "false"'],
     [{ ipam: { assign_ipv6: "" } }, 'read "ipam.assign_ipv6": got "", want "true" or "false"'],
     [{ ipam: { ipv4_pools: "blue" } }, 'read "ipam.ipv4_pools": got "blue", want a list, each a pool\'s name or CIDR'],
+    [{ ipam: { ipv4_pools: ["blue green"] } }, 'read "ipam.ipv4_pools[0]": got "blue green", want a pool\'s name or CIDR'],
     [{ ipam: { ipv6_pools: ["fd00::/64", 5] } }, 'read "ipam.ipv6_pools[1]": got 5, want a pool\'s name or CIDR'],
     [{ ipam: { routes: {} } }, 'read "ipam.routes": got an object, want a list'],
     [{ ipam: { routes: ["0.0.0.0/0"] } }, 'read "ipam.routes[0]": got "0.0.0.0/0", want an object with dst'],
