@@ -67,6 +67,19 @@ describe("an event", () => {
     expect(server.seen.at(-1)?.method).toBe("POST");
   });
 
+  test("is counted for as long as it goes on, with the time when it was last seen", async () => {
+    await using server = echo();
+    const clock = fakeClock(Date.UTC(2030, 0, 1));
+    const { recorder } = createRecorder(server, clock);
+    await recorder.record(report);
+    for (const _again of [1, 2, 3]) {
+      await clock.advance(5 * 60_000);
+      await recorder.record(report);
+    }
+    expect(server.seen.map(({ method }) => method)).toEqual(["POST", "PATCH", "PATCH", "PATCH"]);
+    expect(JSON.parse(server.seen[3]?.body ?? "")).toEqual({ series: { count: 4, lastObservedTime: "2030-01-01T00:15:00.000000Z" } });
+  });
+
   test("that the API server has forgotten is written anew", async () => {
     await using server = startFakeApiServer(({ method, body }) =>
       method === "PATCH" ? statusAnswer(404, "NotFound", "gone") : new Response(body),

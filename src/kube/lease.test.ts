@@ -143,6 +143,24 @@ describe("a lease", () => {
     expect(endedAt).toBeLessThan(5_000 + 15_000);
   });
 
+  test("that cannot be read is a trouble that is told, one that another takes first is none", async () => {
+    await using server = startLeaseServer();
+    const clock = fakeClock();
+    const told: string[] = [];
+    const onTrouble = (message: string): number => told.push(message);
+    const work = (identity: string): Promise<string | undefined> =>
+      withLease({ ...optionsOf(server, identity, clock), onTrouble }, () => Promise.resolve(identity));
+    server.state.fault = () => statusAnswer(403, "Forbidden", "not yet");
+    const first = work("a");
+    await pass(clock, 1_000);
+    expect(told).toEqual(["get leases.coordination.k8s.io is not permitted"]);
+    server.state.fault = undefined;
+    const others = [work("b"), work("c")];
+    await pass(clock, 8_000);
+    expect(await Promise.all([first, ...others])).toEqual(["a", "b", "c"]);
+    expect(told).toHaveLength(1);
+  });
+
   test("that somebody else has taken all the same ends the work at once", async () => {
     await using server = startLeaseServer();
     const clock = fakeClock();

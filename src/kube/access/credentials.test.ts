@@ -31,7 +31,8 @@ function createWorld(
   {
     settings = { kubeconfig: "/k" },
     run,
-  }: { readonly settings?: KubeSettings; readonly run?: (request: ProcessRequest) => ProcessResult } = {},
+    path = "/usr/bin:/opt/bin",
+  }: { readonly settings?: KubeSettings; readonly run?: (request: ProcessRequest) => ProcessResult; readonly path?: string } = {},
 ): World {
   const runs: ProcessRequest[] = [];
   const clock = fakeClock();
@@ -44,7 +45,7 @@ function createWorld(
             return run(request);
           },
         };
-  const env = { PATH: "/usr/bin:/opt/bin", HOME: "/home/me" };
+  const env = { PATH: path, HOME: "/home/me" };
   return { credentials: new Credentials(settings, { clock, files: memoryFiles(files), processes, env }), clock, files, runs };
 }
 
@@ -225,6 +226,13 @@ describe("an exec plugin", () => {
     await world.clock.advance(1);
     expect(await authorization(world)).toBe("Bearer t2");
     expect(world.runs).toHaveLength(2);
+  });
+
+  test("is never taken from the folder that this process happens to be in", async () => {
+    const planted = { "get-token": "", "/get-token": "", "bin/get-token": "", "./get-token": "" };
+    const world = createWorld({ ...files, ...planted }, { run: () => answer({ token: "t" }), path: ":bin:.:/opt/bin" });
+    expect(await authorization(world)).toBe("Bearer t");
+    expect(world.runs.map(({ command }) => command)).toEqual(["/opt/bin/get-token"]);
   });
 
   test("is told all that it needs to reach the cluster, and what the cluster's entry has for it", async () => {

@@ -78,6 +78,13 @@ describe("k8s_api_root", () => {
     });
   });
 
+  test.each(["https://x.example/prefix", "https://x.example/prefix/api", "https://x.example/prefix/api/"])(
+    "%s is the server below which the API is",
+    async (apiRoot) => {
+      expect((await resolve({ apiRoot }, {})).server).toBe("https://x.example/prefix");
+    },
+  );
+
   test("alone is asked without credentials, in a pod with the pod's", async () => {
     expect(await resolve({ apiRoot: "http://127.0.0.1:8001/" }, {})).toMatchObject({
       server: "http://127.0.0.1:8001",
