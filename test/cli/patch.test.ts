@@ -52,6 +52,44 @@ describe("patch and label", () => {
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
   });
 
+  test("a merge patch takes away what it gives as null, a list that is not there loses nothing", async () => {
+    await createPool("blue", "10.65.0.0/16");
+    await world.done(["label", "ippool", "blue", "a=1", "b=2"]);
+    const patch = async (...options: readonly string[]): Promise<string> => await world.done(["patch", "ippool", "blue", ...options]);
+    expect(await patch("--type", "merge", "-p", '{"metadata":{"labels":{"a":null}}}')).toBe("ippool/blue patched\n");
+    expect(await patch("-p", '{"metadata":{"$deleteFromPrimitiveList/finalizers":["x"]}}')).toBe("ippool/blue unchanged\n");
+    expect(JSON.parse(await world.done(["get", "ippool", "blue", "-o", "json"])).metadata.labels).toEqual({ b: "2" });
+  });
+
+  test.each<[patch: object, labels: object | undefined, allowedUses: readonly string[]]>([
+    [{ metadata: { labels: { a: null, c: "3" } } }, { b: "2", c: "3" }, ["Workload", "Tunnel"]],
+    [{ metadata: { labels: { $patch: "merge", c: "3" } } }, { a: "1", b: "2", c: "3" }, ["Workload", "Tunnel"]],
+    [{ metadata: { labels: { $patch: "replace", c: "3" } } }, { c: "3" }, ["Workload", "Tunnel"]],
+    [{ metadata: { labels: { $patch: "delete" } } }, undefined, ["Workload", "Tunnel"]],
+    [{ metadata: { labels: { $retainKeys: ["a", "c"], c: "3" } } }, { a: "1", c: "3" }, ["Workload", "Tunnel"]],
+    [{ spec: { "$deleteFromPrimitiveList/allowedUses": ["Tunnel"] } }, { a: "1", b: "2" }, ["Workload"]],
+    [{ spec: { "$setElementOrder/allowedUses": ["Workload"], allowedUses: ["Workload"] } }, { a: "1", b: "2" }, ["Workload"]],
+  ])("the directives of Kubernetes are followed: %j", async (patch, labels, allowedUses) => {
+    await createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
+    await world.done(["label", "ippool", "blue", "a=1", "b=2"]);
+    expect(await world.done(["patch", "ippool", "blue", "-p", JSON.stringify(patch)])).toBe("ippool/blue patched\n");
+    const { metadata, spec } = JSON.parse(await world.done(["get", "ippool", "blue", "-o", "json"]));
+    expect([metadata.labels, spec.allowedUses]).toEqual([labels, allowedUses]);
+  });
+
+  test.each([
+    [{ metadata: { labels: { $patch: "remove" } } }, 'got "$patch": "remove", want "merge", "replace" or "delete"'],
+    [{ metadata: { labels: { $retainKeys: "a" } } }, 'want a list of keys as "$retainKeys"'],
+    [{ spec: { "$deleteFromPrimitiveList/allowedUses": "Tunnel" } }, 'want a list of values as "$deleteFromPrimitiveList/allowedUses"'],
+    [{ spec: { $delete: ["allowedUses"] } }, 'got directive "$delete", want $patch, $retainKeys or $deleteFromPrimitiveList'],
+  ])("a directive that makes no sense changes nothing: %j", async (patch, message) => {
+    await createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
+    const before = await world.stored("/netplug/v3/ippools/blue");
+    const result = await world.ctl(["patch", "ippool", "blue", "-p", JSON.stringify(patch)]);
+    expect([result.status, result.stderr]).toEqual([1, expect.stringContaining(message)]);
+    expect(await world.stored("/netplug/v3/ippools/blue")).toEqual(before);
+  });
+
   test("a pool that would become smaller than its blocks is refused for the change first", async () => {
     await createPool("blue", "10.65.0.0/16");
     const wanted = 'spec.cidr: got "10.65.0.0/28", want "10.65.0.0/16": it cannot be changed; make another pool';
