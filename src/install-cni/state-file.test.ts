@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { NetplugError } from "../lib/errors.ts";
-import { readTrouble } from "./state-file.ts";
+import { durableFiles } from "../linux/durable-files.ts";
+import { readTrouble, StateFile } from "./state-file.ts";
 
 const PATH = "/run/netplug/state";
 
@@ -22,4 +26,20 @@ test("what cannot be read is not ready, and why is said", () => {
 
 test("nobody is ready or not without a file", () => {
   expect(() => readTrouble(undefined, { readText: () => undefined })).toThrow("read STATE_FILE: got nothing");
+});
+
+test("what an installer says is what the other process reads, each time", () => {
+  const folder = mkdtempSync(join(tmpdir(), "npgt-state-"));
+  try {
+    const path = join(folder, "state");
+    const state = new StateFile(path, { disk: durableFiles, userId: process.getuid?.() ?? 0 });
+    for (const trouble of ["token has expired", undefined, "no space left"]) {
+      state.say(trouble);
+      expect(readTrouble(path, durableFiles)).toBe(trouble);
+      expect(durableFiles.list(folder)).toEqual(["state"]);
+      expect(durableFiles.stat(path)).toMatchObject({ permissions: 0o600 });
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
