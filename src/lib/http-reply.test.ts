@@ -63,6 +63,11 @@ async function askWithFetch(reply: Uint8Array): Promise<{ readonly status: numbe
   }
 }
 
+test.each([204, 304])("a reply of status %i ends with its head", (status) => {
+  const reply = bytesOf(`HTTP/1.1 ${status} Whatever\r\n\r\n`);
+  expect(readInPieces(reply, [])).toEqual({ status, body: "", isKept: true });
+});
+
 test("an announcement comes before the reply", () => {
   const text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   expect(readInPieces(bytesOf(text), [30])).toEqual({ status: 200, body: "ok", isKept: true });

@@ -200,6 +200,34 @@ describe("following", () => {
     expect(revisionsWatched(server)).toEqual(["5", "6"]);
   });
 
+  test("is made again at once when it lasted, even if it told nothing", async () => {
+    let aheadMs = 0;
+    const lasting = (): Response => {
+      aheadMs += 300_000;
+      return stream([]);
+    };
+    await using server = serving([() => list("5")], [lasting, lasting, () => stream([event("ADDED", "a", "6")], true)]);
+    const pauses: number[] = [];
+    const quick = makeQuickClock((ms) => pauses.push(ms));
+    const clock = { ...quick, monotonic: () => quick.monotonic() + aheadMs };
+    expect(await firstEvents(server, 3, clock)).toEqual(["reset", "in-sync", "put a 6"]);
+    expect(pauses).toEqual([]);
+  });
+
+  test("has short pauses again once it has told something", async () => {
+    await using server = serving(
+      [() => list("5")],
+      [() => stream([]), () => stream([]), () => stream([event("ADDED", "a", "6")]), () => stream([event("ADDED", "b", "7")], true)],
+    );
+    const pauses: number[] = [];
+    await firstEvents(
+      server,
+      4,
+      makeQuickClock((ms) => pauses.push(ms)),
+    );
+    expect(pauses.slice(0, 3)).toEqual([75, 150, 75]);
+  });
+
   test("ends when history is gone where it shall be one, without another list", async () => {
     await using server = serving(
       [() => list("5", "a")],
