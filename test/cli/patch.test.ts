@@ -119,6 +119,53 @@ describe("patch and label", () => {
     });
   });
 
+  // RFC 6902.
+  test.each<[operations: readonly object[], actions: readonly string[], labels: object | undefined]>([
+    [[{ op: "add", path: "/spec/ingress/1", value: { action: "Log" } }], ["Allow", "Log", "Deny"], { a: "1" }],
+    [[{ op: "add", path: "/spec/ingress/-", value: { action: "Log" } }], ["Allow", "Deny", "Log"], { a: "1" }],
+    [[{ op: "add", path: "/metadata/labels/x.y~1z", value: "2" }], ["Allow", "Deny"], { a: "1", "x.y/z": "2" }],
+    [[{ op: "replace", path: "/spec/ingress/1/action", value: "Pass" }], ["Allow", "Pass"], { a: "1" }],
+    [[{ op: "replace", path: "/spec/ingress/0", value: { action: "Log" } }], ["Log", "Deny"], { a: "1" }],
+    [[{ op: "remove", path: "/spec/ingress/0" }], ["Deny"], { a: "1" }],
+    [[{ op: "remove", path: "/metadata/labels" }], ["Allow", "Deny"], undefined],
+    [[{ op: "move", from: "/spec/ingress/0", path: "/spec/ingress/1" }], ["Deny", "Allow"], { a: "1" }],
+    [[{ op: "move", from: "/metadata/labels/a", path: "/metadata/labels/b" }], ["Allow", "Deny"], { b: "1" }],
+    [[{ op: "copy", from: "/spec/ingress/0/action", path: "/spec/ingress/1/action" }], ["Allow", "Allow"], { a: "1" }],
+    [
+      [
+        { op: "test", path: "/spec/ingress/1/action", value: "Deny" },
+        { op: "remove", path: "/spec/ingress/1" },
+      ],
+      ["Allow"],
+      { a: "1" },
+    ],
+  ])("a JSON patch does its operations in order: %j", async (operations, actions, labels) => {
+    const profile = { apiVersion: "netplug.io/v3", kind: "Profile", metadata: { name: "p", labels: { a: "1" } } };
+    const spec = { ingress: [{ action: "Allow" }, { action: "Deny" }] };
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...profile, spec }) });
+    await world.done(["patch", "profile", "p", "--type", "json", "-p", JSON.stringify(operations)]);
+    const stored = JSON.parse(await world.done(["get", "profile", "p", "-o", "json"]));
+    const rules: readonly { readonly action: string }[] = stored.spec.ingress;
+    expect([rules.map(({ action }) => action), stored.metadata.labels]).toEqual([actions, labels]);
+  });
+
+  test.each([
+    '[{"op":"replace","path":"/spec/ingress/2","value":{"action":"Log"}}]',
+    '[{"op":"remove","path":"/spec/ingress/2"}]',
+    '[{"op":"add","path":"/spec/ingress/3","value":{"action":"Log"}}]',
+    '[{"op":"add","path":"/spec/ingress/01","value":{"action":"Log"}}]',
+    '[{"op":"remove","path":"/spec/ingress/0"},{"op":"test","path":"/spec/ingress/0/action","value":"Allow"}]',
+    '[{"op":"move","from":"/spec","path":"/spec/ingress"}]',
+  ])("a JSON patch of which an operation cannot be done changes nothing: %s", async (patch) => {
+    const profile = { apiVersion: "netplug.io/v3", kind: "Profile", metadata: { name: "p" } };
+    const spec = { ingress: [{ action: "Allow" }, { action: "Deny" }] };
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...profile, spec }) });
+    const before = await world.stored("/netplug/v3/profiles/p");
+    const { status, stderr } = await world.ctl(["patch", "profile", "p", "--type", "json", "-p", patch]);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/apply patch: .*operation [12]: /)]);
+    expect(await world.stored("/netplug/v3/profiles/p")).toEqual(before);
+  });
+
   test.each([
     ['[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 'operation 1: there is no place "/metadata/labels/a"'],
     ['[{"op":"test","path":"/spec/disabled","value":true}]', "operation 1: test of"],

@@ -195,7 +195,9 @@ describe("get", () => {
     await createPool("blue", "10.65.0.0/16");
     await world.done(["label", "ipp", "blue", "netplug.io/zone=z1"]);
     const spec = String.raw`custom-columns=N:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone,USE:{.spec.allowedUses[0]},ALL:.spec.allowedUses[*],X:.spec.x,BLOCKSIZE`;
-    expect((await world.done(["get", "ipp", "-o", spec])).split("\n")[1]).toMatch(/^blue +z1 +Workload +Workload,Tunnel +<none> +26$/);
+    const [header, row] = (await world.done(["get", "ipp", "-o", spec])).split("\n");
+    expect(header).toMatch(/^N +ZONE +USE +ALL +X +BLOCKSIZE$/);
+    expect(row).toMatch(/^blue +z1 +Workload +Workload,Tunnel +<none> +26$/);
     expect((await world.ctl(["get", "ipp", "-o", "custom-columns=NOPE"])).status).toBe(2);
   });
 
