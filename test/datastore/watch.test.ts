@@ -136,6 +136,9 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await server.ctl(["put", "/netplug/v3/ippools/strange", "no JSON"]);
     expect(await watch.next(1)).toEqual(["unreadable"]);
+    await server.ctl(["put", "/netplug/v3/ippools/a/b", "{}"]);
+    await server.ctl(["del", "/netplug/v3/ippools/a/b"]);
+    expect(await watch.next(2)).toEqual(["unreadable", "unreadable"]);
     await create(datastore, "a");
     expect(await watch.next(1)).toEqual(["put a"]);
   });

@@ -97,6 +97,7 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     ]);
     expect(information?.value.spec).toMatchObject({
       guid: expect.stringMatching(/^[0-9a-f]{32}$/),
+      type: datastore.type === "kubernetes" ? "k8s" : "etcd",
       version: "v3.31.0",
       datastoreReady: true,
     });
