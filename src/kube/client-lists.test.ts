@@ -1,0 +1,63 @@
+import { describe, expect, test } from "bun:test";
+import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { NODES } from "./core-types.ts";
+
+/** A server that answers in this order, and with the last for ever. */
+function answering(...answers: readonly (() => Response)[]): FakeApiServer {
+  return startFakeApiServer((_request, before) => (answers[before] ?? answers.at(-1) ?? Response.error)());
+}
+
+describe("a list", () => {
+  const page = (names: readonly string[], next?: string): Response =>
+    Response.json({
+      kind: "NodeList",
+      metadata: { resourceVersion: "7", continue: next },
+      items: names.map((name) => ({ metadata: { name } })),
+    });
+
+  test("is read in pages", async () => {
+    await using server = answering(
+      () => page(["a", "b"], "t1"),
+      () => page(["c"], "t2"),
+      () => page(["d"]),
+    );
+    const { items, resourceVersion } = await clientOf(server).list(NODES, { labelSelector: "x=y", pageSize: 2 });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["a", "b", "c", "d"]);
+    expect(resourceVersion).toBe("7");
+    expect(server.seen.map(({ headers }) => headers["accept"])).toEqual(Array(3).fill("application/json"));
+    expect(server.seen.map(({ path }) => path)).toEqual([
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2",
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t1",
+      "/api/v1/nodes?labelSelector=x%3Dy&limit=2&continue=t2",
+    ]);
+  });
+
+  test("says how old it may be with its first page only: the others show the same state", async () => {
+    await using server = answering(
+      () => page(["a"], "t1"),
+      () => page(["b"]),
+    );
+    await clientOf(server).list(NODES, { resourceVersion: "0" });
+    expect(server.seen.map(({ path }) => path)).toEqual([
+      "/api/v1/nodes?limit=500&resourceVersion=0",
+      "/api/v1/nodes?limit=500&continue=t1",
+    ]);
+  });
+
+  test("whose next page is too old is read again at once, as a whole", async () => {
+    await using server = answering(
+      () => page(["a"], "t1"),
+      () => statusAnswer(410, "Expired", "the provided continue parameter is too old"),
+      () => page(["x", "y"]),
+    );
+    const { items } = await clientOf(server).list(NODES);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["x", "y"]);
+    expect(server.seen.at(-1)?.path).toBe("/api/v1/nodes");
+  });
+
+  test("may have no items at all", async () => {
+    await using server = answering(() => Response.json({ metadata: { resourceVersion: "1" }, items: null }));
+    expect(await clientOf(server).list(NODES)).toEqual({ items: [], resourceVersion: "1", continueToken: undefined });
+  });
+});
