@@ -10,7 +10,6 @@ import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
 import { readHostName } from "../linux/hostname.ts";
-import { probeHttp } from "../linux/http-probe.ts";
 import { watchDirectory } from "../linux/inotify.ts";
 import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
@@ -55,7 +54,7 @@ export function realHost(): Host {
     files: linuxFiles,
     processes: linuxProcesses,
     kernel: linuxKernel,
-    fetch: probeHttp,
+    fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
     watchDirectory,
     readStdin,
     hostName: readHostName,
