@@ -154,6 +154,18 @@ describe("planAdds()", () => {
     expect(await world.blocks()).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/26 n1 2\/64$/)]);
   });
 
+  test("gives the others the addresses of one that fails once it has some", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/32", { blockSize: 32 });
+    await world.putPool("b", "fd65::/112");
+    const outcomes = await addAll(world, [
+      { attachment: { ...attachment("c1"), mtu: 1200 }, ipam: requestFor("c1", NODE, { families: [4, 6] }) },
+      request("c2"),
+    ]);
+    expect(outcomes.map(kindOf)).toEqual(["invalidConfig", undefined]);
+    expect(await world.blocks()).toEqual(["10.65.0.0/32 n1 1/1"]);
+  });
+
   test("gives each its own addresses where some come from a delegate", async () => {
     const world = await createWorld();
     const outcomes = await addAll(world, [

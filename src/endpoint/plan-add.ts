@@ -51,7 +51,11 @@ export type AddOutcome =
       /** False: the datastore already has this attachment, or a part of it. */
       readonly isNew: boolean;
     })
-  | { readonly error: NetplugError };
+  | {
+      readonly error: NetplugError;
+      /** It failed after it got addresses. @default false */
+      readonly hadAddresses?: boolean;
+    };
 
 /** A decision, or the queries to answer first. */
 export type AddPlan =
@@ -93,15 +97,18 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { 
  */
 export function planAdds(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const plan = planTogether(asked, facts, options);
-  if ("wanted" in plan || plan.writes.length === 0) return plan;
-  const isMet = plan.outcomes.map((outcome) => !("error" in outcome));
-  if (!isMet.includes(false)) return plan;
-  // A request may fail after it got addresses: the others are planned again without it, so that nobody keeps these.
-  const others = asked.filter((_, i) => isMet[i]);
-  const again = planAdds(others, facts, options);
+  if ("wanted" in plan) return plan;
+  const isPlannedAgain = plan.outcomes.map((outcome) => !("error" in outcome && outcome.hadAddresses === true));
+  if (!isPlannedAgain.includes(false)) return plan;
+  // Nobody keeps the addresses of a request that failed after it got them: another one may need them.
+  const again = planAdds(
+    asked.filter((_, i) => isPlannedAgain[i]),
+    facts,
+    options,
+  );
   if ("wanted" in again) return again;
-  const met = again.outcomes.values();
-  const outcomes = plan.outcomes.map((outcome, i) => (isMet[i] ? (met.next().value ?? outcome) : outcome));
+  const others = again.outcomes.values();
+  const outcomes = plan.outcomes.map((outcome, i) => (isPlannedAgain[i] ? (others.next().value ?? outcome) : outcome));
   return { ...again, outcomes, defects: plan.defects };
 }
 
@@ -170,7 +177,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {
-    if (thrown instanceof NetplugError) return { error: thrown };
+    if (thrown instanceof NetplugError) return { error: thrown, hadAddresses: allocated !== undefined };
     throw thrown;
   }
 }
