@@ -16,8 +16,8 @@ import {
 } from "../../../lib/ip/prefix.ts";
 import type { EmptyBlock, Query } from "../../datastore.ts";
 import { cellAround, cellsOf, toBlockName } from "../objects/block-name.ts";
-import { BLOCK_LABELS, type BlockEntry, toBlockEntry } from "../objects/block-object.ts";
-import { IPAM_BLOCKS } from "../objects/resource-types.ts";
+import { BLOCK_LABELS, type BlockEntry, toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
+import { type BlockObject, IPAM_BLOCKS } from "../objects/resource-types.ts";
 import type { LostClaims } from "../state/lost-claims.ts";
 import type { Walks } from "../state/walks.ts";
 import type { Batch } from "./batch.ts";
@@ -117,7 +117,7 @@ export class IndexReads {
     // Whatever stands there, its place is taken.
     return missing.flatMap((cidr, i): Entries => {
       const object = objects[i];
-      return object === undefined ? [] : [{ cidr, node: String(object.spec?.node), isSpare: false, emptySince: undefined }];
+      return object === undefined ? [] : [{ cidr, node: nodeOf(object), isSpare: false, emptySince: undefined }];
     });
   }
 
@@ -140,6 +140,15 @@ function cellsFor(query: IndexQuery): readonly string[] | undefined {
 
 function inside(within: Prefix, entries: Entries): Entries {
   return entries.filter(({ cidr }) => containsPrefix(within, cidr));
+}
+
+/** Whose block it is; nobody's when it cannot be read: otherwise the node that it names would read it as its own, and fail. */
+function nodeOf(object: BlockObject): string {
+  try {
+    return toStoredBlock(object).value.node;
+  } catch {
+    return "";
+  }
 }
 
 function toRef({ cidr, node }: BlockEntry): BlockRef {
