@@ -104,7 +104,7 @@ function withLaterBlocks(search: Search): Search {
   const { situation, draft, pools, spread, request, own } = search;
   const { facts, reserved } = situation;
   const known = new Set(own.map(({ block }) => toPrefixText(block.cidr)));
-  // Only pools whose places are asked for in one round, also without this.
+  // Only the pools whose places a new block would have read in one round anyway.
   const claims = [...pools.slice(0, 1), ...poolsAfter(pools, 0)].flatMap((pool) =>
     claimsNear(pool, { facts, reserved, spread }, () => poolsAfter(pools, 0)),
   );

@@ -308,7 +308,7 @@ describe("a pool that is deleted while it is in use", () => {
     await give("c2", "n2");
     await releaseAttachment(ports(), { network: "net", containerID: "c2", ifName: "eth0" }, "n2");
     expect(await world.done(["delete", "ippool", "blue"])).toBe(
-      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays: when the workloads have ended, create the pool again and delete it\n",
+      "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays; once it is empty, create the pool again and delete it\n",
     );
     expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
     expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([expect.stringContaining("/netplug/ipam/blocks/n1/")]);
@@ -335,6 +335,19 @@ describe("a pool that is deleted while it is in use", () => {
     await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
     await createPool("green", "10.65.0.0/16", { blockSize: 28 });
     expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
+  });
+
+  test("keeps a block whose addresses cool down, which then stands in the way of another block size, and says so", async () => {
+    await createPool("blue", "10.65.0.0/24");
+    await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);
+    await give("c1", "n1");
+    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
+    expect(await world.done(["delete", "ippool", "blue"])).toBe(
+      "ippool/blue deleted; 1 block with 0 addresses in use stays; once it is empty, create the pool again and delete it\n",
+    );
+    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("green", "10.65.0.0/24", { blockSize: 28 }) });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/want blockSize 26, or try again when that block is empty\n/)]);
+    expect(await world.stored("/netplug/ipam/blocks/")).not.toEqual({});
   });
 
   test("is disabled first, so that an ADD that had begun cannot end", async () => {

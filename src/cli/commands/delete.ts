@@ -63,8 +63,8 @@ async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
 function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {
   const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
   if (keptBlocks === 0) return released;
-  const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays" : "stay"}`;
-  return `${released}; ${kept}: when the workloads have ended, create the pool again and delete it`;
+  const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;
+  return `${released}; ${kept}, create the pool again and delete it`;
 }
 
 function count(number: number, thing: string, plural = "s"): string {

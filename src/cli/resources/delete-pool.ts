@@ -27,8 +27,9 @@ const PAGE = 100;
 
 /**
  * Disables the pool, releases its empty blocks, deletes it. Nothing is given from it once it is disabled: every allocation
- * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay: when they
- * have become empty, the runtime's GC takes them away, a pool of another block size that is made there, or the deletion of one of the same.
+ * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay.
+ * Once they are empty, they are deleted by the runtime's GC, when a pool of another block size is created there, or when this pool is created
+ * again and deleted.
  *
  * @throws {CommandFailed} when there is none
  */

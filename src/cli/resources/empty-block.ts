@@ -9,9 +9,10 @@ import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
 import type { CliIo } from "../io.ts";
 import { guardsFor } from "./write-guards.ts";
 
-/** Where blocks are, and by which clock they are empty. */
-export interface BlockPlace {
+/** What the deletion of a block needs of the world. */
+export interface BlockPorts {
   readonly datastore: Datastore;
+  /** Its clock says whether addresses still cool down. */
   readonly io: Pick<CliIo, "clock">;
 }
 
@@ -21,7 +22,7 @@ export interface BlockPlace {
  *
  * @returns whether it was deleted
  */
-export async function deleteIfEmpty({ datastore, io }: BlockPlace, { cidr, node }: BlockRef): Promise<boolean> {
+export async function deleteIfEmpty({ datastore, io }: BlockPorts, { cidr, node }: BlockRef): Promise<boolean> {
   const [information, configuration, previous] = await datastore.read([
     CLUSTER_INFORMATION_QUERY,
     IPAM_CONFIGURATION,

@@ -7,19 +7,19 @@ import type { Address } from "../../lib/ip/address.ts";
 import { lastAddressOf, overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
-import { type BlockPlace, deleteIfEmpty } from "./empty-block.ts";
+import { type BlockPorts, deleteIfEmpty } from "./empty-block.ts";
 
 /** How many claims are read at once. */
 const PAGE = 1_000;
 
 /**
- * Refuses a new pool whose addresses are another pool's, or that would cut existing blocks in another size. Such a block that is empty is
- * left of a pool that is gone, and is deleted.
+ * Refuses a new pool whose addresses are another pool's, or that would cut existing blocks in another size. An empty
+ * one of another size is left over from a deleted pool, and is deleted.
  *
  * @param others every pool, by name
  * @throws {CommandFailed}
  */
-export async function checkNewPool(place: BlockPlace, name: string, spec: IPPoolSpec, others: ReadonlyMap<string, Prefix>): Promise<void> {
+export async function checkNewPool(ports: BlockPorts, name: string, spec: IPPoolSpec, others: ReadonlyMap<string, Prefix>): Promise<void> {
   const pool = withPoolDefaults(spec);
   const cidr = parsePrefix(pool.cidr);
   for (const [owner, other] of others) {
@@ -29,11 +29,11 @@ export async function checkNewPool(place: BlockPlace, name: string, spec: IPPool
       { next: `get ippool ${owner}` },
     );
   }
-  for await (const block of claimedBlocks(place.datastore, cidr)) {
-    if (block.cidr.length === pool.blockSize || (await deleteIfEmpty(place, block))) continue;
+  for await (const block of claimedBlocks(ports.datastore, cidr)) {
+    if (block.cidr.length === pool.blockSize || (await deleteIfEmpty(ports, block))) continue;
     throw new CommandFailed(
       `create ippool ${quote(name)}: block ${toPrefixText(block.cidr)} of node ${quote(block.node)} exists inside ${pool.cidr}, and blockSize is ${pool.blockSize}; ` +
-        `want blockSize ${block.cidr.length}, or end the workloads that have addresses of that block`,
+        `want blockSize ${block.cidr.length}, or try again when that block is empty`,
       { next: `get ipamblock ${toPrefixText(block.cidr)}` },
     );
   }
