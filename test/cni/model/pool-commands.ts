@@ -4,20 +4,23 @@ import { expect } from "bun:test";
 import fc from "fast-check";
 import { haveCommon } from "./arithmetic.ts";
 import { type Command, command, isReady, pickFrom } from "./command.ts";
+import type { BlockView } from "./oracle.ts";
 import type { PoolSpec, State } from "./state.ts";
 import { POOLS } from "./wishes.ts";
 import type { World } from "./world.ts";
 
-/** Makes a pool; refused where it overlaps another, or blocks of another size. */
+/** Makes a pool; refused where it overlaps another, or blocks of another size in which somebody has an address. Empty ones go. */
 export async function createPool(state: State, world: World, name: string, spec: PoolSpec): Promise<void> {
-  const blocks = await world.blocks();
+  const ofAnotherSize = async (): Promise<readonly BlockView[]> =>
+    (await world.blocks()).filter(({ cidr }) => haveCommon(cidr, spec.cidr) && !cidr.endsWith(`/${spec.blockSize}`));
   const isRefused =
-    [...state.pools.values()].some(({ cidr }) => haveCommon(cidr, spec.cidr)) ||
-    blocks.some(({ cidr }) => haveCommon(cidr, spec.cidr) && !cidr.endsWith(`/${spec.blockSize}`));
+    [...state.pools.values()].some(({ cidr }) => haveCommon(cidr, spec.cidr)) || (await ofAnotherSize()).some(({ held }) => held.size > 0);
   const { status, stderr } = await world.apply("IPPool", name, spec);
   state.log.push(`pool ${name} ${JSON.stringify(spec)}: ${status} ${stderr.trim()}`);
   expect([status, stderr]).toEqual(isRefused ? [1, expect.stringContaining(name)] : [0, stderr]);
-  if (!isRefused) state.pools.set(name, spec);
+  if (isRefused) return;
+  expect(await ofAnotherSize()).toEqual([]);
+  state.pools.set(name, spec);
 }
 
 function poolCommand(at: number): Command {
