@@ -1,11 +1,10 @@
 /** May the datastore be used? What `ClusterInformation` says, as an error or none. */
 
-import { type ClusterInformationSpec, SINGLETON_NAME } from "../api/cluster-information.ts";
-import type { Resource } from "../api/resource.ts";
+import { type ClusterInformation, SINGLETON_NAME } from "../api/cluster-information.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Query, ResourceRef, Stored } from "./datastore.ts";
 
-export const CLUSTER_INFORMATION: ResourceRef = { kind: "ClusterInformation", name: SINGLETON_NAME };
+export const CLUSTER_INFORMATION = { kind: "ClusterInformation", name: SINGLETON_NAME } as const satisfies ResourceRef;
 
 /** The query that an operation must read for the checks here. */
 export const CLUSTER_INFORMATION_QUERY = { type: "get", ref: CLUSTER_INFORMATION } as const satisfies Query;
@@ -21,11 +20,11 @@ export type Intent =
  * @param stored what {@link CLUSTER_INFORMATION_QUERY} answered
  * @throws NetplugError notInitialised, or tryAgainLater while the datastore is locked or frozen
  */
-export function requireReady(stored: Stored<Resource> | undefined, intent: Intent = "add"): void {
+export function requireReady(stored: Stored<ClusterInformation> | undefined, intent: Intent = "add"): void {
   if (stored === undefined) {
     throw new NetplugError("notInitialised", 'use datastore: it was never initialised; run "netplugctl init"');
   }
-  const { datastoreReady, datastoreFrozen } = stored.value.spec as ClusterInformationSpec;
+  const { datastoreReady, datastoreFrozen } = stored.value.spec;
   if (datastoreFrozen === true) {
     throw new NetplugError("tryAgainLater", "use datastore: a migration has frozen it; wait until the migration is done");
   }

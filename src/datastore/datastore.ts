@@ -2,9 +2,10 @@
 
 import type { Block, BlockRef } from "../api/ipam-block.ts";
 import type { SpareBlock } from "../api/ipam-block-spare.ts";
+import type { ClusterInformation } from "../api/cluster-information.ts";
 import type { Kind, Resource } from "../api/resource.ts";
-import type { Address } from "../lib/ip/address.ts";
-import type { Family } from "../lib/ip/address.ts";
+import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { Address, Family } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 
 /** Opaque version of one stored thing: etcd's mod revision, Kubernetes' resourceVersion. Compared for equality only. */
@@ -64,10 +65,17 @@ export interface BlockPlace {
   readonly ref: BlockRef | undefined;
 }
 
-export type Answer<Q extends Query> = Q extends { type: "get" }
-  ? Stored<Resource> | undefined
-  : Q extends { type: "list" }
-    ? readonly Stored<Resource>[]
+/** A resource of a kind. A spec that people write as well has no type here: whoever reads it has to check it. */
+type ResourceOf<K extends Kind> = [K] extends ["WorkloadEndpoint"]
+  ? WorkloadEndpoint
+  : [K] extends ["ClusterInformation"]
+    ? ClusterInformation
+    : Resource;
+
+export type Answer<Q extends Query> = Q extends { type: "get"; ref: { kind: infer K extends Kind } }
+  ? Stored<ResourceOf<K>> | undefined
+  : Q extends { type: "list"; kind: infer K extends Kind }
+    ? readonly Stored<ResourceOf<K>>[]
     : Q extends { type: "block" }
       ? Stored<Block> | undefined
       : Q extends { type: "blocks-of-node" | "all-blocks" }

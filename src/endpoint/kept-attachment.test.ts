@@ -59,7 +59,7 @@ async function recordPast(world: IpamWorld, address: string, annotations?: Reado
 async function changeRecord(world: IpamWorld, change: (record: WorkloadEndpoint) => WorkloadEndpoint): Promise<void> {
   const [stored] = await world.datastore.read([{ type: "get", ref: endpointRef(attachment()) }]);
   if (stored === undefined) throw new Error("nothing is recorded");
-  await world.datastore.commit([{ op: "update", resource: change(stored.value as WorkloadEndpoint), revision: stored.revision }]);
+  await world.datastore.commit([{ op: "update", resource: change(stored.value), revision: stored.revision }]);
 }
 
 /** `own` or `past` management, and which; or what was asked for. */

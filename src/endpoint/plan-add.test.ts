@@ -45,7 +45,7 @@ async function del(world: IpamWorld, containerID: string, endpoints: DelRequest[
 
 async function records(world: IpamWorld): Promise<readonly WorkloadEndpoint[]> {
   const [found] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
-  return found.map(({ value }) => value as WorkloadEndpoint);
+  return found.map(({ value }) => value);
 }
 
 function addressesOf(outcome: AddOutcome | undefined): readonly string[] {
@@ -254,7 +254,7 @@ describe("planAdds()", () => {
       const [stored] = await world.datastore.read([{ type: "list", kind: "WorkloadEndpoint" }]);
       if (stored[0] === undefined) throw new Error("nothing was recorded");
       const { value, revision } = stored[0];
-      const resource = { ...value, spec: { ...(value as WorkloadEndpoint).spec, ipNetworks: [] } };
+      const resource = { ...value, spec: { ...value.spec, ipNetworks: [] } };
       await world.datastore.commit([{ op: "update", resource, revision }]);
       expect(await isNew(world, ofDelegate("c1", pod))).toBe(true);
     });

@@ -72,8 +72,9 @@ export type AddPlan =
     };
 
 /** Where the record of an attachment is. */
-export function endpointRef({ node, workload, labels }: Omit<EndpointSubject, "network">): ResourceRef {
-  return { kind: "WorkloadEndpoint", namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) };
+export function endpointRef({ node, workload, labels }: Omit<EndpointSubject, "network">) {
+  const kind = "WorkloadEndpoint";
+  return { kind, namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) } as const satisfies ResourceRef;
 }
 
 /** What {@link planAdds} is certain to ask for: one round trip. */
@@ -152,8 +153,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 
 /** The record, if it is this container's: its name may have been an earlier container's. */
 export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): WorkloadEndpoint | undefined {
-  // The datastore gives back the kind that was asked for.
-  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value as WorkloadEndpoint | undefined;
+  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value;
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
@@ -165,9 +165,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const isDelegated = "delegated" in request;
   const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
   const attachment = { ...request.attachment, isDelegated };
-  const stored = know(facts, { type: "get", ref: endpointRef(attachment) });
-  // The datastore gives back the kind that was asked for.
-  const endpoint = stored === undefined ? undefined : { ...stored, value: stored.value as WorkloadEndpoint };
+  const endpoint = know(facts, { type: "get", ref: endpointRef(attachment) });
   const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });

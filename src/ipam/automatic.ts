@@ -2,7 +2,6 @@
 
 import type { BlockRef } from "../api/ipam-block.ts";
 import { DEFAULT_MAX_BLOCKS_PER_HOST } from "../api/ipam-configuration.ts";
-import type { Node } from "../api/node.ts";
 import type { Query } from "../datastore/datastore.ts";
 import type { Family } from "../lib/ip/address.ts";
 import { containsPrefix, toPrefixText } from "../lib/ip/prefix.ts";
@@ -73,7 +72,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
 function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: Situation): PoolSelection {
   const { node } = request.owner;
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
-  const nodeLabels = (stored?.value as Node | undefined)?.metadata.labels ?? {};
+  const nodeLabels = stored?.value.metadata.labels ?? {};
   const criteria = { family, use: request.use, node, nodeLabels, namespaceLabels: request.namespaceLabels };
   const selection = selectPools(pools, criteria, request.pools[family], request.poolsNamedBy?.[family]);
   for (const { name, reason, isDefect } of selection.refused) if (isDefect) defects.add(`pool ${quote(name)} is left out: ${reason}`);

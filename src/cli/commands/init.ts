@@ -1,7 +1,6 @@
 /** `init`: makes a new datastore usable. */
 
 import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
-import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
 import { NetplugError } from "../../lib/errors.ts";
@@ -22,8 +21,7 @@ export async function init(cli: Cli): Promise<number> {
       ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))
       : initDatastore(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION_QUERY]);
-    const { guid = "" } = (information?.value.spec ?? {}) as ClusterInformationSpec;
-    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${guid}`);
+    say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.guid ?? ""}`);
     return EXIT.done;
   });
 }

@@ -1,7 +1,6 @@
 /** `ipam release`: takes an address away from whoever has it. */
 
 import type { Allocation } from "../../api/ipam-block.ts";
-import type { WorkloadEndpointSpec } from "../../api/workload-endpoint.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { releaseAddress } from "../../ipam/admin/owner.ts";
 import { describeAllocation } from "../../ipam/owner-text.ts";
@@ -37,6 +36,6 @@ async function findUser(datastore: Datastore, ip: Address, { owner }: Allocation
   if (owner.endpoint === undefined) return undefined;
   const ref = { kind: "WorkloadEndpoint", namespace: owner.namespace ?? DEFAULT_NAMESPACE, name: owner.endpoint } as const;
   const [stored] = await datastore.read([{ type: "get", ref }]);
-  const networks = (stored?.value.spec as WorkloadEndpointSpec | undefined)?.ipNetworks ?? [];
+  const networks = stored?.value.spec.ipNetworks ?? [];
   return networks.includes(toPrefixText(toHostPrefix(ip))) ? `${ref.namespace}/${ref.name}` : undefined;
 }

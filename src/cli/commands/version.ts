@@ -68,5 +68,5 @@ async function readKubernetes(cli: Cli): Promise<string | undefined> {
 
 async function readInformation(cli: Cli): Promise<ClusterInformationSpec | undefined> {
   const [stored] = await withDatastore(cli, (datastore) => datastore.read([CLUSTER_INFORMATION_QUERY]));
-  return stored?.value.spec as ClusterInformationSpec | undefined;
+  return stored?.value.spec;
 }

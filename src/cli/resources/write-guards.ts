@@ -1,8 +1,8 @@
 /** What must hold of the cluster for a command to write to it. */
 
-import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import type { ClusterInformation, ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { KINDS } from "../../api/registry.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
+import type { Kind } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { VERSION } from "../../lib/version.ts";
@@ -14,10 +14,10 @@ import { CommandFailed } from "../failure.ts";
  *
  * @throws NetplugError notInitialised, or tryAgainLater when it is frozen; {@link CommandFailed} when the cluster is newer
  */
-export function guardsFor(kind: Kind, information: Stored<Resource> | undefined): readonly Write[] {
+export function guardsFor(kind: Kind, information: Stored<ClusterInformation> | undefined): readonly Write[] {
   if (kind === "ClusterInformation") return [];
   requireReady(information, "release");
-  const fault = whyTooOld(information?.value.spec as ClusterInformationSpec | undefined);
+  const fault = whyTooOld(information?.value.spec);
   if (fault !== undefined) throw new CommandFailed(`write ${KINDS[kind].plural}: ${fault}`, { next: "version" });
   return [{ op: "expect", ref: CLUSTER_INFORMATION, revision: information?.revision }];
 }

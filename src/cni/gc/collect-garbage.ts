@@ -149,6 +149,5 @@ async function listRecords(call: Call): Promise<readonly WorkloadEndpoint[]> {
   const [records] = await deadline.wait("the datastore", (signal) =>
     datastore.read([{ type: "list", kind: "WorkloadEndpoint" }], { signal }),
   );
-  // The datastore gives back the kind that was asked for.
-  return records.map(({ value }) => value as WorkloadEndpoint).filter((record) => isOwn(call, record));
+  return records.map(({ value }) => value).filter((record) => isOwn(call, record));
 }

@@ -1,9 +1,9 @@
 /** All that a consistency check compares. */
 
 import type { Allocation, Block } from "../../api/ipam-block.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
+import type { Kind } from "../../api/resource.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { Damage, Datastore, Stored } from "../../datastore/datastore.ts";
+import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../../lib/ip/prefix.ts";
 import { prefixSetOf, type PrefixSet } from "../../lib/ip/prefix-set.ts";
@@ -49,7 +49,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
   const known = pools.map(({ value }) => cidrOfPool(value)).filter((cidr) => cidr !== undefined);
   const allocations = new Map<string, Allocation>();
   for (const block of before.blocks) for (const [address, allocation] of allocationsOf(block)) allocations.set(address, allocation);
-  const records = endpoints.map(({ value }: Stored<Resource>) => value as WorkloadEndpoint);
+  const records = endpoints.map(({ value }) => value);
   const nodeNames = nodes.map(({ value }) => value.metadata.name);
   return {
     ...before,

@@ -2,7 +2,7 @@
 
 import type { IPPool } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
+import type { ClusterInformation } from "../../api/cluster-information.ts";
 import { requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
@@ -35,7 +35,7 @@ export interface SplitPlan {
  * @throws {NotLocked} it must not be split now
  * @throws {NetplugError} invalidConfig when the pool cannot be split, notInitialised or tryAgainLater when nothing may be written
  */
-export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<Resource> | undefined): SplitPlan {
+export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<ClusterInformation> | undefined): SplitPlan {
   const { name } = pool.value.metadata;
   const { pools, broken } = toPoolTable([pool]);
   const [understood] = pools;
@@ -65,12 +65,12 @@ export function planSplit(pool: Stored<Resource>, parts: number, clusterInformat
   return { parts: made, writes: [locked, ...made.map((resource): Write => ({ op: "create", resource })), remove] };
 }
 
-function expectLocked(name: string, stored: Stored<Resource> | undefined): Write {
+function expectLocked(name: string, stored: Stored<ClusterInformation> | undefined): Write {
   if (stored === undefined) {
     throw new NetplugError("notInitialised", `split pool ${quote(name)}: the datastore was never initialised; run "netplugctl init"`);
   }
   requireReady(stored, "release");
-  if ((stored.value.spec as ClusterInformationSpec).datastoreReady === true) {
+  if (stored.value.spec.datastoreReady === true) {
     throw new NotLocked("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first`, { retriable: false });
   }
   return { op: "expect", ref: { kind: "ClusterInformation", name: stored.value.metadata.name }, revision: stored.revision };

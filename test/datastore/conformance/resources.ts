@@ -150,7 +150,7 @@ function describePlainResources(datastore: Datastore): void {
     const ref: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "web-1" };
     const stored = { value: { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion: revision } }, revision };
     expect(await ask(datastore, { type: "get", ref })).toEqual(stored);
-    expect(await ask(datastore, { type: "list", kind: "WorkloadEndpoint" })).toEqual([stored]);
+    expect<readonly Stored<Resource>[]>(await ask(datastore, { type: "list", kind: "WorkloadEndpoint" })).toEqual([stored]);
   });
 
   test("a list holds one kind, or one namespace of it, in the order of names", async () => {
