@@ -2,11 +2,10 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query } from "../datastore/datastore.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
-import { type AddRequest, type AddSubject, endpointRef } from "../endpoint/plan-add.ts";
+import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
-import { toNamespace } from "../endpoint/record.ts";
+import { type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
 import type { AllocationSubject } from "../ipam/allocate.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { AddressRequest, AttachmentId } from "../ipam/request.ts";
@@ -30,15 +29,14 @@ export function attachmentIdOf({ config, environment }: LocalCall): AttachmentId
 }
 
 /** Asks for what the datastore has under the attachment's name. */
-export function recordQuery(call: Call): Query & { readonly type: "get" } {
+export function recordQuery(call: Call): RecordQuery {
   const { node, config } = call;
-  return { type: "get", ref: endpointRef({ node, workload: workloadOf(call), labels: config.args.labels }) };
+  return recordQueryOf({ node, workload: workloadOf(call), labels: config.args.labels });
 }
 
 /** The record that has the attachment's name; it may be an earlier container's. */
 export function recordOf(call: Call, facts: Facts): WorkloadEndpoint | undefined {
-  // The datastore gives back the kind that was asked for.
-  return answerOf(facts, recordQuery(call))?.value as WorkloadEndpoint | undefined;
+  return answerOf(facts, recordQuery(call))?.value;
 }
 
 /** `CNI_NETNS_OVERRIDE`, by which the CNI project's own library lets the host's namespace pass. */

@@ -68,8 +68,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
     }
     return {
       held: decision.decided.map(addressOf),
-      // The datastore gives back the kind that was asked for.
-      record: isMain ? (know(known, record)?.value as WorkloadEndpoint | undefined) : undefined,
+      record: isMain ? know(known, record)?.value : undefined,
       pools: isMain ? undefined : toPoolTable(know(known, IP_POOLS)).pools.map(({ cidr }) => cidr),
     };
   }

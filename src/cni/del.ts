@@ -87,7 +87,7 @@ async function withdrawOwn(
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
   // On Kubernetes a record does not name its network, so it may belong to the other one.
-  const own: DelRequest = removal.isAnotherNetworks ? { ...request, endpoints: "none" } : request;
+  const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(() => withdraw(call, own, { facts, beforeCommit }));
   if (isTaken) leaveTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

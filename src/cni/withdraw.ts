@@ -31,9 +31,9 @@ export function toDelRequest(call: Call): DelRequest {
   return {
     node: call.node,
     isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isEndpointMeant: ({ spec }) =>
+    isRecordMeant: ({ spec }) =>
       spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
-    endpoints: call.plugin === "netplug-ipam" ? [] : [recordQuery(call).ref],
+    records: call.plugin === "netplug-ipam" ? [] : [recordQuery(call)],
   };
 }
 

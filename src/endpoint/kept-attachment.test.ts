@@ -10,7 +10,8 @@ import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { parseMac } from "../lib/mac-address.ts";
 import { keepAddresses, keepInterface } from "./kept-attachment.ts";
-import { addQueries, type AddRequest, endpointRef, planAdds } from "./plan-add.ts";
+import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+import { recordQueryOf } from "./record.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
 
 const NODE = "n1";
@@ -57,7 +58,7 @@ async function recordPast(world: IpamWorld, address: string, annotations?: Reado
 }
 
 async function changeRecord(world: IpamWorld, change: (record: WorkloadEndpoint) => WorkloadEndpoint): Promise<void> {
-  const [stored] = await world.datastore.read([{ type: "get", ref: endpointRef(attachment()) }]);
+  const [stored] = await world.datastore.read([recordQueryOf(attachment())]);
   if (stored === undefined) throw new Error("nothing is recorded");
   await world.datastore.commit([{ op: "update", resource: change(stored.value), revision: stored.revision }]);
 }

@@ -9,8 +9,9 @@ import { readFacts, transact } from "../ipam/transact.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
-import { type AddOutcome, addQueries, type AddRequest, endpointRef, planAdds } from "./plan-add.ts";
+import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
+import { recordQueryOf, toRecordQuery } from "./record.ts";
 
 const NODE = "n1";
 
@@ -30,12 +31,12 @@ async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promis
   });
 }
 
-async function del(world: IpamWorld, containerID: string, endpoints: DelRequest["endpoints"] = []): Promise<number> {
+async function del(world: IpamWorld, containerID: string, records: DelRequest["records"] = []): Promise<number> {
   const meant: DelRequest = {
     node: NODE,
     isOwnerMeant: (owner) => owner.containerID === containerID,
-    isEndpointMeant: ({ spec }) => spec.containerID === containerID,
-    endpoints,
+    isRecordMeant: ({ spec }) => spec.containerID === containerID,
+    records,
   };
   return await transact(world.ports, delQueries(meant), (facts, { now }) => {
     const plan = planDel(meant, facts, now);
@@ -73,7 +74,7 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
   const facts = await readFacts(world.ports, queries);
   const takeLock = async (waitMs: number): Promise<Disposable | undefined> => {
     if (waitMs === 0) return undefined;
-    await del(world, "c1", [endpointRef(wanted.attachment)]);
+    await del(world, "c1", [recordQueryOf(wanted.attachment)]);
     await world.clock.advance(20);
     return new DisposableStack();
   };
@@ -320,9 +321,9 @@ describe("planDel()", () => {
     const world = await createWorld();
     await addAll(world, [request("c1"), request("c2")]);
     const record = (await records(world)).find(({ spec }) => spec.containerID === "c1");
-    const ref = { kind: "WorkloadEndpoint", namespace: "default", name: record?.metadata.name ?? "" } as const;
-    expect(await del(world, "c1", [ref])).toBe(1);
-    expect(await del(world, "c1", [ref])).toBe(0);
+    const query = toRecordQuery({ namespace: "default", name: record?.metadata.name ?? "" });
+    expect(await del(world, "c1", [query])).toBe(1);
+    expect(await del(world, "c1", [query])).toBe(0);
     expect((await records(world)).map(({ spec }) => spec.containerID)).toEqual(["c2"]);
     expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
   });
@@ -332,8 +333,8 @@ describe("planDel()", () => {
     const pod = { namespace: "shop", name: "web-0" };
     await addAll(world, [request("old", {}, pod)]);
     const [outcome] = await addAll(world, [request("new", {}, pod)]);
-    const ref = { kind: "WorkloadEndpoint", namespace: "shop", name: "n1-k8s-web--0-eth0" } as const;
-    expect(await del(world, "old", [ref])).toBe(0);
+    const query = toRecordQuery({ namespace: "shop", name: "n1-k8s-web--0-eth0" });
+    expect(await del(world, "old", [query])).toBe(0);
     expect(await records(world)).toMatchObject([{ spec: { containerID: "new", ipNetworks: [`${addressesOf(outcome)[0]}/32`] } }]);
     expect(await world.blocks()).toEqual([expect.stringContaining(" 1/64")]);
   });
@@ -343,7 +344,7 @@ describe("planDel()", () => {
     const pod = { namespace: "shop", name: "web-0" };
     const add = request("c1", {}, pod);
     if (!("ipam" in add)) throw new Error("no addresses of our own");
-    const owner = { ...add.ipam.owner, namespace: "shop", endpoint: endpointRef(add.attachment).name };
+    const owner = { ...add.ipam.owner, namespace: "shop", endpoint: recordQueryOf(add.attachment).ref.name };
     await addAll(world, [{ ...add, ipam: { ...add.ipam, owner } }]);
     expect(await records(world)).toHaveLength(1);
     expect(await del(world, "c1")).toBe(1);

@@ -8,7 +8,7 @@
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
-import type { Query, ResourceRef, Write } from "../datastore/datastore.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
 import {
   type AllocationOutcome,
   allocationQueries,
@@ -21,9 +21,8 @@ import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.t
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
-import { toEndpointName } from "./names.ts";
 import { type AttachmentPlan, type AttachmentRequest, planAttachment } from "./plan-attachment.ts";
-import { type EndpointSubject, toNamespace } from "./record.ts";
+import { type EndpointSubject, recordQueryOf } from "./record.ts";
 
 /** One ADD: with addresses that netplug-ipam is to allocate, or with others. */
 export type AddRequest = { readonly attachment: AttachmentRequest } & (
@@ -71,17 +70,11 @@ export type AddPlan =
       readonly defects: Iterable<string>;
     };
 
-/** Where the record of an attachment is. */
-export function endpointRef({ node, workload, labels }: Omit<EndpointSubject, "network">) {
-  const kind = "WorkloadEndpoint";
-  return { kind, namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) } as const satisfies ResourceRef;
-}
-
 /** What {@link planAdds} is certain to ask for: one round trip. */
 export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
   const own = subjects.flatMap(({ ipam }) => (ipam === undefined ? [] : [ipam]));
   const records = subjects.flatMap(({ attachment }): Query[] => [
-    { type: "get", ref: endpointRef(attachment) },
+    recordQueryOf(attachment),
     ...(attachment.pod === undefined ? [profileQuery(attachment)] : []),
   ]);
   return withoutRepeats([CLUSTER_INFORMATION_QUERY, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
@@ -153,7 +146,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 
 /** The record, if it is this container's: its name may have been an earlier container's. */
 export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): WorkloadEndpoint | undefined {
-  const record = know(facts, { type: "get", ref: endpointRef(attachment) })?.value;
+  const record = know(facts, recordQueryOf(attachment))?.value;
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
 }
 
@@ -165,10 +158,10 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const isDelegated = "delegated" in request;
   const addresses = isDelegated ? request.delegated : (allocated?.addresses ?? []).map(({ address }) => address);
   const attachment = { ...request.attachment, isDelegated };
-  const endpoint = know(facts, { type: "get", ref: endpointRef(attachment) });
+  const stored = know(facts, recordQueryOf(attachment));
   const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
-    const plan = planAttachment(attachment, addresses, { endpoint, hasProfile, now });
+    const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
     // On Kubernetes the record keeps the container ID after its addresses were released.
     const record = ownRecordOf(attachment, facts);
     const isRecorded = record !== undefined && recordedAddresses(record).length > 0;

@@ -8,7 +8,7 @@ import { toPodEndpoint } from "./pod-endpoint.ts";
 
 const NOW = 1_700_000_000;
 const REQUEST = attachmentRequest("n1", { containerID: "c1", ifName: "eth0", pod: undefined });
-const NOTHING: AttachmentFacts = { endpoint: undefined, hasProfile: false, now: NOW };
+const NOTHING: AttachmentFacts = { record: undefined, hasProfile: false, now: NOW };
 const V4 = parseAddress("10.65.0.7");
 const V6 = parseAddress("fd65::7");
 
@@ -101,14 +101,14 @@ describe("the writes", () => {
   test("are none when the record says the same already", () => {
     const { endpoint } = planAttachment(REQUEST, [V4], NOTHING);
     const stored = { value: { ...endpoint, metadata: { ...endpoint.metadata, uid: "u1" } }, revision: "7" as never };
-    expect(planAttachment(REQUEST, [V4], { endpoint: stored, hasProfile: true, now: NOW }).writes).toEqual([]);
+    expect(planAttachment(REQUEST, [V4], { record: stored, hasProfile: true, now: NOW }).writes).toEqual([]);
   });
 
   test("bring other labels to a record that is the same besides: policy follows them", () => {
     const { endpoint } = planAttachment(REQUEST, [V4], NOTHING);
     const stored = { value: { ...endpoint, metadata: { ...endpoint.metadata, uid: "u1" } }, revision: "7" as never };
     const labels = { app: "web" };
-    const { writes } = planAttachment({ ...REQUEST, labels }, [V4], { endpoint: stored, hasProfile: true, now: NOW });
+    const { writes } = planAttachment({ ...REQUEST, labels }, [V4], { record: stored, hasProfile: true, now: NOW });
     expect(writes).toMatchObject([{ op: "update", revision: "7", resource: { metadata: { uid: "u1", labels } } }]);
   });
 
@@ -118,7 +118,7 @@ describe("the writes", () => {
     const metadata = { ...before.metadata, uid: "u1", resourceVersion: "7", annotations: { note: "kept" } };
     const endpoint = { value: { ...before, metadata }, revision: "7" as never };
     const now = { ...REQUEST, workload: { ...REQUEST.workload, containerID: "new", pod } };
-    const [write] = planAttachment(now, [V6], { endpoint, hasProfile: true, now: NOW }).writes;
+    const [write] = planAttachment(now, [V6], { record: endpoint, hasProfile: true, now: NOW }).writes;
     expect(write).toMatchObject({
       op: "update",
       revision: "7",
@@ -134,7 +134,7 @@ describe("the writes", () => {
     const { endpoint } = planAttachment({ ...REQUEST, isDelegated: true }, [V4], NOTHING);
     expect(endpoint.metadata.annotations).toEqual({ "netplug.io/ipam": "other" });
     const metadata = { ...endpoint.metadata, annotations: { ...endpoint.metadata.annotations, note: "kept" } };
-    const past = { endpoint: { value: { ...endpoint, metadata }, revision: "7" as never }, hasProfile: true, now: NOW };
+    const past = { record: { value: { ...endpoint, metadata }, revision: "7" as never }, hasProfile: true, now: NOW };
     const annotationsOf = (change: Partial<AttachmentRequest>): unknown => {
       const [write] = planAttachment({ ...REQUEST, ...change }, [V6], past).writes;
       return write !== undefined && "resource" in write ? write.resource.metadata.annotations : undefined;

@@ -36,7 +36,7 @@ export interface AttachmentRequest extends EndpointSubject {
 /** What the datastore holds of it already. */
 export interface AttachmentFacts {
   /** The record under this endpoint's name, which may be another container's. */
-  readonly endpoint: Stored<WorkloadEndpoint> | undefined;
+  readonly record: Stored<WorkloadEndpoint> | undefined;
   readonly hasProfile: boolean;
   /** Seconds since 1970. */
   readonly now: number;
@@ -78,7 +78,7 @@ export function toOwnMac({ containerID, ifName }: Workload): MacAddress {
 }
 
 /** No write when the record is the same already: a repeated ADD changes nothing. */
-function writesOf(endpoint: WorkloadEndpoint, { endpoint: stored, now }: AttachmentFacts): readonly Write[] {
+function writesOf(endpoint: WorkloadEndpoint, { record: stored, now }: AttachmentFacts): readonly Write[] {
   if (stored === undefined) {
     const creationTimestamp = new Date(now * 1000).toISOString();
     return [{ op: "create", resource: { ...endpoint, metadata: { ...endpoint.metadata, creationTimestamp } } }];

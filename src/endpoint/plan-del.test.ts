@@ -6,7 +6,8 @@ import { createIpamWorld, failureOf } from "../../test/support/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { type DelRequest, delQueries, endRecords, planDel } from "./plan-del.ts";
+import { type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";
+import { toRecordQuery } from "./record.ts";
 
 const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
 const OWNER: AllocationOwner = {
@@ -22,8 +23,8 @@ const OWNER: AllocationOwner = {
 const REQUEST: DelRequest = {
   node: "n1",
   isOwnerMeant: ({ containerID }) => containerID === "c1",
-  isEndpointMeant: ({ spec }) => spec.containerID === "c1",
-  endpoints: [REF],
+  isRecordMeant: ({ spec }) => spec.containerID === "c1",
+  records: [toRecordQuery(REF)],
 };
 
 /** What is written when addresses of these owners are released, and this is recorded. */
@@ -78,13 +79,13 @@ test("a pod in which nothing is recorded is told once that its container's addre
 test("a pod in which nothing is recorded is told so although another of its name, in another namespace, goes with it", () => {
   const shop = { ...REF, namespace: "shop" };
   const owners = [OWNER, { ...OWNER, namespace: "shop", podUID: "uid-2" }];
-  const queries = [REF, shop].map((ref): Query => ({ type: "get", ref }));
+  const queries = [REF, shop].map(toRecordQuery);
   const recordOf = (namespace: string, uid: string): unknown => ({
     value: { kind: REF.kind, metadata: { name: REF.name, namespace, uid }, spec: {} },
     revision: "7",
   });
   const facts = toFacts(queries, [recordOf("default", "uid-1"), recordOf("shop", "uid-2")]);
-  expect(endRecords([REF, shop], owners, REQUEST.isEndpointMeant, facts)).toHaveLength(2);
+  expect(endWritesOf(queries, owners, REQUEST.isRecordMeant, facts)).toHaveLength(2);
 });
 
 function without(field: "podUID" | "endpoint"): AllocationOwner {

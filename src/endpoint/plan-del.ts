@@ -1,11 +1,12 @@
 /** What a DEL undoes in the datastore: the addresses of an attachment and its record. Pure. */
 
+import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query, ResourceRef, Revision, Stored, Write } from "../datastore/datastore.ts";
+import type { Query, ResourceRef, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
-import type { AllocationOwner } from "../api/ipam-block.ts";
+import { type RecordQuery, toRecordQuery } from "./record.ts";
 
 /** What is to be removed: the allocations and records that the two predicates pick. */
 export interface DelRequest {
@@ -13,9 +14,9 @@ export interface DelRequest {
   /** Whether this owner's allocations are released. */
   readonly isOwnerMeant: (owner: AllocationOwner) => boolean;
   /** Whether a record is deleted: never one that another container of the pod has taken over. */
-  readonly isEndpointMeant: (endpoint: WorkloadEndpoint) => boolean;
+  readonly isRecordMeant: (record: WorkloadEndpoint) => boolean;
   /** Records to look at, besides those that the released allocations name; "none": look at none, all have ended already. */
-  readonly endpoints: readonly ResourceRef[] | "none";
+  readonly records: readonly RecordQuery[] | "none";
 }
 
 /** A decision, or the queries to answer first. */
@@ -31,8 +32,8 @@ export type DelPlan =
     };
 
 /** What {@link planDel} is certain to ask for: one round trip. */
-export function delQueries({ node, endpoints }: Pick<DelRequest, "node" | "endpoints">): readonly Query[] {
-  return [...releaseQueries(node), ...(endpoints === "none" ? [] : endpoints.map(toQuery))];
+export function delQueries({ node, records }: Pick<DelRequest, "node" | "records">): readonly Query[] {
+  return [...releaseQueries(node), ...(records === "none" ? [] : records)];
 }
 
 /**
@@ -47,8 +48,8 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
   const decision = collectWanted(() => {
     const notFrozen = expectNotFrozen(facts);
     const owners = release.released.map(({ owner }) => owner);
-    const refs = request.endpoints === "none" ? [] : refsOf(request.endpoints, owners);
-    const ends = endRecords(refs, owners, request.isEndpointMeant, facts);
+    const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
+    const ends = endWritesOf(records, owners, request.isRecordMeant, facts);
     const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
     // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
     const condition = release.writes.length === 0 && ends.length > 0 ? [notFrozen] : [];
@@ -58,18 +59,17 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
 }
 
 /** The writes that end the picked records. @param owners whose addresses are released */
-export function endRecords(
-  refs: readonly ResourceRef[],
+export function endWritesOf(
+  records: readonly RecordQuery[],
   owners: readonly AllocationOwner[],
-  isEndpointMeant: DelRequest["isEndpointMeant"],
+  isRecordMeant: DelRequest["isRecordMeant"],
   facts: Facts,
 ): readonly Write[] {
-  return refs.flatMap((ref): readonly Write[] => {
-    const stored = know(facts, { type: "get", ref }, () => refs.map(toQuery));
+  return records.flatMap((query): readonly Write[] => {
+    const stored = know(facts, query, () => records);
     if (stored === undefined) return [];
-    const endpoint = stored.value as WorkloadEndpoint;
-    const { revision }: Stored<unknown> = stored;
-    return isEndpointMeant(endpoint) ? [{ op: "delete", ref, revision }] : endUnrecorded(endpoint, revision, owners);
+    const { value, revision } = stored;
+    return isRecordMeant(value) ? [{ op: "delete", ref: query.ref, revision }] : endUnrecorded(value, revision, owners);
   });
 }
 
@@ -88,15 +88,10 @@ function endUnrecorded(
   return [{ op: "update", resource, revision }];
 }
 
-/** `refs`, and the records that the owners' allocations name. */
-export function refsOf(refs: readonly ResourceRef[], owners: readonly AllocationOwner[]): readonly ResourceRef[] {
-  const named = owners.flatMap(({ endpoint, namespace }): ResourceRef[] =>
-    endpoint === undefined || namespace === undefined ? [] : [{ kind: "WorkloadEndpoint", namespace, name: endpoint }],
+/** The records that the owners' allocations name, each once. */
+export function recordsNamedBy(owners: readonly AllocationOwner[]): readonly RecordQuery[] {
+  const named = owners.flatMap(({ endpoint, namespace }) =>
+    endpoint === undefined || namespace === undefined ? [] : [toRecordQuery({ namespace, name: endpoint })],
   );
-  const queries = withoutRepeats([...refs, ...named].map(toQuery));
-  return queries.flatMap((query) => (query.type === "get" ? [query.ref] : []));
-}
-
-function toQuery(ref: ResourceRef): Query {
-  return { type: "get", ref };
+  return withoutRepeats(named);
 }

@@ -5,7 +5,7 @@ import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import type { Facts } from "../ipam/facts.ts";
-import { type DelRequest, endRecords, refsOf } from "./plan-del.ts";
+import { type DelRequest, endWritesOf, recordsNamedBy } from "./plan-del.ts";
 
 /** A record that ends before the addresses of its owners are released. */
 export interface RecordEnd {
@@ -15,7 +15,7 @@ export interface RecordEnd {
 
 /** What {@link planRecordEnds} asks for. */
 export function recordQueries(owners: readonly AllocationOwner[]): readonly Query[] {
-  return [CLUSTER_INFORMATION_QUERY, ...refsOf([], owners).map((ref): Query => ({ type: "get", ref }))];
+  return [CLUSTER_INFORMATION_QUERY, ...recordsNamedBy(owners)];
 }
 
 /**
@@ -28,13 +28,13 @@ export function recordQueries(owners: readonly AllocationOwner[]): readonly Quer
  */
 export function planRecordEnds(
   owners: readonly AllocationOwner[],
-  isEndpointMeant: DelRequest["isEndpointMeant"],
+  isRecordMeant: DelRequest["isRecordMeant"],
   facts: Facts,
 ): { readonly condition: Write; readonly ends: readonly RecordEnd[] } {
   const condition = expectNotFrozen(facts);
   const groups = Map.groupBy(owners, ({ namespace, endpoint }) => `${namespace ?? ""}/${endpoint ?? ""}`);
   const ends = [...groups.values()].flatMap((group) =>
-    endRecords(refsOf([], group), group, isEndpointMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
+    endWritesOf(recordsNamedBy(group), group, isRecordMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
   );
   return { condition, ends };
 }

@@ -3,6 +3,7 @@
 import type { Profile } from "../api/profile.ts";
 import { API_VERSION } from "../api/resource.ts";
 import { ENDPOINT_IPAM, ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { ResourceRef } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
@@ -26,6 +27,21 @@ export interface EndpointSubject {
 /** The namespace of a workload: its pod's, else the one that its labels name, else `default`. */
 export function toNamespace(workload: Workload, labels: Readonly<Record<string, string>>): string {
   return workload.pod?.namespace ?? labels[ENDPOINT_LABELS.namespace] ?? DEFAULT_NAMESPACE;
+}
+
+/** Asks for one record. */
+export interface RecordQuery {
+  readonly type: "get";
+  readonly ref: ResourceRef & { readonly kind: "WorkloadEndpoint" };
+}
+
+export function toRecordQuery({ namespace, name }: Pick<ResourceRef, "namespace" | "name">): RecordQuery {
+  return { type: "get", ref: { kind: "WorkloadEndpoint", ...(namespace !== undefined && { namespace }), name } };
+}
+
+/** Asks for the record that has an attachment's name. */
+export function recordQueryOf({ node, workload, labels }: Omit<EndpointSubject, "network">): RecordQuery {
+  return toRecordQuery({ namespace: toNamespace(workload, labels), name: toEndpointName(node, workload) });
 }
 
 /** The record that policy and routing are computed from. */

@@ -82,7 +82,7 @@ export function collectWanted<T>(decide: () => T): Decision<T> {
 }
 
 /** Each query once, in the order of its first appearance. */
-export function withoutRepeats(queries: readonly Query[]): readonly Query[] {
+export function withoutRepeats<Q extends Query>(queries: readonly Q[]): readonly Q[] {
   return [...new Map(queries.map((query) => [keyOf(query), query])).values()];
 }
 

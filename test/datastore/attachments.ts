@@ -2,8 +2,9 @@
 
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { addQueries, type AddOutcome, type AddRequest, endpointRef, planAdds } from "../../src/endpoint/plan-add.ts";
+import { addQueries, type AddOutcome, type AddRequest, planAdds } from "../../src/endpoint/plan-add.ts";
 import { delQueries, type DelRequest, planDel } from "../../src/endpoint/plan-del.ts";
+import { recordQueryOf } from "../../src/endpoint/record.ts";
 import { isSameAttachment } from "../../src/ipam/block.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
 import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact.ts";
@@ -39,7 +40,7 @@ function toRequest({ node, pod, id }: Container, ipam: Partial<AddressRequest>):
   const workload = { containerID: id, ifName: "eth0", pod: { namespace: "default", name: pod } };
   const attachment = attachmentRequest(node, workload, { pod: { completeRecord: (record: WorkloadEndpoint) => record } });
   const { owner, ...request } = requestFor(id, node, ipam);
-  return { attachment, ipam: { ...request, owner: { ...owner, pod, namespace: "default", endpoint: endpointRef(attachment).name } } };
+  return { attachment, ipam: { ...request, owner: { ...owner, pod, namespace: "default", endpoint: recordQueryOf(attachment).ref.name } } };
 }
 
 /** @returns the addresses, in the order of their families @throws what stands in the way */
@@ -63,8 +64,8 @@ export async function del(datastore: Datastore, container: Container): Promise<r
   const request: DelRequest = {
     node: container.node,
     isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isEndpointMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
-    endpoints: [endpointRef(attachment)],
+    isRecordMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
+    records: [recordQueryOf(attachment)],
   };
   const released = await transact(portsOf(datastore, container), delQueries(request), (known, { now }) => {
     const plan = planDel(request, known, now);

@@ -1,8 +1,8 @@
 /** Removes addresses and records of several attachments of this node and network from the datastore. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import type { ResourceRef } from "../../datastore/datastore.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
+import { toRecordQuery } from "../../endpoint/record.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
 import { withdraw } from "../withdraw.ts";
@@ -34,8 +34,8 @@ export async function withdrawAll(call: Call, keys: ReadonlySet<string>, records
   const request: DelRequest = {
     node,
     isOwnerMeant: (owner) => owner.node === node && owner.network === config.name && keys.has(keyOf(owner)),
-    isEndpointMeant: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
-    endpoints: records === "none" ? records : records.map(toRef),
+    isRecordMeant: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
+    records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
   };
   for (let isAll = false; !isAll;) {
     const withdrawn = await withdraw(call, request);
@@ -57,8 +57,4 @@ export function attachmentOf({ spec }: WorkloadEndpoint): Attachment {
 /** Tells attachments of one network apart. Neither part can hold a slash. */
 export function keyOf({ containerID, ifName }: Attachment): string {
   return `${containerID}/${ifName}`;
-}
-
-function toRef({ metadata: { name, namespace } }: WorkloadEndpoint): ResourceRef {
-  return { kind: "WorkloadEndpoint", name, ...(namespace !== undefined && { namespace }) };
 }
