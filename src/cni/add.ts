@@ -158,7 +158,6 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
         const decide = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], known, attempt));
         const kept = keep?.plan(request, known, decide);
         const plan = kept ?? decide(request);
-        if ("wanted" in plan) return plan;
         for (const defect of plan.defects) defects.add(defect);
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");

@@ -2,14 +2,13 @@
 
 import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Query } from "../datastore/datastore.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
-import { collectWanted, type Facts, know } from "../ipam/facts.ts";
+import { know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
 import { releaseQueries } from "../ipam/release.ts";
-import { readFacts } from "../ipam/transact.ts";
+import { transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";
 import type { Cidr } from "../lib/ip/cidr.ts";
@@ -57,21 +56,16 @@ async function readStored(call: Call): Promise<StoredAttachment> {
   const id = attachmentIdOf(call);
   const record = recordQuery(call);
   const isMain = call.plugin === "netplug";
-  const queries: readonly Query[] = [...releaseQueries(node), isMain ? record : IP_POOLS];
-  let facts: Facts | undefined;
-  for (let wanted = queries; ;) {
-    const known: Facts = (facts = await readFacts(transactPortsOf(call), wanted, facts));
-    const decision = collectWanted(() => heldBy(known, NO_DRAFT, id, node));
-    if ("wanted" in decision) {
-      wanted = decision.wanted;
-      continue;
-    }
-    return {
-      held: decision.decided.map(addressOf),
-      record: isMain ? know(known, record)?.value : undefined,
-      pools: isMain ? undefined : toPoolTable(know(known, IP_POOLS)).pools.map(({ cidr }) => cidr),
-    };
-  }
+  // Nothing is written, so this waits for nobody.
+  const { takeLock: _lock, ...ports } = transactPortsOf(call);
+  return await transact(ports, [...releaseQueries(node), isMain ? record : IP_POOLS], (facts) => ({
+    writes: [],
+    result: {
+      held: heldBy(facts, NO_DRAFT, id, node).map(addressOf),
+      record: isMain ? know(facts, record)?.value : undefined,
+      pools: isMain ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
+    },
+  }));
 }
 
 /** The addresses in `prevResult` that we gave; the others are another plugin's. All of them, where neither record nor pools tell. */

@@ -4,7 +4,7 @@ import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { HOST_MAC, NEXT_HOPS, type PodLink } from "../endpoint/pod-link.ts";
-import { collectWanted, type Facts } from "../ipam/facts.ts";
+import type { Facts } from "../ipam/facts.ts";
 import type { Link } from "../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
 import { execute } from "../linux/netlink/socket.ts";
@@ -29,12 +29,9 @@ export interface Keeper {
 export function keeperOf({ ledger, datastore }: Call, sockets: LinkSockets, podSide: Link): Keeper {
   const { mac, mtu } = podSide;
   const planKept: Keeper["plan"] = (asked, facts, plan) => {
-    const decision = collectWanted(() => keepAddresses(asked, facts, datastore.traits));
-    if ("wanted" in decision) return decision;
-    const { attachment, ...addresses } = decision.decided;
+    const { attachment, ...addresses } = keepAddresses(asked, facts, datastore.traits);
     const routes = ledger.time("kernel", () => routesThere(sockets.pod, podSide));
     const kept = plan({ ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) });
-    if ("wanted" in kept) return kept;
     const [outcome] = kept.outcomes;
     if (outcome === undefined || "error" in outcome) return undefined;
     const podMac = attachment.mac ?? toOwnMac(attachment.workload);

@@ -7,18 +7,15 @@ import type { Hold } from "./attachment-state/hold.ts";
 import { attachmentIdOf, recordQuery } from "./attachment.ts";
 import { type Call, transactPortsOf } from "./call.ts";
 
-/** What was taken. */
-export type Withdrawn = Exclude<DelPlan, { readonly wanted: unknown }>;
-
 /** Takes away as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
-export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<Withdrawn> = {}): Promise<Withdrawn> {
+export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<DelPlan> = {}): Promise<DelPlan> {
   return await call.ledger.time("datastore", () =>
-    transact<Withdrawn>(
+    transact<DelPlan>(
       transactPortsOf(call),
       delQueries(request),
       (known, { now }) => {
         const plan = planDel(request, known, now);
-        return "wanted" in plan ? plan : { writes: plan.writes, result: plan };
+        return { writes: plan.writes, result: plan };
       },
       options,
     ),

@@ -47,7 +47,7 @@ async function keep(world: IpamWorld, traits: DatastoreTraits, asked = ASKED): P
 async function add(world: IpamWorld, request: AddRequest): Promise<void> {
   await transact(world.ports, addQueries([request]), (facts, attempt) => {
     const plan = planAdds([request], facts, attempt);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+    return { writes: plan.writes, result: plan.outcomes };
   });
 }
 

@@ -27,7 +27,7 @@ function request(containerID: string, ipam: Partial<AddressRequest> = {}, pod?: 
 async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promise<readonly AddOutcome[]> {
   return await transact(world.ports, addQueries(requests), (facts, attempt) => {
     const plan = planAdds(requests, facts, attempt);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+    return { writes: plan.writes, result: plan.outcomes };
   });
 }
 
@@ -40,7 +40,7 @@ async function del(world: IpamWorld, containerID: string, records: DelRequest["r
   };
   return await transact(world.ports, delQueries(meant), (facts, { now }) => {
     const plan = planDel(meant, facts, now);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.removed.length };
+    return { writes: plan.writes, result: plan.removed.length };
   });
 }
 
@@ -83,7 +83,7 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
     queries,
     (known, attempt) => {
       const plan = planAdds([wanted], known, attempt);
-      return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+      return { writes: plan.writes, result: plan.outcomes };
     },
     { facts },
   );

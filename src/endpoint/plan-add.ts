@@ -7,7 +7,7 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import {
   type AllocationOutcome,
@@ -17,7 +17,8 @@ import {
   planAllocation,
   type PlanOptions,
 } from "../ipam/allocate.ts";
-import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
+import { expectReady } from "../ipam/cluster.ts";
+import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -56,19 +57,16 @@ export type AddOutcome =
       readonly hadAddresses?: boolean;
     };
 
-/** A decision, or the queries to answer first. */
-export type AddPlan =
-  | { readonly wanted: readonly Query[] }
-  | {
-      /** By position of the request. */
-      readonly outcomes: readonly AddOutcome[];
-      /** For one commit; none when everything stands already. */
-      readonly writes: readonly Write[];
-      /** What the node's next ADD is likely to ask for besides. */
-      readonly ahead: readonly Query[];
-      /** As those of an allocation plan. */
-      readonly defects: Iterable<string>;
-    };
+export interface AddPlan {
+  /** By position of the request. */
+  readonly outcomes: readonly AddOutcome[];
+  /** For one commit; none when everything stands already. */
+  readonly writes: readonly Write[];
+  /** What the node's next ADD is likely to ask for besides. */
+  readonly ahead: readonly Query[];
+  /** As those of an allocation plan. */
+  readonly defects: Iterable<string>;
+}
 
 /** What {@link planAdds} is certain to ask for: one round trip. */
 export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
@@ -88,10 +86,10 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { 
  * Plans several ADDs; one that cannot be met does not stop the others.
  *
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
+ * @throws {FactsWanted} what must be read first
  */
 export function planAdds(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const plan = planTogether(asked, facts, options);
-  if ("wanted" in plan) return plan;
   const isPlannedAgain = plan.outcomes.map((outcome) => !("error" in outcome && outcome.hadAddresses === true));
   if (!isPlannedAgain.includes(false)) return plan;
   // Nobody keeps the addresses of a request that failed after it got them: another one may need them.
@@ -100,35 +98,27 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
     facts,
     options,
   );
-  if ("wanted" in again) return again;
   const others = again.outcomes.values();
   const outcomes = plan.outcomes.map((outcome, i) => (isPlannedAgain[i] ? (others.next().value ?? outcome) : outcome));
   return { ...again, outcomes, defects: plan.defects };
 }
 
 function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
-  const kept = collectWanted(() => asked.map((request) => keepRecorded(request, facts)));
-  if ("wanted" in kept) return kept;
-  const requests = kept.decided;
+  const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [], defects: [] } : planAllocation(own, facts, options);
-  if ("wanted" in allocation) return allocation;
   const { defects } = allocation;
-  const decision = collectWanted(() => {
-    const cluster = know(facts, CLUSTER_INFORMATION_QUERY);
-    requireReady(cluster, "add");
-    const allocated = allocation.outcomes.values();
-    const outcomes = requests.map((request): AddOutcome => {
-      const outcome = "ipam" in request ? allocated.next().value : undefined;
-      return planOne(request, outcome, facts, options);
-    });
-    const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-    if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [], defects };
-    const ready: readonly Write[] =
-      allocation.writes.length > 0 ? [] : [{ op: "expect", ref: CLUSTER_INFORMATION, revision: cluster?.revision }];
-    return { outcomes, writes: [...ready, ...allocation.writes, ...records], ahead: allocation.ahead, defects };
+  const ready = expectReady(facts);
+  const allocated = allocation.outcomes.values();
+  const outcomes = requests.map((request): AddOutcome => {
+    const outcome = "ipam" in request ? allocated.next().value : undefined;
+    return planOne(request, outcome, facts, options);
   });
-  return "wanted" in decision ? decision : decision.decided;
+  const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
+  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [], defects };
+  // An allocation's writes contain the condition.
+  const condition = allocation.writes.length > 0 ? [] : [ready];
+  return { outcomes, writes: [...condition, ...allocation.writes, ...records], ahead: allocation.ahead, defects };
 }
 
 /**

@@ -56,7 +56,6 @@ function plannedWrites(
     queries.map((query) => (isRecord(query) ? { value, revision: "7" } : answers[query.type])),
   );
   const plan = planDel(REQUEST, facts, 1);
-  if ("wanted" in plan) throw new Error(`wants ${JSON.stringify(plan.wanted)}`);
   return plan.writes;
 }
 

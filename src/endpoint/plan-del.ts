@@ -4,7 +4,7 @@ import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, ResourceRef, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
-import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
+import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
 import { type RecordQuery, toRecordQuery } from "./record.ts";
 
@@ -19,17 +19,14 @@ export interface DelRequest {
   readonly records: readonly RecordQuery[] | "none";
 }
 
-/** A decision, or the queries to answer first. */
-export type DelPlan =
-  | { readonly wanted: readonly Query[] }
-  | {
-      readonly released: readonly ReleasedAddress[];
-      readonly removed: readonly ResourceRef[];
-      /** With the condition under which they may be made; none when there is nothing to take away. */
-      readonly writes: readonly Write[];
-      /** False: there is more to take away. Plan again when this is committed. */
-      readonly isAll: boolean;
-    };
+export interface DelPlan {
+  readonly released: readonly ReleasedAddress[];
+  readonly removed: readonly ResourceRef[];
+  /** With the condition under which they may be made; none when there is nothing to take away. */
+  readonly writes: readonly Write[];
+  /** False: there is more to take away. Plan again when this is committed. */
+  readonly isAll: boolean;
+}
 
 /** What {@link planDel} is certain to ask for: one round trip. */
 export function delQueries({ node, records }: Pick<DelRequest, "node" | "records">): readonly Query[] {
@@ -41,21 +38,17 @@ export function delQueries({ node, records }: Pick<DelRequest, "node" | "records
  *
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater while nothing at all may be written
+ * @throws {FactsWanted} what must be read first
  */
 export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan {
   const release = planReleaseOf(request.isOwnerMeant, request.node, facts, now);
-  if ("wanted" in release) return release;
-  const decision = collectWanted(() => {
-    const notFrozen = expectNotFrozen(facts);
-    const owners = release.released.map(({ owner }) => owner);
-    const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
-    const ends = endWritesOf(records, owners, request.isRecordMeant, facts);
-    const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
-    // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
-    const condition = release.writes.length === 0 && ends.length > 0 ? [notFrozen] : [];
-    return { released: release.released, removed, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
-  });
-  return "wanted" in decision ? decision : decision.decided;
+  const owners = release.released.map(({ owner }) => owner);
+  const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
+  const ends = endWritesOf(records, owners, request.isRecordMeant, facts);
+  const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
+  // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
+  const condition = release.writes.length === 0 && ends.length > 0 ? [expectNotFrozen(facts)] : [];
+  return { released: release.released, removed, writes: [...condition, ...release.writes, ...ends], isAll: release.isAll };
 }
 
 /** The writes that end the picked records. @param owners whose addresses are released */

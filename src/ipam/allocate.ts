@@ -34,19 +34,16 @@ export interface AllocatedAddress {
 /** How a request ended. */
 export type AllocationOutcome = { readonly addresses: readonly AllocatedAddress[] } | { readonly error: NetplugError };
 
-/** A decision, or the queries to answer first. */
-export type AllocationPlan =
-  | { readonly wanted: readonly Query[] }
-  | {
-      /** By position of the request. */
-      readonly outcomes: readonly AllocationOutcome[];
-      /** At most one per block, with the conditions under which they are right; none when nothing changes. */
-      readonly writes: readonly Write[];
-      /** Queries that the node's next request is likely to need in addition; usually none. */
-      readonly ahead: readonly Query[];
-      /** For the log: what was left out because it makes no sense, and what to do about it. */
-      readonly defects: Iterable<string>;
-    };
+export interface AllocationPlan {
+  /** By position of the request. */
+  readonly outcomes: readonly AllocationOutcome[];
+  /** At most one per block, with the conditions under which they are right; none when nothing changes. */
+  readonly writes: readonly Write[];
+  /** Queries that the node's next request is likely to need in addition; usually none. */
+  readonly ahead: readonly Query[];
+  /** For the log: what was left out because it makes no sense, and what to do about it. */
+  readonly defects: Iterable<string>;
+}
 
 /** When, and which try. */
 export interface PlanOptions {
@@ -80,34 +77,27 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
  * others. An attachment that has addresses keeps them.
  *
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all, invalidConfig for settings that cannot be so
+ * @throws {FactsWanted} what must be read first, for all requests
  */
 export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
+  const { ready, situation } = survey(requests, facts, options);
   const wanted: Query[] = [];
   const outcomes: AllocationOutcome[] = [];
   let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
-  let ready: Write | undefined;
-  let situation: Situation | undefined;
-  try {
-    ready = expectReady(facts);
-    situation = survey(facts, options);
-    for (const request of requests) {
-      const attempt = attemptRequest(request, situation, draft);
-      if (attempt instanceof FactsWanted) {
-        wanted.push(...attempt.queries);
-      } else if (attempt instanceof NetplugError) {
-        outcomes.push({ error: attempt });
-      } else {
-        outcomes.push({ addresses: attempt.addresses });
-        draft = attempt.draft;
-        for (const pool of attempt.pools) pools.set(pool.name, pool);
-      }
+  for (const request of requests) {
+    const attempt = attemptRequest(request, situation, draft);
+    if (attempt instanceof FactsWanted) {
+      wanted.push(...attempt.queries);
+    } else if (attempt instanceof NetplugError) {
+      outcomes.push({ error: attempt });
+    } else {
+      outcomes.push({ addresses: attempt.addresses });
+      draft = attempt.draft;
+      for (const pool of attempt.pools) pools.set(pool.name, pool);
     }
-  } catch (thrown) {
-    if (!(thrown instanceof FactsWanted)) throw thrown;
-    wanted.push(...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined));
   }
-  if (wanted.length > 0 || ready === undefined || situation === undefined) return { wanted: withoutRepeats(wanted) };
+  if (wanted.length > 0) throw new FactsWanted(wanted);
   const blockWrites = toBlockWrites(draft);
   const { defects } = situation;
   if (blockWrites.length === 0) return { outcomes, writes: [], ahead: [], defects };
@@ -132,7 +122,21 @@ function queriesAhead(requests: readonly AddressRequest[], situation: Situation,
   return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));
 }
 
-function survey(facts: Facts, { now, salt }: PlanOptions): Situation {
+/** What is the same for all requests. @throws {FactsWanted} with everything that is certain to be wanted besides */
+function survey(
+  requests: readonly AddressRequest[],
+  facts: Facts,
+  options: PlanOptions,
+): { readonly ready: Write; readonly situation: Situation } {
+  try {
+    return { ready: expectReady(facts), situation: situationOf(facts, options) };
+  } catch (thrown) {
+    if (!(thrown instanceof FactsWanted)) throw thrown;
+    throw new FactsWanted([...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined)]);
+  }
+}
+
+function situationOf(facts: Facts, { now, salt }: PlanOptions): Situation {
   const configuration = soundConfigurationOf(facts);
   const defects = new Set<string>();
   return {

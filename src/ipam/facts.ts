@@ -32,8 +32,8 @@ export function onlyAbout(queries: readonly Query[], facts: Facts): Facts {
 }
 
 /**
- * What {@link know} throws inside a decision, here or in `endpoint/`, that needs more answers; {@link collectWanted} around the decision
- * catches it, and returns the queries. Outside of a decision nobody catches it: use {@link answerOf} there.
+ * What {@link know} throws inside a decision, here or in `endpoint/`, that needs more answers: `transact()` catches it, reads them, and
+ * decides again. Outside of a decision nobody catches it: use {@link answerOf} there.
  */
 export class FactsWanted extends Error {
   override readonly name = "FactsWanted";
@@ -68,11 +68,8 @@ export function answerOf<Q extends Query>(facts: Facts, query: Q): Answer<Q> {
   return found.answer;
 }
 
-/** What {@link collectWanted} found out. */
-export type Decision<T> = { readonly wanted: readonly Query[] } | { readonly decided: T };
-
 /** Runs a decision, and gives what it decided or the queries that it wants answered first. */
-export function collectWanted<T>(decide: () => T): Decision<T> {
+export function collectWanted<T>(decide: () => T): { readonly decided: T } | { readonly wanted: readonly Query[] } {
   try {
     return { decided: decide() };
   } catch (thrown) {

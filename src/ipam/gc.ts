@@ -7,10 +7,9 @@ import type { Prefix } from "../lib/ip/prefix.ts";
 import { isEmpty } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
-import { collectWanted } from "./facts.ts";
 import { releaseQueries } from "./release.ts";
 import type { Attachment } from "./request.ts";
-import { type Step, transact, type TransactPorts } from "./transact.ts";
+import { type Decision, transact, type TransactPorts } from "./transact.ts";
 
 /** What a GC may touch, and what it must keep. */
 export interface GarbageScope {
@@ -33,10 +32,9 @@ const BLOCKS_PER_COMMIT = 16;
  */
 export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope): Promise<readonly AllocationOwner[]> {
   const isStale = staleIn(scope);
-  return await transact(ports, releaseQueries(scope.node), (facts): Step<readonly AllocationOwner[]> => {
-    const decision = collectWanted(() => [...ownBlocks(facts, NO_DRAFT, scope.node), ...borrowedBlocks(facts, NO_DRAFT, scope.node)]);
-    if ("wanted" in decision) return decision;
-    const owners = decision.decided.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
+  return await transact(ports, releaseQueries(scope.node), (facts): Decision<readonly AllocationOwner[]> => {
+    const blocks = [...ownBlocks(facts, NO_DRAFT, scope.node), ...borrowedBlocks(facts, NO_DRAFT, scope.node)];
+    const owners = blocks.flatMap(({ block }) => block.allocations.map(({ owner }) => owner));
     return { writes: [], result: owners.filter(isStale) };
   });
 }
@@ -50,7 +48,7 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
   const queries: readonly Query[] = [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }];
   const deleted: Prefix[] = [];
   for (;;) {
-    const part = await transact(ports, queries, (facts, { now }): Step<readonly Prefix[]> => {
+    const part = await transact(ports, queries, (facts, { now }): Decision<readonly Prefix[]> => {
       const notFrozen = expectNotFrozen(facts);
       const moment = { now: now - EMPTY_BLOCK_SECONDS, cooldown: configurationOf(facts).ipCooldownSeconds };
       const empty = ownBlocks(facts, NO_DRAFT, node).filter(({ block }) => isEmpty(block, moment));

@@ -8,7 +8,7 @@ import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
 import { release } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, NO_DRAFT, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
-import { collectWanted, type Facts } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 
 /** An address that somebody gave back. */
 export interface ReleasedAddress {
@@ -18,16 +18,13 @@ export interface ReleasedAddress {
   readonly owner: AllocationOwner;
 }
 
-/** A decision, or the queries to answer first. */
-export type ReleasePlan =
-  | { readonly wanted: readonly Query[] }
-  | {
-      readonly released: readonly ReleasedAddress[];
-      /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
-      readonly writes: readonly Write[];
-      /** False: there is more to release, in further blocks. Plan again when this is committed. */
-      readonly isAll: boolean;
-    };
+export interface ReleasePlan {
+  readonly released: readonly ReleasedAddress[];
+  /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */
+  readonly writes: readonly Write[];
+  /** False: there is more to release, in further blocks. Plan again when this is committed. */
+  readonly isAll: boolean;
+}
 
 /** What a release on a node is certain to ask for. */
 export function releaseQueries(node: string): readonly Query[] {
@@ -43,26 +40,23 @@ const MAX_BLOCKS = 16;
  *
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater when nothing at all may be written
+ * @throws {FactsWanted} what must be read first
  */
 export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
-  const decision = collectWanted(() => {
-    const notFrozen = expectNotFrozen(facts);
-    const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
-    const released: ReleasedAddress[] = [];
-    let draft = NO_DRAFT;
-    let isAll = true;
-    for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
-      const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);
-      if (result.released.length === 0) continue;
-      if (draft.size === MAX_BLOCKS) {
-        isAll = false;
-        break;
-      }
-      draft = withBlock(draft, stored, result.block);
-      for (const { ordinal, owner } of result.released)
-        released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });
+  const notFrozen = expectNotFrozen(facts);
+  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+  const released: ReleasedAddress[] = [];
+  let draft = NO_DRAFT;
+  let isAll = true;
+  for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
+    const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);
+    if (result.released.length === 0) continue;
+    if (draft.size === MAX_BLOCKS) {
+      isAll = false;
+      break;
     }
-    return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)], isAll };
-  });
-  return "wanted" in decision ? decision : decision.decided;
+    draft = withBlock(draft, stored, result.block);
+    for (const { ordinal, owner } of result.released) released.push({ address: addressAt(block.cidr, ordinal), block: block.cidr, owner });
+  }
+  return { released, writes: released.length === 0 ? [] : [notFrozen, ...toBlockWrites(draft)], isAll };
 }

@@ -3,10 +3,10 @@
 import { NetplugError } from "../lib/errors.ts";
 import { type AllocatedAddress, allocationQueries, planAllocation } from "./allocate.ts";
 import { isSameAttachment } from "./block.ts";
-import type { Facts } from "./facts.ts";
+import { type Facts, FactsWanted } from "./facts.ts";
 import { planReleaseOf, releaseQueries } from "./release.ts";
 import type { AddressRequest } from "./request.ts";
-import { type Step, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
+import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
 
 interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "ahead" | "beforeCommit"> {
   /** Gets what the log should be told. */
@@ -26,19 +26,25 @@ export async function allocate(
 ): Promise<readonly AllocatedAddress[]> {
   let isRefused = false;
   let mayHavePart = false;
-  const decide = (known: Facts, attempt: Try): Step<readonly AllocatedAddress[]> => {
-    isRefused = true;
+  const allocateOnce = (known: Facts, attempt: Try): Decision<readonly AllocatedAddress[]> => {
     const plan = planAllocation([request], known, attempt);
-    const [outcome] = "wanted" in plan ? [] : plan.outcomes;
-    if (!("wanted" in plan)) for (const defect of plan.defects) options.defects?.add(defect);
-    // Thrown inside the decision, so that `transact()` decides again on the newest lists.
-    if (outcome !== undefined && "error" in outcome) throw outcome.error;
-    isRefused = false;
-    if ("wanted" in plan) return plan;
+    for (const defect of plan.defects) options.defects?.add(defect);
+    const [outcome] = plan.outcomes;
     if (outcome === undefined) throw new NetplugError("internal", "allocate addresses: the plan has no outcome");
+    // Thrown inside the decision, so that `transact()` decides again on the newest lists.
+    if ("error" in outcome) throw outcome.error;
     // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
     mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
     return { writes: plan.writes, result: outcome.addresses, ahead: plan.ahead };
+  };
+  const decide: typeof allocateOnce = (known, attempt) => {
+    isRefused = false;
+    try {
+      return allocateOnce(known, attempt);
+    } catch (thrown) {
+      isRefused = !(thrown instanceof FactsWanted);
+      throw thrown;
+    }
   };
   try {
     return await transact(ports, allocationQueries([request]), decide, options);
@@ -53,9 +59,9 @@ export async function allocate(
  * is written separately. If this fails too, the DEL of the attachment finds the allocation, as after a killed ADD.
  */
 async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
-  const decide = (facts: Facts, { now }: Try): Step<void> => {
-    const plan = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: undefined };
+  const decide = (facts: Facts, { now }: Try): Decision<void> => {
+    const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now);
+    return { writes, result: undefined };
   };
   try {
     await transact(ports, releaseQueries(owner.node), decide, beforeCommit === undefined ? {} : { beforeCommit });

@@ -19,7 +19,7 @@ import { parsePrefix } from "../lib/ip/prefix.ts";
 import type { Clock } from "../lib/ports.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
-import { type Step, transact } from "./transact.ts";
+import { type Decision, transact } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */
 function laggingDatastore(traits: DatastoreTraits, asked: boolean[]): Datastore {
@@ -108,7 +108,7 @@ test.each([
   };
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
-  const decide = (): Step<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
+  const decide = (): Decision<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
   const whileCommitting = (): never => {
     throw new Error("no such interface");
   };
@@ -158,7 +158,7 @@ describe("what a request leaves for the next one", () => {
     const datastore = { traits: KUBERNETES_TRAITS, read, commit } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000) };
     const found: unknown[] = [];
-    const decide = (facts: Facts): Step<undefined> => {
+    const decide = (facts: Facts): Decision<undefined> => {
       found.push([facts.find(IP_POOLS)?.answer, facts.find(POOL)?.answer]);
       return { writes: WRITES, result: undefined };
     };
@@ -212,7 +212,7 @@ describe("after it waited for the lock", () => {
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeLock };
     const record = ipNetworks && { value: { kind: "WorkloadEndpoint", spec: { ipNetworks } }, revision: "7" };
     const facts = toFacts(QUERIES, [undefined, [], [], undefined, record, []]);
-    const decide = (found: Facts): Step<readonly unknown[]> => {
+    const decide = (found: Facts): Decision<readonly unknown[]> => {
       check?.(found);
       return { writes: [], result: QUERIES.map((query) => found.find(query)) };
     };

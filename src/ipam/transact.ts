@@ -15,7 +15,7 @@ import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
 import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Random } from "../lib/ports.ts";
-import { type Facts, toFacts, withoutRepeats } from "./facts.ts";
+import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
 import { type LockPorts, outdatedBy, waitForLock } from "./node-lock.ts";
 
 /** What the loop needs of the world. */
@@ -35,17 +35,16 @@ export interface Try {
   readonly salt: bigint;
 }
 
-/** What a decision says: what it must know first, or what it comes to. */
-export type Step<T> = { readonly wanted: readonly Query[] } | Decided<T>;
-
-interface Decided<T> {
+/** What a decision comes to. */
+export interface Decision<T> {
   readonly writes: readonly Write[];
   readonly result: T;
   /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveAhead}. @default none */
   readonly ahead?: readonly Query[];
 }
 
-type Decide<T> = (facts: Facts, attempt: Try) => Step<T>;
+/** Throws `FactsWanted` when it must know more first. */
+type Decide<T> = (facts: Facts, attempt: Try) => Decision<T>;
 
 /** How a commit ended. */
 type Commit = CommitResult<readonly Query[]> | OutcomeUnknown;
@@ -102,18 +101,15 @@ export async function transact<T>(
   locks.use(lock);
   let reading = await readBegin(ports, certain, waitedMs, options);
   for (let lost = 0; ;) {
-    const decision = await decideOn(reading, decide, lost);
-    reading = decision.reading;
-    const { step } = decision;
-    if (step.writes.length === 0) return step.result;
-    const commit = await commitStep(reading, step, options, locks);
+    const { decision, basis } = await decideOn(reading, decide, lost);
+    if (decision.writes.length === 0) return decision.result;
+    const commit = await commitDecision(basis, decision, options, locks);
     if (!(commit instanceof OutcomeUnknown) && commit.committed) {
-      reading.ports.leaveAhead?.(step.ahead ?? []);
-      return step.result;
+      basis.ports.leaveAhead?.(decision.ahead ?? []);
+      return decision.result;
     }
     lost++;
-    const facts = await readAfterLoss(reading, commit, lost);
-    reading = { ...reading, facts };
+    reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
   }
 }
 
@@ -150,33 +146,34 @@ async function decideOn<T>(
   { ports, queries, facts }: Reading,
   decide: Decide<T>,
   lost: number,
-): Promise<{ readonly step: Decided<T>; readonly reading: Reading }> {
+): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
   // The same salt for all decisions of a try: with a new one, a decision would search in places that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
   let asking = ports;
   let known = facts;
   for (let repeats = 0; ;) {
-    let step: Step<T>;
+    const earlier = known;
+    let outcome: ReturnType<typeof collectWanted<Decision<T>>>;
     try {
-      step = decide(known, { now: Math.floor(ports.clock.now() / 1000), salt });
+      outcome = collectWanted(() => decide(earlier, { now: Math.floor(ports.clock.now() / 1000), salt }));
     } catch (thrown) {
       if (asking.mayLag !== true || !asking.datastore.traits.listsMayLag) throw thrown;
       asking = { ...ports, mayLag: false };
       known = await readFacts(asking, queries);
       continue;
     }
-    if (!("wanted" in step)) return { step, reading: { ports: asking, queries, facts: known } };
-    const earlier = known;
-    repeats = step.wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
-    if (repeats > REPEATS) throw (await import("./contradiction.ts")).contradiction(step.wanted);
-    known = await readFacts(asking, [...repeatedOf(asking, queries), ...step.wanted], known);
+    if ("decided" in outcome) return { decision: outcome.decided, basis: { ports: asking, queries, facts: known } };
+    const { wanted } = outcome;
+    repeats = wanted.every((query) => earlier.find(query) !== undefined) ? repeats + 1 : 0;
+    if (repeats > REPEATS) throw (await import("./contradiction.ts")).contradiction(wanted);
+    known = await readFacts(asking, [...repeatedOf(asking, queries), ...wanted], known);
   }
 }
 
 /** Commits what was decided; where blocks are written before records, the lock ends with the blocks. */
-async function commitStep<T>(
+async function commitDecision<T>(
   { ports, queries }: Reading,
-  { writes, result, ahead = [] }: Decided<T>,
+  { writes, result, ahead = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
   locks: DisposableStack,
 ): Promise<Commit> {

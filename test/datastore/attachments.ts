@@ -50,7 +50,7 @@ export async function add(datastore: Datastore, container: Container, ipam: Part
   const facts = await readFacts(ports, addQueries([request]));
   const decide = (known: typeof facts, attempt: Parameters<typeof planAdds>[2]) => {
     const plan = planAdds([request], known, attempt);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes[0] };
+    return { writes: plan.writes, result: plan.outcomes[0] };
   };
   const outcome: AddOutcome | undefined = await transact(ports, addQueries([request]), decide, { facts });
   if (outcome === undefined || "error" in outcome) throw outcome?.error ?? new Error("no outcome");
@@ -69,7 +69,7 @@ export async function del(datastore: Datastore, container: Container): Promise<r
   };
   const released = await transact(portsOf(datastore, container), delQueries(request), (known, { now }) => {
     const plan = planDel(request, known, now);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.released };
+    return { writes: plan.writes, result: plan.released };
   });
   return released.map(({ address }) => toAddressText(address));
 }

@@ -16,7 +16,7 @@ import { transact, type TransactPorts } from "../../src/ipam/transact.ts";
 export async function allocateAll(ports: TransactPorts, requests: readonly AddressRequest[]): Promise<readonly AllocationOutcome[]> {
   return await transact(ports, allocationQueries(requests), (known, attempt) => {
     const plan = planAllocation(requests, known, attempt);
-    return "wanted" in plan ? plan : { writes: plan.writes, result: plan.outcomes };
+    return { writes: plan.writes, result: plan.outcomes };
   });
 }
 
@@ -40,7 +40,7 @@ async function releaseAll(
   for (;;) {
     const { released, isAll } = await transact(ports, releaseQueries(node), (facts, { now }) => {
       const plan = planReleaseOf(isMeant, node, facts, now);
-      return "wanted" in plan ? plan : { writes: plan.writes, result: plan };
+      return { writes: plan.writes, result: plan };
     });
     all.push(...released);
     if (isAll) return all;

@@ -8,8 +8,8 @@ import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isCoolingDown, release } from "../block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "../cluster.ts";
 import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
-import { collectWanted, type Facts } from "../facts.ts";
-import { type Step, transact, type TransactPorts } from "../transact.ts";
+import type { Facts } from "../facts.ts";
+import { type Decision, transact, type TransactPorts } from "../transact.ts";
 
 /** What is known of one address. */
 export interface AddressState {
@@ -23,10 +23,8 @@ export interface AddressState {
 
 /** Who has an address. */
 export async function findOwner(ports: TransactPorts, address: Address): Promise<AddressState> {
-  return await transact(ports, queriesFor(address), (facts, { now }): Step<AddressState> => {
-    const decision = collectWanted(() => lookUpBlock(facts, NO_DRAFT, address));
-    if ("wanted" in decision) return decision;
-    const block = decision.decided?.block;
+  return await transact(ports, queriesFor(address), (facts, { now }): Decision<AddressState> => {
+    const block = lookUpBlock(facts, NO_DRAFT, address)?.block;
     const ordinal = block === undefined ? undefined : ordinalOf(block.cidr, address);
     if (block === undefined || ordinal === undefined)
       return { writes: [], result: { allocation: undefined, block: undefined, isCoolingDown: false } };
@@ -43,18 +41,14 @@ export async function findOwner(ports: TransactPorts, address: Address): Promise
  */
 export async function releaseAddress(ports: TransactPorts, address: Address): Promise<Allocation | undefined> {
   let before: Allocation | undefined; // free at the second look, because the reply to our first commit was lost
-  return await transact(ports, queriesFor(address), (facts, { now }): Step<Allocation | undefined> => {
-    const decision = collectWanted(() => lookUpBlock(facts, NO_DRAFT, address));
-    if ("wanted" in decision) return decision;
-    const step = releaseFrom(decision.decided, address, facts, now);
-    before = step.result ?? before;
-    return { ...step, result: before };
+  return await transact(ports, queriesFor(address), (facts, { now }): Decision<Allocation | undefined> => {
+    const decision = releaseFrom(lookUpBlock(facts, NO_DRAFT, address), address, facts, now);
+    before = decision.result ?? before;
+    return { ...decision, result: before };
   });
 }
 
-type Released = Exclude<Step<Allocation | undefined>, { readonly wanted: unknown }>;
-
-function releaseFrom(found: DraftBlock | undefined, address: Address, facts: Facts, now: number): Released {
+function releaseFrom(found: DraftBlock | undefined, address: Address, facts: Facts, now: number): Decision<Allocation | undefined> {
   if (found === undefined) return { writes: [], result: undefined };
   const ordinal = ordinalOf(found.block.cidr, address);
   const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
