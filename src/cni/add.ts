@@ -1,6 +1,6 @@
 /** ADD: facts in parallel, one plan, one commit, one link; and all of it undone when a step fails. */
 
-import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
@@ -62,7 +62,7 @@ export async function add(call: Call): Promise<CniResult> {
   const telling = Promise.all([latest, asked?.facts]);
   const gates = config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ passGates }) => passGates(call, telling)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([telling, gates]);
-  requireReady(answerOf(facts, CLUSTER_INFORMATION_QUERY), "add");
+  requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
   return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {

@@ -1,6 +1,6 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
-import { CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { Query } from "../datastore/datastore.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
@@ -30,8 +30,8 @@ export async function status(call: Call): Promise<void> {
 }
 
 /** Pools too, which every ADD reads: they may be forbidden or damaged, or on Kubernetes their CRD may be missing. */
-function queriesOf(call: Call): readonly [typeof CLUSTER_INFORMATION_QUERY, ...Query[]] {
-  return hasOwnIpam(call) ? [CLUSTER_INFORMATION_QUERY, IP_POOLS] : [CLUSTER_INFORMATION_QUERY];
+function queriesOf(call: Call): readonly [typeof CLUSTER_INFORMATION, ...Query[]] {
+  return hasOwnIpam(call) ? [CLUSTER_INFORMATION, IP_POOLS] : [CLUSTER_INFORMATION];
 }
 
 /** Enters a network namespace as an ADD does. @throws {KernelError} */

@@ -2,12 +2,10 @@
 
 import { type ClusterInformation, SINGLETON_NAME } from "../api/cluster-information.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { Query, ResourceRef, Stored } from "./datastore.ts";
+import type { Query, Stored } from "./datastore.ts";
 
-export const CLUSTER_INFORMATION = { kind: "ClusterInformation", name: SINGLETON_NAME } as const satisfies ResourceRef;
-
-/** The query that an operation must read for the checks here. */
-export const CLUSTER_INFORMATION_QUERY = { type: "get", ref: CLUSTER_INFORMATION } as const satisfies Query;
+/** Asks for what an operation must know for the checks here. */
+export const CLUSTER_INFORMATION = { type: "get", ref: { kind: "ClusterInformation", name: SINGLETON_NAME } } as const satisfies Query;
 
 /** What an operation is about to do. */
 export type Intent =
@@ -17,7 +15,7 @@ export type Intent =
   | "release";
 
 /**
- * @param stored what {@link CLUSTER_INFORMATION_QUERY} answered
+ * @param stored what {@link CLUSTER_INFORMATION} answered
  * @throws NetplugError notInitialised, or tryAgainLater while the datastore is locked or frozen
  */
 export function requireReady(stored: Stored<ClusterInformation> | undefined, intent: Intent = "add"): void {

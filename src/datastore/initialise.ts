@@ -7,7 +7,7 @@ import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock, Random } from "../lib/ports.ts";
-import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "./cluster-state.ts";
+import { CLUSTER_INFORMATION, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
 export interface InitialiseOptions {
@@ -30,7 +30,7 @@ const TRIES = 10;
  */
 export async function initialise(datastore: Datastore, options: InitialiseOptions): Promise<boolean> {
   const tierQueries = BUILT_IN_TIERS.map(({ name }) => ({ type: "get", ref: { kind: "Tier", name } }) as const);
-  const queries = [CLUSTER_INFORMATION_QUERY, ...tierQueries] as const;
+  const queries = [CLUSTER_INFORMATION, ...tierQueries] as const;
   let [information, ...tiers] = await datastore.read(queries);
   for (let attempt = 1; ; attempt++) {
     const writes: Write[] = [];
@@ -41,7 +41,7 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
     if (writes.length === 0) return false;
     if (information !== undefined) {
       requireReady(information, "release");
-      writes.push({ op: "expect", ref: CLUSTER_INFORMATION, revision: information.revision });
+      writes.push({ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: information.revision });
     }
     const result = await datastore.commit(writes, { readOnConflict: queries });
     if (result.committed) return true;

@@ -7,7 +7,7 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import { recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import {
   type AllocationOutcome,
@@ -75,7 +75,7 @@ export function addQueries(subjects: readonly AddSubject[]): readonly Query[] {
     recordQueryOf(attachment),
     ...(attachment.pod === undefined ? [profileQuery(attachment)] : []),
   ]);
-  return withoutRepeats([CLUSTER_INFORMATION_QUERY, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
+  return withoutRepeats([CLUSTER_INFORMATION, ...(own.length > 0 ? allocationQueries(own) : []), ...records]);
 }
 
 function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { readonly type: "get" } {

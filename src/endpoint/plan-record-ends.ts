@@ -1,7 +1,7 @@
 /** Ends records only, without releasing addresses: the first half of a DEL, for a GC of very many attachments. Pure. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import type { Facts } from "../ipam/facts.ts";
@@ -15,7 +15,7 @@ export interface RecordEnd {
 
 /** What {@link planRecordEnds} asks for. */
 export function recordQueries(owners: readonly AllocationOwner[]): readonly Query[] {
-  return [CLUSTER_INFORMATION_QUERY, ...recordsNamedBy(owners)];
+  return [CLUSTER_INFORMATION, ...recordsNamedBy(owners)];
 }
 
 /**

@@ -5,7 +5,7 @@
  * one, an empty block of another node, an address of another node's block.
  */
 
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
@@ -60,7 +60,7 @@ export interface AllocationSubject extends Pick<AddressRequest, "addresses"> {
 
 /** What {@link planAllocation} is certain to ask for: one round trip together with the caller's own queries. */
 export function allocationQueries(subjects: readonly AllocationSubject[]): readonly Query[] {
-  return withoutRepeats([CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...subjects.flatMap(subjectQueries)]);
+  return withoutRepeats([CLUSTER_INFORMATION, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...subjects.flatMap(subjectQueries)]);
 }
 
 function subjectQueries({ owner: { node }, addresses }: AllocationSubject): readonly Query[] {

@@ -8,7 +8,7 @@ import {
   type IPAMConfigurationSpec,
   withIPAMConfigurationDefaults,
 } from "../api/ipam-configuration.ts";
-import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY, requireReady } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quoteValue } from "../lib/quote.ts";
@@ -27,9 +27,9 @@ export const IP_RESERVATIONS = { type: "list", kind: "IPReservation" } as const 
  * @throws {NetplugError} notInitialised, or tryAgainLater when it is locked or frozen
  */
 export function expectReady(facts: Facts): Write {
-  const stored = know(facts, CLUSTER_INFORMATION_QUERY);
+  const stored = know(facts, CLUSTER_INFORMATION);
   requireReady(stored, "add");
-  return { op: "expect", ref: CLUSTER_INFORMATION, revision: stored?.revision };
+  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored?.revision };
 }
 
 /**
@@ -39,9 +39,9 @@ export function expectReady(facts: Facts): Write {
  * @throws {NetplugError} tryAgainLater
  */
 export function expectNotFrozen(facts: Facts): Write {
-  const stored = know(facts, CLUSTER_INFORMATION_QUERY);
+  const stored = know(facts, CLUSTER_INFORMATION);
   if (stored !== undefined) requireReady(stored, "release");
-  return { op: "expect", ref: CLUSTER_INFORMATION, revision: stored?.revision };
+  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored?.revision };
 }
 
 /**

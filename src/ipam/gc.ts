@@ -1,7 +1,7 @@
 /** Finds addresses of attachments that are gone, and deletes blocks that stay empty. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { isEmpty } from "./block.ts";
@@ -45,7 +45,7 @@ export async function findStaleOwners(ports: TransactPorts, scope: GarbageScope)
  * @returns what was deleted
  */
 export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Promise<readonly Prefix[]> {
-  const queries: readonly Query[] = [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }];
+  const queries: readonly Query[] = [CLUSTER_INFORMATION, IPAM_CONFIGURATION, { type: "blocks-of-node", node }];
   const deleted: Prefix[] = [];
   for (;;) {
     const part = await transact(ports, queries, (facts, { now }): Decision<readonly Prefix[]> => {

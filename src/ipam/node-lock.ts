@@ -1,11 +1,9 @@
 /** Waits for the lock of the node's processes, and says what must be read again after the wait. */
 
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Datastore, Query } from "../datastore/datastore.ts";
 import type { Deadline } from "../lib/deadline.ts";
 import type { Clock } from "../lib/ports.ts";
-import { IP_POOLS } from "./cluster.ts";
 import type { Facts } from "./facts.ts";
 
 /** What a wait for the lock needs of the world. */
@@ -62,7 +60,7 @@ export function outdatedBy(waitedMs: number, { datastore }: LockPorts, queries: 
 
 /** A single pool, too: it is read with the places of its blocks, and must not be older than they. */
 function isAboutBlocks(query: Query): boolean {
-  return query.type === "get" ? query.ref.kind === IP_POOLS.kind : query.type !== "list";
+  return query.type === "get" ? query.ref.kind === "IPPool" : query.type !== "list";
 }
 
 /** Whether the answer is a record with addresses: if it looks right, no decision writes it again. */
@@ -74,5 +72,5 @@ function hasAddresses(query: Query, facts: Facts): boolean {
 
 /** Whether commits have conditions on the answer. */
 function isExpected(query: Query): boolean {
-  return query.type === "get" ? query.ref.kind === CLUSTER_INFORMATION.kind : query.type === "list" && query.kind === IP_POOLS.kind;
+  return query.type === "get" ? query.ref.kind === "ClusterInformation" : query.type === "list" && query.kind === "IPPool";
 }

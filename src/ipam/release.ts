@@ -1,7 +1,7 @@
 /** Decides what a release changes: it needs no more than whose addresses are meant, and their node. */
 
 import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { addressAt, type Prefix } from "../lib/ip/prefix.ts";
@@ -28,7 +28,7 @@ export interface ReleasePlan {
 
 /** What a release on a node is certain to ask for. */
 export function releaseQueries(node: string): readonly Query[] {
-  return [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "blocks-of-node", node }, { type: "blocks-borrowed-by", node }];
+  return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, { type: "blocks-of-node", node }, { type: "blocks-borrowed-by", node }];
 }
 
 /** Most blocks that one release changes, so that etcd takes it at once; an attachment seldom has addresses in more than two. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
-import { CLUSTER_INFORMATION, CLUSTER_INFORMATION_QUERY } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type {
   CommitOptions,
   CommitResult,
@@ -123,13 +123,13 @@ test("who waits for the lock in vain has time left to commit without it", async 
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock };
-  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION, revision: undefined };
+  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
 });
 
 describe("what a request leaves for the next one", () => {
   const POOL: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
-  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION, revision: undefined }];
+  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined }];
 
   test("is there before the next one has its turn, on Kubernetes too, where the turn ends before the commit", async () => {
     const clock = fakeClock();
@@ -172,7 +172,7 @@ describe("what a request leaves for the next one", () => {
 
 describe("after it waited for the lock", () => {
   const QUERIES = [
-    CLUSTER_INFORMATION_QUERY,
+    CLUSTER_INFORMATION,
     IP_POOLS,
     IP_RESERVATIONS,
     { type: "get", ref: { kind: "Node", name: "n1" } },

@@ -1,6 +1,6 @@
 /** `init`: makes a new datastore usable. */
 
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
 import { NetplugError } from "../../lib/errors.ts";
@@ -20,7 +20,7 @@ export async function init(cli: Cli): Promise<number> {
     const isNew = await (config.type === "kubernetes"
       ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))
       : initDatastore(cli, datastore));
-    const [information] = await datastore.read([CLUSTER_INFORMATION_QUERY]);
+    const [information] = await datastore.read([CLUSTER_INFORMATION]);
     say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.guid ?? ""}`);
     return EXIT.done;
   });

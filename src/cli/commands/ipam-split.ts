@@ -1,6 +1,6 @@
 /** `ipam split`: makes several pools of one. */
 
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Write } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { NotLocked, planSplit } from "../../ipam/admin/split.ts";
@@ -24,7 +24,7 @@ export async function ipamSplit(cli: Cli, flags: SplitFlags, parts: number): Pro
   if ((flags.name === undefined) === (flags.cidr === undefined)) throw new UsageError("choose pool: want one of --name, --cidr");
   const made = await withDatastore(cli, (datastore) =>
     withRetries("split pool", async () => {
-      const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION_QUERY]);
+      const [pools, information] = await datastore.read([IP_POOLS, CLUSTER_INFORMATION]);
       const wanted = flags.cidr === undefined ? undefined : toPrefixText(flags.cidr);
       const pool = pools.find(({ value }) => {
         const cidr = cidrOfPool(value);

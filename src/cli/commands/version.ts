@@ -1,7 +1,7 @@
 /** `version`: of this program, of the cluster, and of the Kubernetes that it lives in. */
 
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
 import { toCommandLine, UNLOCK } from "../hints.ts";
@@ -67,6 +67,6 @@ async function readKubernetes(cli: Cli): Promise<string | undefined> {
 }
 
 async function readInformation(cli: Cli): Promise<ClusterInformationSpec | undefined> {
-  const [stored] = await withDatastore(cli, (datastore) => datastore.read([CLUSTER_INFORMATION_QUERY]));
+  const [stored] = await withDatastore(cli, (datastore) => datastore.read([CLUSTER_INFORMATION]));
   return stored?.value.spec;
 }

@@ -2,7 +2,7 @@
 
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Stored } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { hasBegun } from "../../ipam/block.ts";
@@ -104,7 +104,7 @@ async function remove(target: Target, name: string): Promise<void> {
 
 async function read({ datastore }: Target, name: string) {
   const ref = { kind: "IPPool", name } as const;
-  const [information, pool] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+  const [information, pool] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
   if (pool === undefined) throw new NotFound(ref);
   return { pool: pool satisfies Stored<Resource>, guards: guardsFor("IPPool", information) };
 }

@@ -2,7 +2,7 @@
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { isEmpty } from "../../ipam/block.ts";
 import { IPAM_CONFIGURATION } from "../../ipam/cluster.ts";
@@ -24,7 +24,7 @@ export interface BlockPorts {
  */
 export async function deleteIfEmpty({ datastore, io }: BlockPorts, { cidr, node }: BlockRef): Promise<boolean> {
   const [information, configuration, previous] = await datastore.read([
-    CLUSTER_INFORMATION_QUERY,
+    CLUSTER_INFORMATION,
     IPAM_CONFIGURATION,
     { type: "block", ref: { cidr, node } },
   ]);

@@ -19,7 +19,7 @@ export function guardsFor(kind: Kind, information: Stored<ClusterInformation> | 
   requireReady(information, "release");
   const fault = whyTooOld(information?.value.spec);
   if (fault !== undefined) throw new CommandFailed(`write ${KINDS[kind].plural}: ${fault}`, { next: "version" });
-  return [{ op: "expect", ref: CLUSTER_INFORMATION, revision: information?.revision }];
+  return [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: information?.revision }];
 }
 
 /** Why this program may be too old for a cluster, undefined when it is not: a later minor version stores what this one does not know. */

@@ -5,7 +5,7 @@ import { KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { ValidationError } from "../../api/schema/problem.ts";
 import { BUILT_IN_TIERS } from "../../api/tier.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Datastore, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { CommandFailed } from "../failure.ts";
@@ -42,7 +42,7 @@ export async function createResource(target: Target, resource: AnyResource): Pro
   const { datastore, io, pools = new KnownPools(datastore, io.clock) } = target;
   const ref = refOf(resource);
   return withRetries(`create ${toTitle(ref)}`, async () => {
-    const [information, existing] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+    const [information, existing] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
     if (existing !== undefined) return { created: undefined };
     const guards = guardsFor(resource.kind, information);
     if (resource.kind === "IPPool") await checkNewPool(target, ref.name, resource.spec, await pools.cidrs());
@@ -72,7 +72,7 @@ export async function updateResource(
 ): Promise<{ readonly outcome: WriteOutcome; readonly resource: Resource }> {
   const { datastore } = target;
   return withRetries(`change ${toTitle(ref)}`, async () => {
-    const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+    const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
     if (stored === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
     const wanted = changed(stored.value, change);
@@ -108,7 +108,7 @@ export async function deleteResource({ datastore }: Target, ref: ResourceRef): P
   if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
     throw new CommandFailed(`delete ${toTitle(ref)}: it is built in`);
   return withRetries(`delete ${toTitle(ref)}`, async () => {
-    const [information, stored] = await datastore.read([CLUSTER_INFORMATION_QUERY, { type: "get", ref }]);
+    const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
     if (stored === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
     const result = await datastore.commit([{ op: "delete", ref, revision: stored.revision }, ...guards]);

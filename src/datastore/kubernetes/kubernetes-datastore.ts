@@ -2,7 +2,6 @@
 
 import type { KubeClient } from "../../kube/client.ts";
 import type { Clock, Random } from "../../lib/ports.ts";
-import { CLUSTER_INFORMATION } from "../cluster-state.ts";
 import { KUBERNETES_TRAITS } from "../datastore-config.ts";
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "../datastore.ts";
 import type { BlockEntry } from "./objects/block-object.ts";
@@ -134,7 +133,7 @@ export class KubernetesDatastore implements Datastore {
     if (query.type === "get") {
       const stored = answer as Answers<[typeof query]>[0];
       this.#seen.note(query.ref, stored?.revision);
-      if (query.ref.kind === CLUSTER_INFORMATION.kind) this.#cluster = stored?.value.metadata.uid ?? "";
+      if (query.ref.kind === "ClusterInformation") this.#cluster = stored?.value.metadata.uid ?? "";
     } else if (query.type === "list") {
       this.#seen.noteAll(answer as Answers<[typeof query]>[0]);
     }
@@ -151,5 +150,5 @@ export class KubernetesDatastore implements Datastore {
 }
 
 function isAboutCluster(query: Query): boolean {
-  return query.type === "get" && query.ref.kind === CLUSTER_INFORMATION.kind;
+  return query.type === "get" && query.ref.kind === "ClusterInformation";
 }

@@ -1,7 +1,7 @@
 /** Who has an address, and taking it away. */
 
 import type { Allocation } from "../../api/ipam-block.ts";
-import { CLUSTER_INFORMATION_QUERY } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
@@ -59,5 +59,5 @@ function releaseFrom(found: DraftBlock | undefined, address: Address, facts: Fac
 }
 
 function queriesFor(address: Address): readonly Query[] {
-  return [CLUSTER_INFORMATION_QUERY, IPAM_CONFIGURATION, { type: "block-of-address", address }];
+  return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, { type: "block-of-address", address }];
 }

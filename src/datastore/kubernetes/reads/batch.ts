@@ -52,7 +52,7 @@ export class Batch {
 
   /** The object that says what the cluster is. */
   getCluster(): Promise<KubeObject | undefined> {
-    return this.get(typeOf("ClusterInformation"), { name: CLUSTER_INFORMATION.name });
+    return this.get(typeOf("ClusterInformation"), { name: CLUSTER_INFORMATION.ref.name });
   }
 
   list<T extends KubeObject>(type: ResourceType<T>, request: ListRequest = {}): Promise<readonly T[]> {
@@ -72,7 +72,7 @@ export class Batch {
     const asking = request().catch((thrown: unknown) => {
       if (!isKubeError(thrown, "notServed") || !isOurs(type)) throw thrown;
       this.#missing = thrown;
-      if (type.kind === CLUSTER_INFORMATION.kind) this.#isClusterServed = false;
+      if (type.kind === "ClusterInformation") this.#isClusterServed = false;
       return whenNotServed;
     });
     this.#asked.set(question, asking);
