@@ -24,15 +24,15 @@ export interface Host {
   /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
   hostName(): string;
-  /** When this process began, in milliseconds of `clock.monotonic()`. */
-  processStart(): number;
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;
+  /** When this process began, in milliseconds of `clock.monotonic()`: an estimate, for measuring. */
+  processStart(): number;
   /**
-   * When this process began on the clock of `sinceBoot()`, to 10 ms; undefined when the kernel does not say. Slower than `processStart()`,
-   * but right even if the process was stopped meanwhile. Call it before this process starts another.
+   * The same on the clock of `sinceBoot()`, to 10 ms; undefined when the kernel does not say. Slower, but right even if the process was
+   * stopped meanwhile. Call it before this process starts another.
    */
-  processBegin(): number | undefined;
+  processStartSinceBoot(): number | undefined;
   /** Takes the advisory lock on a file, first come first served, waiting at most `waitMs`; undefined when the time is over. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */

@@ -13,7 +13,7 @@ import { readHostName } from "../linux/hostname.ts";
 import { watchDirectory } from "../linux/inotify.ts";
 import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
-import { readProcessBegin, readProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
+import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { takeTurn } from "../linux/turn.ts";
@@ -58,9 +58,9 @@ export function realHost(): Host {
     watchDirectory,
     readStdin,
     hostName: readHostName,
-    processStart: () => readProcessStart(systemClock),
+    processStart: () => estimateProcessStart(systemClock),
     sinceBoot: readTimeSinceBoot,
-    processBegin: readProcessBegin,
+    processStartSinceBoot: readProcessStartSinceBoot,
     takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     openDatastore: (config, openClient) =>
       openDatastore(config, {

@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { systemClock } from "../lib/clock.ts";
 import { readHostName } from "./hostname.ts";
-import { readProcessStart, readTimeSinceBoot } from "./process-start.ts";
+import { estimateProcessStart, readTimeSinceBoot } from "./process-start.ts";
 
 test("the start lies between the moments before and after starting a process", () => {
   const script = `
-    const { readProcessStart } = await import("./process-start.ts");
+    const { estimateProcessStart } = await import("./process-start.ts");
     const { systemClock } = await import("../lib/clock.ts");
-    console.log(systemClock.now() - systemClock.monotonic() + readProcessStart(systemClock));
+    console.log(systemClock.now() - systemClock.monotonic() + estimateProcessStart(systemClock));
   `;
   const before = Date.now();
   const { stdout } = Bun.spawnSync([process.execPath, "-e", script], { cwd: import.meta.dir });
@@ -19,13 +19,13 @@ test("the start lies between the moments before and after starting a process", (
 });
 
 test("a process is never younger than its own clock", () => {
-  expect(readProcessStart(systemClock)).toBeLessThanOrEqual(0);
+  expect(estimateProcessStart(systemClock)).toBeLessThanOrEqual(0);
 });
 
 test("the kernel tells the same to 10 ms, for a process that was stopped too", async () => {
   const script = `
-    const { readProcessBegin } = await import("./process-start.ts");
-    console.log(readProcessBegin());
+    const { readProcessStartSinceBoot } = await import("./process-start.ts");
+    console.log(readProcessStartSinceBoot());
   `;
   const before = readTimeSinceBoot();
   const command = ["sh", "-c", `kill -STOP $$; exec ${process.execPath} -e '${script}'`];
@@ -40,8 +40,8 @@ test("the kernel tells the same to 10 ms, for a process that was stopped too", a
 
 test("of a process that was a shell, which has called other programs, nobody tells when this one began", () => {
   const script = `
-    const { readProcessBegin } = await import("./process-start.ts");
-    console.log(readProcessBegin());
+    const { readProcessStartSinceBoot } = await import("./process-start.ts");
+    console.log(readProcessStartSinceBoot());
   `;
   const { stdout } = Bun.spawnSync(["sh", "-c", `/bin/true; exec ${process.execPath} -e '${script}'`], { cwd: import.meta.dir });
   expect(stdout.toString()).toBe("undefined\n");

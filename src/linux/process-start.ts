@@ -12,7 +12,7 @@ import { libc } from "./libc.ts";
  *
  * `/proc/self/stat` has it to 10 ms only, and reading that costs more than the rest of the ledger.
  */
-export function readProcessStart(clock: Pick<Clock, "monotonic">): number {
+export function estimateProcessStart(clock: Pick<Clock, "monotonic">): number {
   const now = clock.monotonic();
   return now - Math.max(readProcessorTime(), now);
 }
@@ -48,7 +48,7 @@ const START_FIELD = 19;
  *
  * @returns undefined when the kernel does not say, or the process was such a shell
  */
-export function readProcessBegin(): number | undefined {
+export function readProcessStartSinceBoot(): number | undefined {
   const stat = linuxFiles.readText("/proc/self/stat") ?? "";
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const begin = (Number(fields[START_FIELD]) * 1000) / TICKS_PER_SECOND;

@@ -127,7 +127,7 @@ test.concurrent("an ADD that has waited for another call in its namespace does n
 const HOUR_MS = 3_600_000;
 
 describe("a DEL that began before the ADD does its work", () => {
-  const host = (real: Host): Host => ({ ...real, processBegin: () => real.sinceBoot() - HOUR_MS });
+  const host = (real: Host): Host => ({ ...real, processStartSinceBoot: () => real.sinceBoot() - HOUR_MS });
 
   test.concurrent("when it has another path of the same namespace", async () => {
     await using node = await startNode(OWN);

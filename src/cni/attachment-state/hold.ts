@@ -16,7 +16,7 @@ import { expectNetns, openNetnsIfThere } from "../link/pod-netns.ts";
 import { attempt, END_OF_PART, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
 
 /** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
-const BEGIN_MARGIN_MS = 20;
+const START_MARGIN_MS = 20;
 
 /**
  * What became of an attachment: `held` by this ADD or another in its namespace, `ended` by a DEL, or `taken` by an ADD in another
@@ -121,8 +121,8 @@ function isNewer(call: LocalCall, there: HoldNote): boolean {
 
 /** Whether the hold began after this process. A time in the future is of an earlier boot, in a folder that was not cleared. */
 function isYounger({ host }: LocalCall, { takenAt }: HoldNote): boolean {
-  const begin = host.processBegin();
-  return begin !== undefined && takenAt > begin + BEGIN_MARGIN_MS && takenAt <= host.sinceBoot();
+  const start = host.processStartSinceBoot();
+  return start !== undefined && takenAt > start + START_MARGIN_MS && takenAt <= host.sinceBoot();
 }
 
 /**

@@ -139,7 +139,7 @@ export class FaultNode implements AsyncDisposable {
       kernel: kernelIn(this.#hostNetns),
       readStdin: () => Promise.resolve(stdin),
       // Each call is as a process of its own.
-      processBegin: () => begin,
+      processStartSinceBoot: () => begin,
       openLog: ({ level }, fields) =>
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
     };
