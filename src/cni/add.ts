@@ -48,7 +48,7 @@ export async function add(call: Call): Promise<CniResult> {
   const hold = holdAttachment(call, netns);
   await claimPending(call);
   const asked = await askKubernetes(call);
-  const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...(aheadOf(call)?.() ?? [])]);
+  const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...readLeft(call)]);
   // The answer is on its way while the kernel is asked.
   const reading = read();
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
@@ -122,9 +122,9 @@ async function carryOut({ call, hold, sockets, existing, facts, request, delegat
  * What the node's last ADD left for this one. Not where the ADD waits for gates, after which answers would be old; nor where a delegate
  * gives the addresses: then pools are not needed, and perhaps must not be read.
  */
-function aheadOf(call: Call): (() => readonly Query[]) | undefined {
+function readLeft(call: Call): readonly Query[] {
   const { config, nextAdd } = call;
-  return hasOwnIpam(call) && config.readinessGates.length === 0 ? nextAdd.read : undefined;
+  return hasOwnIpam(call) && config.readinessGates.length === 0 ? nextAdd.read() : [];
 }
 
 /** @throws NetplugError tryAgainLater when another call works in the namespace all the time */
@@ -167,9 +167,9 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
           isUndoable = true;
           undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
         }
-        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, ahead: plan.ahead };
+        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext };
       },
-      { facts, ahead: aheadOf(call), beforeCommit: hold.expect, ...work },
+      { facts, leftByLast: () => readLeft(call), beforeCommit: hold.expect, ...work },
     ),
   );
   return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));

@@ -52,7 +52,7 @@ export function transactPortsOf(call: Call): TransactPorts {
   const takeLock = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeLock, mayLag: true };
   // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
-  return hasOwnIpam(call) ? { ...ports, leaveAhead: nextAdd.leave } : ports;
+  return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;
 }
 
 /** Sends the queries. A failure is thrown where the answers are awaited. */

@@ -37,7 +37,7 @@ export async function addAddresses(call: Call): Promise<CniResult> {
     const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
     const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
     const defects = new Set<string>();
-    const options = { facts, ahead: nextAdd.read, beforeCommit, defects };
+    const options = { facts, leftByLast: nextAdd.read, beforeCommit, defects };
     const allocating = ledger.time("datastore", () => allocate(ports, request, options));
     return toIpamResult(await allocating.finally(() => defects.forEach((defect) => call.log.warning(defect))));
   });

@@ -63,7 +63,7 @@ export interface AddPlan {
   /** For one commit; none when everything stands already. */
   readonly writes: readonly Write[];
   /** What the node's next ADD is likely to ask for besides. */
-  readonly ahead: readonly Query[];
+  readonly forNext: readonly Query[];
   /** As those of an allocation plan. */
   readonly defects: Iterable<string>;
 }
@@ -106,7 +106,7 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
 function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
-  const allocation = own.length === 0 ? { outcomes: [], writes: [], ahead: [], defects: [] } : planAllocation(own, facts, options);
+  const allocation = own.length === 0 ? { outcomes: [], writes: [], forNext: [], defects: [] } : planAllocation(own, facts, options);
   const { defects } = allocation;
   const ready = expectReady(facts);
   const allocated = allocation.outcomes.values();
@@ -115,10 +115,10 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
     return planOne(request, outcome, facts, options);
   });
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], ahead: [], defects };
+  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects };
   // An allocation's writes contain the condition.
   const condition = allocation.writes.length > 0 ? [] : [ready];
-  return { outcomes, writes: [...condition, ...allocation.writes, ...records], ahead: allocation.ahead, defects };
+  return { outcomes, writes: [...condition, ...allocation.writes, ...records], forNext: allocation.forNext, defects };
 }
 
 /**

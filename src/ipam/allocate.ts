@@ -40,7 +40,7 @@ export interface AllocationPlan {
   /** At most one per block, with the conditions under which they are right; none when nothing changes. */
   readonly writes: readonly Write[];
   /** Queries that the node's next request is likely to need in addition; usually none. */
-  readonly ahead: readonly Query[];
+  readonly forNext: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
 }
@@ -100,14 +100,14 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const blockWrites = toBlockWrites(draft);
   const { defects } = situation;
-  if (blockWrites.length === 0) return { outcomes, writes: [], ahead: [], defects };
+  if (blockWrites.length === 0) return { outcomes, writes: [], forNext: [], defects };
   const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const ahead = queriesAhead(requests, situation, draft);
-  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], ahead, defects };
+  const forNext = queriesForNext(requests, situation, draft);
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], forNext, defects };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
@@ -117,7 +117,7 @@ export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Add
 }
 
 /** None for several requests: nobody knows which kind of request comes next. */
-function queriesAhead(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
+function queriesForNext(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
   const last = requests.at(-1);
   return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));
 }

@@ -141,9 +141,9 @@ describe("what a request leaves for the next one", () => {
     };
     const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
-    const leaveAhead = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock: async () => turn, leaveAhead };
-    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, ahead: [POOL] }));
+    const leaveForNext = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock: async () => turn, leaveForNext };
+    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, forNext: [POOL] }));
     expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
   });
 
@@ -162,7 +162,7 @@ describe("what a request leaves for the next one", () => {
       found.push([facts.find(IP_POOLS)?.answer, facts.find(POOL)?.answer]);
       return { writes: WRITES, result: undefined };
     };
-    await transact(ports, [IP_POOLS], decide, { ahead: () => [POOL] });
+    await transact(ports, [IP_POOLS], decide, { leftByLast: () => [POOL] });
     expect(found).toEqual([
       ["old list", "old get"],
       ["new list", "new get"],
@@ -188,14 +188,14 @@ describe("after it waited for the lock", () => {
     /** Of the decision. */
     readonly check?: (found: Facts) => void;
     /** What an earlier request has left. */
-    readonly ahead?: readonly Query[];
+    readonly leftByLast?: readonly Query[];
   }
 
   /** @returns the kinds of queries that were asked for again */
   async function askedAgain(
     type: "kubernetes" | "etcdv3",
     waitedMs: number,
-    { ipNetworks, check, ahead }: Circumstances = {},
+    { ipNetworks, check, leftByLast }: Circumstances = {},
   ): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
@@ -216,7 +216,7 @@ describe("after it waited for the lock", () => {
       check?.(found);
       return { writes: [], result: QUERIES.map((query) => found.find(query)) };
     };
-    const known = await transact(ports, QUERIES, decide, { facts, ahead: ahead && (() => ahead) });
+    const known = await transact(ports, QUERIES, decide, { facts, leftByLast: leftByLast && (() => leftByLast) });
     expect(known.every((answer) => answer !== undefined)).toBe(true);
     return asked;
   }
@@ -242,9 +242,9 @@ describe("after it waited for the lock", () => {
   test("what an earlier request left is asked for again with the blocks, the pool too: places and block size must not be older than they", async () => {
     const pool: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
     const places: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
-    expect(await askedAgain("kubernetes", 20, { ahead: [places, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
-    expect(await askedAgain("etcdv3", 20, { ahead: [places] })).toEqual([...ALL, "claimed-blocks"]);
-    expect(await askedAgain("kubernetes", 0, { ahead: [places] })).toEqual([]);
+    expect(await askedAgain("kubernetes", 20, { leftByLast: [places, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
+    expect(await askedAgain("etcdv3", 20, { leftByLast: [places] })).toEqual([...ALL, "claimed-blocks"]);
+    expect(await askedAgain("kubernetes", 0, { leftByLast: [places] })).toEqual([]);
   });
 
   test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {

@@ -24,7 +24,7 @@ export interface TransactPorts extends LockPorts {
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
   /** Called after each commit, with the lock held: gets the queries that the node's next request should send at once. */
-  readonly leaveAhead?: (queries: readonly Query[]) => void;
+  readonly leaveForNext?: (queries: readonly Query[]) => void;
 }
 
 /** One try of a decision. */
@@ -39,8 +39,8 @@ export interface Try {
 export interface Decision<T> {
   readonly writes: readonly Write[];
   readonly result: T;
-  /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveAhead}. @default none */
-  readonly ahead?: readonly Query[];
+  /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveForNext}. @default none */
+  readonly forNext?: readonly Query[];
 }
 
 /** Throws `FactsWanted` when it must know more first. */
@@ -58,7 +58,7 @@ export interface TransactOptions<T> {
    * Queries that the node's last request left for this one, read in addition. Called once the lock is taken; may include queries that are
    * already answered.
    */
-  readonly ahead?: (() => readonly Query[]) | undefined;
+  readonly leftByLast?: (() => readonly Query[]) | undefined;
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
   /**
@@ -105,7 +105,7 @@ export async function transact<T>(
     if (decision.writes.length === 0) return decision.result;
     const commit = await commitDecision(basis, decision, options, locks);
     if (!(commit instanceof OutcomeUnknown) && commit.committed) {
-      basis.ports.leaveAhead?.(decision.ahead ?? []);
+      basis.ports.leaveForNext?.(decision.forNext ?? []);
       return decision.result;
     }
     lost++;
@@ -127,9 +127,9 @@ async function readBegin(
   ports: TransactPorts,
   certain: readonly Query[],
   waitedMs: number,
-  { facts, ahead }: Pick<TransactOptions<unknown>, "facts" | "ahead">,
+  { facts, leftByLast }: Pick<TransactOptions<unknown>, "facts" | "leftByLast">,
 ): Promise<Reading> {
-  const likely = ahead?.() ?? [];
+  const likely = leftByLast?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
   const outdated = outdatedBy(waitedMs, ports, queries, facts);
@@ -173,13 +173,13 @@ async function decideOn<T>(
 /** Commits what was decided; where blocks are written before records, the lock ends with the blocks. */
 async function commitDecision<T>(
   { ports, queries }: Reading,
-  { writes, result, ahead = [] }: Decision<T>,
+  { writes, result, forNext = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
   locks: DisposableStack,
 ): Promise<Commit> {
   beforeCommit?.();
   const onBlocksWritten = (): void => {
-    ports.leaveAhead?.(ahead);
+    ports.leaveForNext?.(forNext);
     locks.dispose();
     whileRecording?.(result);
   };
