@@ -5,6 +5,7 @@ import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
 import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
+import type { LinkNames } from "../endpoint/pod-link.ts";
 import { type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
 import type { AllocationSubject } from "../ipam/allocate.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
@@ -13,7 +14,6 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
-import type { LinkNames } from "./link/find.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
 import type { PodFacts } from "./pod/facts.ts";
 

@@ -3,14 +3,13 @@
 import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
-import { HOST_MAC, NEXT_HOPS, type PodLink } from "../endpoint/pod-link.ts";
+import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../endpoint/pod-link.ts";
 import type { Facts } from "../ipam/facts.ts";
 import type { Link } from "../linux/netlink/link.ts";
 import { setPermanentNeighbour } from "../linux/netlink/neighbour.ts";
 import { execute } from "../linux/netlink/socket.ts";
 import type { Call } from "./call.ts";
 import { inspectLink, routesThere } from "./link/inspect.ts";
-import { familiesOf } from "./link/program.ts";
 import type { LinkSockets } from "./link/sockets.ts";
 
 export interface Keeper {

@@ -25,6 +25,9 @@ export interface PodLink {
   readonly allowIpForwarding: boolean;
 }
 
+/** What identifies an attachment's link. */
+export type LinkNames = Pick<PodLink, "hostName" | "podName" | "alias">;
+
 /** MAC of every host side: a constant, so that the pod's permanent neighbour entries are right whatever happens. */
 export const HOST_MAC = "ee:ee:ee:ee:ee:ee" as MacAddress;
 
@@ -36,6 +39,13 @@ export const NEXT_HOPS: Readonly<Record<Family, Address>> = {
   4: { family: 4, value: 0xa9fe_0101n },
   6: { family: 6, value: 0xfe80_0000_0000_0000_ecee_eeff_feee_eeeen },
 };
+
+/** The families that the pod has. */
+export function familiesOf({ addresses }: Pick<PodLink, "addresses">): readonly Family[] {
+  const families: Family[] = [];
+  for (const { family } of addresses) if (!families.includes(family)) families.push(family);
+  return families;
+}
 
 /** Routes by our next hop, each once. That to the next hop itself is part of every link. */
 export function gatewayRoutesOf(routes: readonly Prefix[]): readonly Prefix[] {

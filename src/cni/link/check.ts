@@ -1,6 +1,6 @@
 /** The kernel's part of a CHECK. */
 
-import { NEXT_HOPS } from "../../endpoint/pod-link.ts";
+import { type LinkNames, NEXT_HOPS } from "../../endpoint/pod-link.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
@@ -8,7 +8,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { CniResult } from "../protocol/result.ts";
-import { findLink, type LinkNames } from "./find.ts";
+import { findLink } from "./find.ts";
 import { inspectLink } from "./inspect.ts";
 import type { Kernel } from "./kernel.ts";
 import { openLinkSockets } from "./sockets.ts";

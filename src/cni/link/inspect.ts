@@ -9,16 +9,16 @@ import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
 import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
-import { gatewayRoutesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
+import { familiesOf, gatewayRoutesOf, HOST_MAC, type LinkNames, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
-import { familiesOf } from "./program.ts";
 import type { LinkSockets } from "./sockets.ts";
 
 /** What an inspection requires. Not MTU, queues and the pod's MAC: others may change them. */
-export type WantedLink = Pick<PodLink, "hostName" | "podName" | "alias" | "addresses" | "routes"> & {
-  /** The record's MAC. Permanent neighbours are required only while the interface has it. */
-  readonly podMac: PodLink["podMac"] | undefined;
-};
+export type WantedLink = LinkNames &
+  Pick<PodLink, "addresses" | "routes"> & {
+    /** The record's MAC. Permanent neighbours are required only while the interface has it. */
+    readonly podMac: PodLink["podMac"] | undefined;
+  };
 
 /**
  * Looks at both sides. Changes nothing, and reads the host's routes one by one, never all.

@@ -5,7 +5,8 @@ import { deleteLink, type Link } from "../../linux/netlink/link.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import type { Netns } from "../../linux/netns.ts";
 import { parseAlias } from "../../endpoint/names.ts";
-import { findLink, findLinkByAlias, isPair, type LinkNames } from "./find.ts";
+import type { LinkNames } from "../../endpoint/pod-link.ts";
+import { findLink, findLinkByAlias, isPair } from "./find.ts";
 import type { Kernel } from "./kernel.ts";
 import { openNetnsIfThere } from "./pod-netns.ts";
 

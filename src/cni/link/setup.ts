@@ -14,10 +14,10 @@ import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
 import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
-import { findLink } from "./find.ts";
-import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./program.ts";
+import { findExisting, findLink } from "./find.ts";
+import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
 import { removePair } from "./remove.ts";
-import { findExisting, type LinkSockets } from "./sockets.ts";
+import type { LinkSockets } from "./sockets.ts";
 import { hostEnd, looksAt, podEnd, unusableOf } from "./usable.ts";
 
 /** The host side of a pair that was created, with the index of the pod side. */

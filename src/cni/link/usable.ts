@@ -11,8 +11,7 @@ import { getLink, type Ifindex, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { getRoute, toRoute } from "../../linux/netlink/route.ts";
 import type { Outcome, RouteSocket } from "../../linux/netlink/socket.ts";
-import { NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
-import { familiesOf } from "./program.ts";
+import { familiesOf, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import type { LinkSockets } from "./sockets.ts";
 
 /** Milliseconds between looks: at first, and at most. */

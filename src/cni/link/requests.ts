@@ -16,20 +16,13 @@ import { setPermanentNeighbour } from "../../linux/netlink/neighbour.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { addRoute } from "../../linux/netlink/route.ts";
 import type { SysctlWrite } from "../../linux/sysctl.ts";
-import { HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
+import { familiesOf, HOST_MAC, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 
 /** `fe80::…/64`. */
 const LINK_LOCAL_LENGTH = 64;
 
 /** The metric that the kernel gives a route when none is set. */
 const DEFAULT_METRICS: Readonly<Record<Family, number>> = { 4: 0, 6: 1024 };
-
-/** The families that the pod has. */
-export function familiesOf({ addresses }: Pick<PodLink, "addresses">): readonly Family[] {
-  const families: Family[] = [];
-  for (const { family } of addresses) if (!families.includes(family)) families.push(family);
-  return families;
-}
 
 /** Settings of the host side; before it is up, so that its link-local address is usable at once. */
 export function hostSettings(link: Pick<PodLink, "hostName" | "addresses">): readonly SysctlWrite[] {
