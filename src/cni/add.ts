@@ -15,6 +15,7 @@ import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
 import { beginReading, type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS } from "./call.ts";
+import type { Delegated } from "./delegated-addresses.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
@@ -60,9 +61,9 @@ export async function add(call: Call): Promise<CniResult> {
   const latest = hasWaited ? read() : reading;
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(sockets));
-  const telling = Promise.all([latest, asked?.facts]);
-  const gates = config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ passGates }) => passGates(call, telling)) : undefined;
-  const [[facts, kubernetes]] = await Promise.all([telling, gates]);
+  const answers = Promise.all([latest, asked?.facts]);
+  const gates = config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ passGates }) => passGates(call, answers)) : undefined;
+  const [[facts, kubernetes]] = await Promise.all([answers, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
@@ -86,25 +87,20 @@ interface Begun {
 }
 
 /** Addresses, record, link, waits; `undo` gets how to undo each step. */
-async function carryOut({ call, hold, sockets, existing, facts, request, delegateConfig }: Begun, undo: UndoStack): Promise<CniResult> {
+async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
+  const { call, hold, sockets, existing, facts, request } = begun;
   const standing = existing?.isOurs === true ? existing.pod : undefined;
   let created: CreatedLink | undefined;
   const create = ({ link }: Planned): CreatedLink =>
     (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
   // The kernel works while the datastore commits; but an existing interface is replaced only after the commit.
-  const createEarly = (early: Planned): void => {
-    if (existing === undefined) create(early);
+  const createEarly = (plan: Planned): void => {
+    if (existing === undefined) create(plan);
   };
-  const delegate = delegateOf(call);
-  const delegated =
-    delegate === undefined
-      ? undefined
-      : await (
-          await import("./delegated-addresses.ts")
-        ).askDelegate(call, delegate, facts, { config: delegateConfig, hold, undo, isRepeated: standing !== undefined });
+  const delegated = await askDelegateIfAny(begun, undo, standing !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
-  const plan = await record(call, wanted, facts, { undo, hold, keep, create: createEarly });
+  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keep, create: createEarly });
   const awaitUsable = await whileHeld(hold, () => {
     if (!plan.isKept) return program(call, sockets, plan, create(plan));
     keep?.restoreNeighbours(plan.link);
@@ -117,6 +113,18 @@ async function carryOut({ call, hold, sockets, existing, facts, request, delegat
   }
   hold.expect();
   return toAddResult(call, plan, delegated?.dns);
+}
+
+/** @returns undefined where our own address management gives the addresses */
+async function askDelegateIfAny(
+  { call, facts, hold, delegateConfig: config }: Begun,
+  undo: UndoStack,
+  isRepeated: boolean,
+): Promise<Delegated | undefined> {
+  const delegate = delegateOf(call);
+  if (delegate === undefined) return undefined;
+  const { askDelegate } = await import("./delegated-addresses.ts");
+  return await askDelegate(call, delegate, facts, { config, hold, undo, isRepeated });
 }
 
 /**
@@ -145,7 +153,7 @@ interface Recording {
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
-async function record(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
+async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
   const { undo, hold, keep, create } = around;
   // Where a commit writes the block first, others wait for the block: the kernel's work then runs beside the record's write.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
@@ -179,14 +187,13 @@ async function record(call: Call, request: AddRequest, facts: Facts, around: Rec
 /** @returns waits until the link is usable, to be called last; undefined: it is usable */
 function program(call: Call, sockets: LinkSockets, { link }: Planned, pair: CreatedLink): (() => Promise<void>) | undefined {
   const { host, deadline, log, ledger } = call;
-  const early = ledger.time("kernel", () => programLink(sockets, link, pair));
-  if (early.length === 0) return undefined;
+  const unusable = ledger.time("kernel", () => programLink(sockets, link, pair));
+  if (unusable.length === 0) return undefined;
   return async () => {
     const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
-    const unusable = await ledger.time("kernel", () => whenUsable(early, sockets, link, pair, options));
+    const left = await ledger.time("kernel", () => whenUsable(unusable, sockets, link, pair, options));
     // No failure: lost packets are sent again, and creating the pod again would take longer.
-    if (unusable.length > 0)
-      log.warning("the kernel has not made all usable, first packets may be lost", { unusable: unusable.join(", ") });
+    if (left.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: left.join(", ") });
   };
 }
 

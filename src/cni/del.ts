@@ -28,9 +28,9 @@ export async function del(call: Call): Promise<void> {
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
   const ended = endHold(call);
-  if (ended.isTaken()) return leaveTaken(call);
+  if (ended.isTaken()) return logTaken(call);
   // The kernel takes the longest: read the datastore, and decide, meanwhile.
-  const removal = beginTakingDown(call);
+  const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
   const isAnyPending = askForPending(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
@@ -62,14 +62,14 @@ export async function delLocally(call: LocalCall, fault: unknown): Promise<never
   using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) throw fault;
-  const removal = beginTakingDown(call);
+  const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
   throw fault;
 }
 
-/** A late DEL: its runtime ended, and the next one has called an ADD. */
-function leaveTaken(call: Call): void {
+/** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */
+function logTaken(call: Call): void {
   call.log.info("a newer ADD has the attachment, leave it");
 }
 
@@ -78,7 +78,7 @@ async function withdrawOwn(
   call: Call,
   request: DelRequest,
   facts: Facts,
-  { removal, ended }: { readonly removal: TakingDown; readonly ended: EndedHold },
+  { removal, ended }: { readonly removal: LinkRemoval; readonly ended: EndedHold },
 ): Promise<void> {
   let isTaken = false;
   const beforeCommit = (): void => {
@@ -89,7 +89,7 @@ async function withdrawOwn(
   // On Kubernetes a record does not name its network, so it may belong to the other one.
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(() => withdraw(call, own, { facts, beforeCommit }));
-  if (isTaken) leaveTaken(call);
+  if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;
 }
 
@@ -113,14 +113,14 @@ async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Prom
 }
 
 /** A link's removal that has begun. Steps that must not run before its end call `finish()`. */
-interface TakingDown {
+interface LinkRemoval {
   /** {@link Removal.isAnotherNetworks} */
   readonly isAnotherNetworks: boolean;
   /** Waits for the removal; later calls return the same outcome. */
   finish(): Settled;
 }
 
-function beginTakingDown(call: LocalCall): TakingDown {
+function beginLinkRemoval(call: LocalCall): LinkRemoval {
   if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, finish: () => ({ ok: true }) };
   const span = call.ledger.phase("kernel");
   let begun: Removal | undefined;
@@ -144,12 +144,12 @@ function beginTakingDown(call: LocalCall): TakingDown {
 }
 
 /** While the link stands, its addresses must not be given to anybody else. @throws what keeps the link */
-function expectGone(removal: TakingDown): void {
+function expectGone(removal: LinkRemoval): void {
   const link = removal.finish();
   if (!link.ok) throw link.error;
 }
 
-async function releaseFromDelegate(call: LocalCall, removal: TakingDown, ended: EndedHold): Promise<void> {
+async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   expectGone(removal);
