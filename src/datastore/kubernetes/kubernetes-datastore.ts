@@ -24,7 +24,7 @@ export interface KubernetesDatastoreParts {
   readonly clock: Clock;
   readonly random: Random;
   /** Of the node that we are. */
-  readonly hints?: { readonly node: string; readonly blocks: BlockHints } | undefined;
+  readonly hints?: BlockHints | undefined;
 }
 
 export class KubernetesDatastore implements Datastore {
@@ -68,8 +68,7 @@ export class KubernetesDatastore implements Datastore {
       client,
       seen: this.#seen,
       lostClaims: this.#lostClaims,
-      hints: hints?.blocks,
-      node: hints?.node,
+      hints,
       readCluster: () => this.#readCluster(new Batch(client, options)),
       onRound: () => this.#countRound(),
     };
@@ -104,7 +103,7 @@ export class KubernetesDatastore implements Datastore {
     const nodes = new Map<string, Promise<NodeBlocks>>();
     const reads = {
       batch,
-      hints: hints?.blocks,
+      hints,
       readCluster: () => this.#readCluster(batch),
       onAnotherRound: () => this.#countRound(),
       isPastDamage: onDamage !== undefined,

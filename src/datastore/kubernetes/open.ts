@@ -18,6 +18,6 @@ export function openKubernetes(config: KubernetesConfig, ports: KubernetesPorts)
     client,
     clock,
     random,
-    hints: hints === undefined ? undefined : { node: hints.node, blocks: new BlockHints(hints, ports) },
+    hints: hints === undefined ? undefined : new BlockHints(hints, ports),
   });
 }

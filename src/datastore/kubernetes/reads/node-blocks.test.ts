@@ -55,7 +55,7 @@ async function read({ objects = [], hint, hintOf = "n1" }: World): Promise<{
   const believed = hint && { cluster: hint.cluster, blocks: hint.blocks.map(parsePrefix) };
   const before: FoundHint = { believed, hint: undefined, foundAt: 0 };
   const hints = {
-    isAbout: (node: string) => node === hintOf,
+    node: hintOf,
     read: () => before,
     replace: async (given: FoundHint, cluster: string, blocks: Parameters<BlockHints["replace"]>[2]) => {
       expect(given).toBe(before);

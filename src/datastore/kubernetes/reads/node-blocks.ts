@@ -39,7 +39,7 @@ const MOST_BY_NAME = 16;
 
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
-  if (hints?.isAbout(node) !== true) return sort(node, await listHeld(node, reads));
+  if (hints?.node !== node) return sort(node, await listHeld(node, reads));
   const found = hints.read();
   const { believed } = found;
   if (believed !== undefined && believed.blocks.length <= MOST_BY_NAME) {

@@ -33,8 +33,7 @@ test("what was listed is known, with the cluster that it is of", async () => {
   expect(world.hints.read().believed).toBeUndefined();
   await world.hints.replace(world.hints.read(), "u1", [A, B]);
   expect(world.hints.read().believed).toEqual({ cluster: "u1", blocks: [A, B] });
-  expect(world.hints.isAbout("n1")).toBe(true);
-  expect(world.hints.isAbout("n2")).toBe(false);
+  expect(world.hints.node).toBe("n1");
 });
 
 test("what is about to be claimed is known before", async () => {

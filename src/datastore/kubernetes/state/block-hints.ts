@@ -27,7 +27,6 @@ import { quote } from "../../../lib/quote.ts";
 export interface HintPlace {
   /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
   readonly file: string;
-  /** The only node that the hint is about. */
   readonly node: string;
 }
 
@@ -98,8 +97,9 @@ export class BlockHints {
     this.#ports = ports;
   }
 
-  isAbout(node: string): boolean {
-    return node === this.#place.node;
+  /** The only node that the hint is about. */
+  get node(): string {
+    return this.#place.node;
   }
 
   /** For a read that asks for these blocks, or for the list that replaces them. */

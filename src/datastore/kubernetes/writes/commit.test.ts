@@ -22,6 +22,7 @@ async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [o
   const done: string[] = [];
   const hinted = { cluster: "u1", blocks: [], hintedAt: 0 };
   const hints = {
+    node: "n1",
     async add() {
       done.push("name");
       if (add !== undefined) throw add;
@@ -42,7 +43,7 @@ async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [o
   } as unknown as KubeClient;
   const [seen, lostClaims] = [new SeenRevisions(fakeClock()), new LostClaims(fakeClock())];
   const readCluster = (): Promise<string> => Promise.resolve("u1");
-  const ports = { client, seen, lostClaims, hints, node: "n1", readCluster, onRound: () => undefined };
+  const ports = { client, seen, lostClaims, hints, readCluster, onRound: () => undefined };
   const outcome = await carryOut(CLAIM, ports, {}).catch((thrown: unknown) => thrown);
   return [outcome, done];
 }

@@ -18,8 +18,6 @@ export interface CommitPorts {
   readonly seen: SeenRevisions;
   readonly lostClaims: LostClaims;
   readonly hints: BlockHints | undefined;
-  /** The node that hints are about. */
-  readonly node: string | undefined;
   /** UID of the cluster's information. */
   readonly readCluster: () => Promise<string>;
   /** Called for every round of requests. */
@@ -47,9 +45,9 @@ export async function carryOut(writes: readonly Write[], ports: CommitPorts, opt
     else if (seen.revision !== write.revision) return undefined;
   }
   if (unsure.length > 0 && !(await doHold(unsure, ports, options))) return undefined;
-  const claimed = claimsOf(writes, ports.node);
   const { hints } = ports;
-  if (claimed.length === 0 || hints === undefined) return await runAll(steps, ports, options);
+  const claimed = hints === undefined ? [] : claimsOf(writes, hints.node);
+  if (hints === undefined || claimed.length === 0) return await runAll(steps, ports, options);
   const claim = await hints.add(await ports.readCluster(), claimed);
   let revision: Revision | undefined;
   try {
@@ -119,8 +117,7 @@ function tryCall(work: (() => void) | undefined): { readonly thrown: unknown } |
 }
 
 /** Blocks in which the node has something after the commit, and had nothing before. */
-function claimsOf(writes: readonly Write[], node: string | undefined): readonly Prefix[] {
-  if (node === undefined) return [];
+function claimsOf(writes: readonly Write[], node: string): readonly Prefix[] {
   const has = (block: Block): boolean => block.node === node || block.allocations.some(({ owner }) => owner.node === node);
   return writes.flatMap((write): readonly Prefix[] => {
     if (write.op !== "create-block" && write.op !== "update-block") return [];
