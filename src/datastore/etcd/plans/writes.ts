@@ -4,7 +4,7 @@ import type { Block } from "../../../api/ipam-block.ts";
 import { encodeBlock } from "../../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
-import type { Write } from "../../datastore.ts";
+import type { Stored, Write } from "../../datastore.ts";
 import { indexChanges } from "../layout/block-index.ts";
 import { blockKey, indexKey, resourceKey } from "../layout/keys.ts";
 import { encodeResource } from "../layout/records.ts";
@@ -58,21 +58,22 @@ function planWrite(write: Write): WritePlan {
     case "expect":
       return { compares: [{ key: resourceKey(write.ref), modRevision: write.revision ?? ABSENT }], operations: [] };
     case "create-block":
-      return planBlock(undefined, undefined, write.block);
+      return planBlock(undefined, write.block);
     case "update-block":
-      return planBlock(write.previous.value, write.previous.revision, write.block);
+      return planBlock(write.previous, write.block);
     case "delete-block":
-      return planBlock(write.previous.value, write.previous.revision, undefined);
+      return planBlock(write.previous, undefined);
   }
 }
 
 /** The previous block's revision guards the indexes as well: they are written with it, never by themselves. */
-function planBlock(previous: Block | undefined, revision: string | undefined, next: Block | undefined): WritePlan {
+function planBlock(stored: Stored<Block> | undefined, next: Block | undefined): WritePlan {
+  const previous = stored?.value;
   const from = previous === undefined ? undefined : blockKey(previous);
   const to = next === undefined ? undefined : blockKey(next);
   const compares: Compare[] = [];
   const operations: Operation[] = [];
-  if (from !== undefined && revision !== undefined) compares.push({ key: from, modRevision: revision });
+  if (from !== undefined && stored !== undefined) compares.push({ key: from, modRevision: stored.revision });
   if (from !== undefined && from !== to) operations.push({ type: "delete", key: from });
   if (next !== undefined && to !== undefined) {
     if (previous === undefined) compares.push({ key: indexKey("claims", next.cidr), modRevision: ABSENT });
