@@ -14,7 +14,7 @@ import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
-import { type AddRequest, NO_WISHES, ownRecordOf } from "./plan-add.ts";
+import { type AddRequest, NO_WISHES, ownerOf, ownRecordOf } from "./plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
 
 /** An interface in a pod, as the kernel shows it. */
@@ -33,7 +33,7 @@ export interface StandingInterface {
  * @throws {FactsWanted} what must be read first
  */
 export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<DatastoreTraits, "recordsArePods">): AddRequest {
-  const owner = "ipam" in asked ? asked.ipam.owner : asked.owner;
+  const owner = ownerOf(asked);
   if (owner === undefined) return asked;
   const { attachment } = asked;
   const record = ownRecordOf(attachment, facts);

@@ -126,10 +126,9 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
  */
 function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const { attachment } = request;
-  const owner = "ipam" in request ? request.ipam.owner : request.owner;
+  const owner = ownerOf(request);
   if (owner === undefined) return request;
-  const record = ownRecordOf(attachment, facts);
-  const addresses = record === undefined ? [] : recordedAddresses(record);
+  const addresses = recordedFor(attachment, facts);
   if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
   return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
 }
@@ -138,6 +137,17 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
 export function ownRecordOf(attachment: AttachmentRequest, facts: Facts): WorkloadEndpoint | undefined {
   const record = know(facts, recordQueryOf(attachment))?.value;
   return record?.spec.containerID === attachment.workload.containerID ? record : undefined;
+}
+
+/** Whose the addresses will be; undefined for a delegate's. */
+export function ownerOf(request: AddRequest): AllocationOwner | undefined {
+  return "ipam" in request ? request.ipam.owner : request.owner;
+}
+
+/** The addresses in this container's record. On Kubernetes a record keeps the container ID after its addresses were released. */
+function recordedFor(attachment: AttachmentRequest, facts: Facts): readonly Address[] {
+  const record = ownRecordOf(attachment, facts);
+  return record === undefined ? [] : recordedAddresses(record);
 }
 
 /** The rest of an address request that names exact addresses. */
@@ -152,9 +162,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   const hasProfile = attachment.pod === undefined && know(facts, profileQuery(attachment)) !== undefined;
   try {
     const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
-    // On Kubernetes the record keeps the container ID after its addresses were released.
-    const record = ownRecordOf(attachment, facts);
-    const isRecorded = record !== undefined && recordedAddresses(record).length > 0;
+    const isRecorded = recordedFor(attachment, facts).length > 0;
     const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {
