@@ -23,7 +23,7 @@ export function checkAddable(call: Call): void {
   if (key === undefined) return;
   throw new NetplugError(
     "featureDisabled",
-    `use "ipam.${key}": "ipam.type" is ${quote(delegate.call.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
+    `use "ipam.${key}": "ipam.type" is ${quote(delegate.type)}, want "${OWN_IPAM}"; remove the key or change the type`,
   );
 }
 

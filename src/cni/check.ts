@@ -37,7 +37,7 @@ export async function check(call: Call): Promise<void> {
   ];
   if (faults.length > 0) throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   const delegate = delegateOf(call);
-  if (delegate !== undefined) await delegateCheck(delegate.call, delegate.ports);
+  if (delegate !== undefined) await delegateCheck(delegate);
 }
 
 /** What the datastore holds of the attachment. */

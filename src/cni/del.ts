@@ -155,7 +155,7 @@ async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended:
   expectGone(removal);
   if (ended.isTaken()) return;
   const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
-  await call.ledger.time("delegate", () => delegateDel(delegate.call, delegate.ports));
+  await call.ledger.time("delegate", () => delegateDel(delegate));
   forgetDns(call);
-  call.log.debug("delegate released", { delegate: delegate.call.type });
+  call.log.debug("delegate released", { delegate: delegate.type });
 }

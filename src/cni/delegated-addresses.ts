@@ -10,8 +10,7 @@ import { unlessTaken } from "./attachment-state/give-back.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import { recordOf } from "./attachment.ts";
 import { type Call, onWayBack } from "./call.ts";
-import { delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
-import type { Delegate } from "./delegate/of-call.ts";
+import { type Delegate, delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
 
@@ -24,7 +23,7 @@ export interface Delegated {
 /** What the ADD hands in. */
 export interface DelegatedOptions {
   /** The network config for the delegate; undefined: the one from stdin. */
-  readonly config: Delegate["call"]["config"] | undefined;
+  readonly config: Delegate["config"] | undefined;
   readonly hold: Hold;
   readonly undo: UndoStack;
   /** Whether the attachment's interface stands. */
@@ -40,35 +39,35 @@ export interface DelegatedOptions {
  */
 export async function askDelegate(call: Call, named: Delegate, facts: Facts, options: DelegatedOptions): Promise<Delegated> {
   const { config, hold, undo, isRepeated } = options;
-  const delegate = config === undefined ? named : { ...named, call: { ...named.call, config } };
+  const delegate = config === undefined ? named : { ...named, config };
   const recorded = ownAddresses(call, facts);
   if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: notedDns(call) };
   return await call.ledger.time("delegate", async () => {
     if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
     hold.expect();
-    if (recorded !== undefined || isRepeated) await delegateDel(delegate.call, delegate.ports);
-    const result = await delegateAdd(delegate.call, delegate.ports);
+    if (recorded !== undefined || isRepeated) await delegateDel(delegate);
+    const result = await delegateAdd(delegate);
     const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await releaseOnWayBack(call, delegate));
     // Pushed only now: `delegateAdd()` itself calls DEL when the delegate's ADD fails.
-    undo.push({ what: `release addresses of delegate "${delegate.call.type}"`, undo: release });
+    undo.push({ what: `release addresses of delegate "${delegate.type}"`, undo: release });
     noteDns(call, result.dns);
     return { addresses: addressesOf(result).map(({ address }) => address), dns: result.dns };
   });
 }
 
 async function releaseOnWayBack(call: Call, delegate: Delegate): Promise<void> {
-  await delegateDel({ ...delegate.call, deadline: onWayBack(call).deadline }, delegate.ports);
+  await delegateDel({ ...delegate, deadline: onWayBack(call).deadline });
   forgetDns(call);
 }
 
 /** Whether the delegate says that it still holds addresses for the attachment. */
-async function isHeld({ config, log }: Call, { call, ports }: Delegate, addresses: readonly Address[]): Promise<boolean> {
+async function isHeld({ config, log }: Call, delegate: Delegate, addresses: readonly Address[]): Promise<boolean> {
   const ips = addresses.map((address) => toResultIp({ address, length: WIDTH[address.family] }, undefined));
   const prevResult = toResultDocument({ ...EMPTY_RESULT, ips }, config.cniVersion);
   try {
-    return await delegateCheck({ ...call, config: { ...call.config, prevResult } }, ports);
+    return await delegateCheck({ ...delegate, config: { ...delegate.config, prevResult } });
   } catch (thrown) {
-    log.info("delegate does not hold the recorded addresses, ask for new ones", { delegate: call.type, reason: messageOf(thrown) });
+    log.info("delegate does not hold the recorded addresses, ask for new ones", { delegate: delegate.type, reason: messageOf(thrown) });
     return false;
   }
 }

@@ -26,7 +26,7 @@ export async function status(call: Call): Promise<void> {
     ]);
     requireReady(cluster, "add");
   });
-  if (delegate !== undefined) await delegateStatus(delegate.call, delegate.ports);
+  if (delegate !== undefined) await delegateStatus(delegate);
 }
 
 /** Pools too, which every ADD reads: they may be forbidden or damaged, or on Kubernetes their CRD may be missing. */

@@ -1,6 +1,6 @@
 /** For tests: what a call to a delegate needs, with real processes and files. */
 
-import type { DelegateCall, DelegatePorts } from "../../src/cni/delegate/mod.ts";
+import type { Delegate, DelegatePorts } from "../../src/cni/delegate/mod.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
@@ -27,7 +27,7 @@ export function delegateCall(
   type: string,
   config: Readonly<Record<string, unknown>>,
   { cniPath, timeoutMs = 10_000 }: CallOptions,
-): DelegateCall {
+): Delegate {
   return {
     type,
     config: { cniVersion: "1.0.0", name: "net", type: "netplug", ...config },
@@ -42,6 +42,7 @@ export function delegateCall(
       CNI_ARGS: "K8S_POD_NAME=web;",
     },
     deadline: startDeadline(systemClock, timeoutMs),
+    ports: delegatePorts(),
   };
 }
 

@@ -18,8 +18,8 @@ export interface DelegatePorts {
   readonly log: Log;
 }
 
-/** Which delegate is called, and with what. */
-export interface DelegateCall {
+/** A delegate, and how it is called on behalf of a call. */
+export interface Delegate {
   /** `ipam.type`: the file name of the plugin. */
   readonly type: string;
   /** The network config as it came, see `NetworkConfig.raw`; what the delegate must not see is taken out here. */
@@ -28,6 +28,7 @@ export interface DelegateCall {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** For all runs of this call together, besides the DEL after a failed ADD. */
   readonly deadline: Deadline;
+  readonly ports: DelegatePorts;
 }
 
 /** The error that a delegate printed, or what stands for it when it printed none. */
@@ -58,21 +59,20 @@ export function describeRun(verb: DelegateVerb, type: string): string {
  */
 export async function invoke(
   verb: DelegateVerb,
-  call: DelegateCall,
+  { type, environment, deadline, ports }: Delegate,
   config: Readonly<Record<string, unknown>>,
-  ports: DelegatePorts,
 ): Promise<DelegateAnswer> {
-  const command = findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
-  const what = describeRun(verb, call.type);
-  const request = { command, env: toDelegateEnvironment(verb, call.environment), stdin: JSON.stringify(config) };
+  const command = findDelegate(type, environment["CNI_PATH"], ports.files);
+  const what = describeRun(verb, type);
+  const request = { command, env: toDelegateEnvironment(verb, environment), stdin: JSON.stringify(config) };
   for (const pauseMs of [...BUSY_RETRY_MS, Infinity]) {
-    call.deadline.check(what);
-    const timeoutMs = call.deadline.remainingMs();
+    deadline.check(what);
+    const timeoutMs = deadline.remainingMs();
     try {
       return toAnswer(what, await ports.processes.run({ ...request, timeoutMs }), ports.log);
     } catch (thrown) {
       if (!isTextFileBusy(thrown) || pauseMs >= timeoutMs) throw toStartFailure(what, thrown);
-      ports.log.debug("delegate is being written, wait", { delegate: call.type, pauseMs });
+      ports.log.debug("delegate is being written, wait", { delegate: type, pauseMs });
       await ports.clock.sleep(pauseMs);
     }
   }
@@ -83,7 +83,7 @@ export async function invoke(
  * Our environment with another verb. Plugins made with the CNI project's library refuse a `CNI_ARGS` with empty pieces, and with keys that
  * they do not know unless it has `IgnoreUnknown`: both are made acceptable, because we accept them.
  */
-function toDelegateEnvironment(verb: DelegateVerb, ours: DelegateCall["environment"]): Record<string, string> {
+function toDelegateEnvironment(verb: DelegateVerb, ours: Delegate["environment"]): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(ours)) if (value !== undefined) environment[name] = value;
   environment["CNI_COMMAND"] = verb;

@@ -8,7 +8,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import type { Clock, Processes } from "../../lib/ports.ts";
 import { toErrorOutput } from "../protocol/error-output.ts";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "./mod.ts";
-import type { DelegateCall } from "./mod.ts";
+import type { Delegate } from "./mod.ts";
 
 let folder: string;
 
@@ -17,7 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function call(type: string, config: Record<string, unknown> = {}, options: { cniPath?: string; timeoutMs?: number } = {}): DelegateCall {
+function call(type: string, config: Record<string, unknown> = {}, options: { cniPath?: string; timeoutMs?: number } = {}): Delegate {
   return delegateCall(type, config, { cniPath: folder, ...options });
 }
 
@@ -37,12 +37,12 @@ describe("finding a delegate", () => {
     writeFileSync(join(blocked, "finder"), "#!/bin/sh\n", { mode: 0o644 });
     mkdirSync(join(empty, "finder"));
     writeFileSync(join(good, "finder"), `#!/bin/sh\necho '${RESULT}'\n`, { mode: 0o755 });
-    const result = await delegateAdd(call("finder", {}, { cniPath: `${empty}::${blocked}/:${good}:${folder}` }), ports());
+    const result = await delegateAdd(call("finder", {}, { cniPath: `${empty}::${blocked}/:${good}:${folder}` }));
     expect(result.ips).toEqual([{ address: "10.0.0.2/24" }]);
   });
 
   test("names the folders when none has it, and calls nothing", async () => {
-    const failure = await failureOf(delegateAdd(call("absent", {}, { cniPath: "/opt/a:/opt/b" }), ports()));
+    const failure = await failureOf(delegateAdd(call("absent", {}, { cniPath: "/opt/a:/opt/b" })));
     expect(failure.code).toBe(111);
     expect(failure.message).toBe(
       'find delegate "absent": no executable file of that name in "/opt/a", "/opt/b" (CNI_PATH); install it there',
@@ -50,30 +50,30 @@ describe("finding a delegate", () => {
   });
 
   test.each(["", ".", "..", "../host-local", "a/b", "a\0b"])("a name that is no file name is refused: %p", async (type) => {
-    expect((await failureOf(delegateAdd(call(type), ports()))).code).toBe(7);
+    expect((await failureOf(delegateAdd(call(type)))).code).toBe(7);
   });
 
   test.each(["netplug", "netplugctl", "kubectl-netplug"])(
     "this plugin itself is refused, before it calls itself without end: %p",
     async (type) => {
       const executable = { isExecutableFile: () => true };
-      expect(await failureOf(delegateAdd(call(type), ports({ files: executable })))).toMatchObject({
+      expect(await failureOf(delegateAdd({ ...call(type), ports: ports({ files: executable }) }))).toMatchObject({
         code: 7,
         message: `find delegate: got "ipam.type" "${type}", which is no IPAM plugin; want "netplug-ipam"`,
       });
-      expect(await failureOf(delegateDel(call(type), ports({ files: executable })))).toMatchObject({ code: 7 });
+      expect(await failureOf(delegateDel({ ...call(type), ports: ports({ files: executable }) }))).toMatchObject({ code: 7 });
     },
   );
 
   test("a missing CNI_PATH is code 4", async () => {
-    expect(await failureOf(delegateDel(call("any", {}, { cniPath: "" }), ports()))).toMatchObject({ code: 4 });
+    expect(await failureOf(delegateDel(call("any", {}, { cniPath: "" })))).toMatchObject({ code: 4 });
   });
 });
 
 test("a delegate gets our environment with its own verb and CNI_ARGS that it can read, and the config on stdin", async () => {
   const { type } = script("echo", `cat > ${folder}/echo.stdin; env > ${folder}/echo.env; echo '${RESULT}'`);
   const attachment = call(type, { ipam: { type, anything: [1] } });
-  await delegateCheck(attachment, ports());
+  await delegateCheck(attachment);
   expect(JSON.parse(readFileSync(join(folder, "echo.stdin"), "utf8"))).toEqual(attachment.config);
   const environment = Object.fromEntries(
     readFileSync(join(folder, "echo.env"), "utf8")
@@ -102,7 +102,7 @@ describe("a delegate that fails an ADD gets a DEL", () => {
     ["bad-address", '[ $CNI_COMMAND = DEL ] || echo \'{"ips":[{"address":7}]}\'', "ips[0].address: got 7, want address/length", undefined],
   ])("%s", async (name, body, message, details) => {
     const { type, calls } = script(name, body);
-    const failure = await failureOf(delegateAdd(call(type), ports()));
+    const failure = await failureOf(delegateAdd(call(type)));
     expect(failure.code).toBe(111);
     expect(failure.message).toContain(message);
     expect(failure.details).toBe(details);
@@ -116,7 +116,7 @@ describe("a delegate that fails an ADD gets a DEL", () => {
        [ -f ${folder}/freed ] && echo '${RESULT}' && exit
        echo "{\\"code\\":999,\\"msg\\":\\"10.0.0.2 has been allocated to $CNI_CONTAINERID\\"}"; exit 1`,
     );
-    expect((await delegateAdd(call(type), ports())).ips).toHaveLength(1);
+    expect((await delegateAdd(call(type))).ips).toHaveLength(1);
     expect(calls()).toEqual(["ADD", "DEL", "ADD"]);
   });
 
@@ -125,14 +125,14 @@ describe("a delegate that fails an ADD gets a DEL", () => {
       "obstinate",
       `[ $CNI_COMMAND = DEL ] || { echo "{\\"code\\":9,\\"msg\\":\\"no $CNI_CONTAINERID\\"}"; exit 1; }`,
     );
-    expect((await failureOf(delegateAdd(call(type), ports()))).message).toContain("no container-1");
+    expect((await failureOf(delegateAdd(call(type)))).message).toContain("no container-1");
     expect(calls()).toEqual(["ADD", "DEL", "ADD", "DEL"]);
   });
 
   test("its own failure is told and does not hide the first one", async () => {
     const { type, calls } = script("stubborn", `echo "{\\"code\\":9,\\"msg\\":\\"no $CNI_COMMAND\\"}"; exit 1`);
     const used = ports();
-    expect((await failureOf(delegateAdd(call(type), used))).message).toBe(
+    expect((await failureOf(delegateAdd({ ...call(type), ports: used }))).message).toBe(
       'ADD by delegate "stubborn" failed: no ADD (left behind: addresses of delegate "stubborn": DEL by delegate "stubborn" failed: no DEL)',
     );
     expect(used.records).toMatchObject([{ level: "WARNING", fields: { error: expect.stringContaining("no DEL") } }]);
@@ -141,7 +141,7 @@ describe("a delegate that fails an ADD gets a DEL", () => {
 
   test("also when it did not end in time, and the DEL has time of its own", async () => {
     const { type, calls } = script("slow", "[ $CNI_COMMAND = DEL ] || exec sleep 60");
-    const failure = await failureOf(delegateAdd(call(type, {}, { timeoutMs: 200 }), ports()));
+    const failure = await failureOf(delegateAdd(call(type, {}, { timeoutMs: 200 })));
     expect(failure.code).toBe(11);
     expect(calls()).toEqual(["ADD", "DEL"]);
   });
@@ -149,7 +149,7 @@ describe("a delegate that fails an ADD gets a DEL", () => {
 
 test("an executable that the kernel cannot run is code 111, with the reason", async () => {
   writeFileSync(join(folder, "noise"), "neither script nor program", { mode: 0o755 });
-  const failure = await failureOf(delegateDel(call("noise"), ports()));
+  const failure = await failureOf(delegateDel(call("noise")));
   expect(failure.code).toBe(111);
   expect(failure.message).toBe('DEL by delegate "noise": it cannot be run');
   // What is printed shows the causes as details.
@@ -158,20 +158,20 @@ test("an executable that the kernel cannot run is code 111, with the reason", as
 
 test("code 11 of a delegate says that the same call may succeed later", async () => {
   const { type } = script("later", `echo '{"code":11,"msg":"busy"}'; exit 1`);
-  expect(await failureOf(delegateDel(call(type), ports()))).toMatchObject({ code: 111, retriable: true });
+  expect(await failureOf(delegateDel(call(type)))).toMatchObject({ code: 111, retriable: true });
 });
 
 test("a secret in what a delegate prints does not get into the error", async () => {
   const { type } = script("leaky", `echo '{"code":5,"msg":"cannot log in with password=hunter2secret"}'; exit 1`);
-  const failure = await failureOf(delegateDel(call(type), ports()));
+  const failure = await failureOf(delegateDel(call(type)));
   expect(`${failure.message} ${failure.details}`).not.toContain("hunter2secret");
 });
 
 describe("a delegate that does not know a verb", () => {
   test.each([1, 4])("is no failure of GC and STATUS when it answers code %p", async (code) => {
     const { type, calls } = script(`unknown-${code}`, `echo '{"code":${code},"msg":"unknown"}'; exit 1`);
-    await delegateGc(call(type), ports());
-    await delegateStatus(call(type), ports());
+    await delegateGc(call(type));
+    await delegateStatus(call(type));
     expect(calls()).toEqual(["GC", "STATUS"]);
   });
 
@@ -180,8 +180,8 @@ describe("a delegate that does not know a verb", () => {
       "older",
       `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.4.0","1.0.0"]}';; *) echo '{"code":3,"msg":"missing containerID"}'; exit 1;; esac`,
     );
-    await delegateGc(call(type), ports());
-    await delegateStatus(call(type), ports());
+    await delegateGc(call(type));
+    await delegateStatus(call(type));
     expect(calls()).toEqual(["GC", "VERSION", "STATUS", "VERSION"]);
   });
 
@@ -191,13 +191,13 @@ describe("a delegate that does not know a verb", () => {
     [999, 50],
   ])("STATUS with code %p is our code %p, with the delegate's reason", async (theirs, ours) => {
     const { type } = script(`status-${theirs}`, `echo '{"code":${theirs},"msg":"no space"}'; exit 1`);
-    const failure = await failureOf(delegateStatus(call(type), ports()));
+    const failure = await failureOf(delegateStatus(call(type)));
     expect(failure).toMatchObject({ code: ours, details: `code ${theirs}: no space` });
     expect(failure.message).toContain("no space");
   });
 
   test("STATUS of a delegate that is not installed is code 50", async () => {
-    expect(await failureOf(delegateStatus(call("not-there"), ports()))).toMatchObject({
+    expect(await failureOf(delegateStatus(call("not-there")))).toMatchObject({
       code: 50,
       message: expect.stringContaining("find delegate"),
     });
@@ -205,7 +205,7 @@ describe("a delegate that does not know a verb", () => {
 
   test("GC that fails for another reason is a failure", async () => {
     const { type } = script("gc-broken", `echo '{"code":5,"msg":"disk"}'; exit 1`);
-    expect(await failureOf(delegateGc(call(type), ports()))).toMatchObject({ code: 111, details: "code 5: disk" });
+    expect(await failureOf(delegateGc(call(type)))).toMatchObject({ code: 111, details: "code 5: disk" });
   });
 
   test("CHECK is left out when both know only versions without it", async () => {
@@ -213,7 +213,7 @@ describe("a delegate that does not know a verb", () => {
       "old",
       `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["0.3.1","0.2.0"]}';; *) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac`,
     );
-    expect(await delegateCheck(call(type), ports())).toBe(false);
+    expect(await delegateCheck(call(type))).toBe(false);
     expect(calls()[1]).toBe("VERSION");
   });
 
@@ -224,7 +224,7 @@ describe("a delegate that does not know a verb", () => {
        config=$(cat); case $config in *1.1.0*) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac; echo "$config" > ${folder}/middle.stdin`,
     );
     const prevResult = { cniVersion: "1.1.0", interfaces: [{ name: "eth0", mtu: 1500 }], ips: [{ address: "10.0.0.2/24", interface: 0 }] };
-    await delegateCheck(call(type, { cniVersion: "1.1.0", prevResult }), ports());
+    await delegateCheck(call(type, { cniVersion: "1.1.0", prevResult }));
     expect(JSON.parse(readFileSync(join(folder, "middle.stdin"), "utf8"))).toMatchObject({
       cniVersion: "0.4.0",
       prevResult: { cniVersion: "0.4.0", interfaces: [{ name: "eth0" }], ips: [{ version: "4", address: "10.0.0.2/24", interface: 0 }] },
@@ -236,7 +236,7 @@ describe("a delegate that does not know a verb", () => {
       "alien",
       `case $CNI_COMMAND in VERSION) echo '{"supportedVersions":["9.9.9"]}';; *) echo '{"code":1,"msg":"incompatible"}'; exit 1;; esac`,
     );
-    expect(await failureOf(delegateDel(call(type), ports()))).toMatchObject({ code: 111, details: "code 1: incompatible" });
+    expect(await failureOf(delegateDel(call(type)))).toMatchObject({ code: 111, details: "code 1: incompatible" });
     expect(calls()).toEqual(["DEL", "VERSION"]);
   });
 });
@@ -263,7 +263,7 @@ describe("an executable that is being written", () => {
     let runs = 0;
     const run: Processes["run"] = () => (++runs < 3 ? Promise.reject(busy) : Promise.resolve({ status: 0, stdout: "", stderr: "" }));
     const attachment = { ...call("any"), deadline: startDeadline(clock, 1000) };
-    await delegateDel(attachment, ports({ clock, processes: { run }, files: { isExecutableFile: () => true } }));
+    await delegateDel({ ...attachment, ports: ports({ clock, processes: { run }, files: { isExecutableFile: () => true } }) });
     expect(clock.slept).toEqual([50, 100]);
   });
 
@@ -271,7 +271,7 @@ describe("an executable that is being written", () => {
     const clock = sleepless();
     const attachment = { ...call("any"), deadline: startDeadline(clock, 60_000) };
     const used = ports({ clock, processes: { run: () => Promise.reject(busy) }, files: { isExecutableFile: () => true } });
-    expect(await failureOf(delegateDel(attachment, used))).toMatchObject({ code: 111, cause: busy });
+    expect(await failureOf(delegateDel({ ...attachment, ports: used }))).toMatchObject({ code: 111, cause: busy });
     expect(clock.slept.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(5000);
   });
 
@@ -294,7 +294,7 @@ describe("an executable that is being written", () => {
         throw thrown;
       }
     };
-    await delegateDel(call("held"), ports({ processes: { run } }));
+    await delegateDel({ ...call("held"), ports: ports({ processes: { run } }) });
     expect(refusals).toBe(1);
   });
 });

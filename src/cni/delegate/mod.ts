@@ -12,10 +12,10 @@ import { toDelegateConfig } from "./config.ts";
 import { findDelegate } from "./find.ts";
 import { requireRanges } from "./host-local.ts";
 import { describeRun, invoke } from "./invoke.ts";
-import type { DelegateAnswer, DelegateCall, DelegateError, DelegatePorts, DelegateVerb } from "./invoke.ts";
+import type { Delegate, DelegateAnswer, DelegateError, DelegateVerb } from "./invoke.ts";
 import { negotiateVersion, toVersion, versionOf } from "./versions.ts";
 
-export type { DelegateCall, DelegatePorts } from "./invoke.ts";
+export type { Delegate, DelegatePorts } from "./invoke.ts";
 
 /** Milliseconds for the DEL after a failed ADD, however late the failure came. */
 const CLEAN_UP_MS = 10_000;
@@ -31,30 +31,30 @@ const VERB_UNKNOWN_CODES: readonly (number | undefined)[] = [1, 4];
  * @throws NetplugError delegateFailed with the delegate's own code and message in `details`, invalidConfig for invalid ranges, and what
  *   {@link invoke} throws
  */
-export async function delegateAdd(call: DelegateCall, ports: DelegatePorts): Promise<CniResult> {
-  requireRanges(call.type, call.config);
-  const config = toDelegateConfig("ADD", call.type, call.config);
-  findDelegate(call.type, call.environment["CNI_PATH"], ports.files);
-  const containerID = call.environment["CNI_CONTAINERID"] ?? "";
+export async function delegateAdd(delegate: Delegate): Promise<CniResult> {
+  requireRanges(delegate.type, delegate.config);
+  const config = toDelegateConfig("ADD", delegate.type, delegate.config);
+  findDelegate(delegate.type, delegate.environment["CNI_PATH"], delegate.ports.files);
+  const containerID = delegate.environment["CNI_CONTAINERID"] ?? "";
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      const { answer, cniVersion } = await callInAgreedVersion("ADD", call, config, ports);
-      if (answer.ok) return toResult(call.type, answer.stdout, cniVersion);
-      throw toFailure("ADD", call.type, answer.error);
+      const { answer, cniVersion } = await callInAgreedVersion("ADD", delegate, config);
+      if (answer.ok) return toResult(delegate.type, answer.stdout, cniVersion);
+      throw toFailure("ADD", delegate.type, answer.error);
     } catch (thrown) {
-      const left = await cleanUp(call, ports);
-      if (left !== undefined) throw withLeftBehind(thrown, call.type, left);
+      const left = await cleanUp(delegate);
+      if (left !== undefined) throw withLeftBehind(thrown, delegate.type, left);
       const isComplaint = thrown instanceof NetplugError && thrown.kind === "delegateFailed" && containerID !== "";
       if (isRepeated || !isComplaint || !thrown.message.includes(containerID)) throw thrown;
-      ports.log.info("delegate had addresses of an earlier ADD, ask again", { delegate: call.type, error: thrown.message });
+      delegate.ports.log.info("delegate had addresses of an earlier ADD, ask again", { delegate: delegate.type, error: thrown.message });
     }
   }
 }
 
 /** Tells the delegate that the attachment is gone. @throws as {@link delegateAdd} */
-export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Promise<void> {
-  const { answer } = await callInAgreedVersion("DEL", call, toDelegateConfig("DEL", call.type, call.config), ports);
-  if (!answer.ok) throw toFailure("DEL", call.type, answer.error);
+export async function delegateDel(delegate: Delegate): Promise<void> {
+  const { answer } = await callInAgreedVersion("DEL", delegate, toDelegateConfig("DEL", delegate.type, delegate.config));
+  if (!answer.ok) throw toFailure("DEL", delegate.type, answer.error);
 }
 
 /**
@@ -63,10 +63,10 @@ export async function delegateDel(call: DelegateCall, ports: DelegatePorts): Pro
  * @returns false: the delegate is too old for CHECK, so nothing is known
  * @throws as {@link delegateAdd}
  */
-export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
-  requireRanges(call.type, call.config);
-  const { answer, cniVersion } = await callInAgreedVersion("CHECK", call, toDelegateConfig("CHECK", call.type, call.config), ports);
-  if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", call.type, answer.error);
+export async function delegateCheck(delegate: Delegate): Promise<boolean> {
+  requireRanges(delegate.type, delegate.config);
+  const { answer, cniVersion } = await callInAgreedVersion("CHECK", delegate, toDelegateConfig("CHECK", delegate.type, delegate.config));
+  if (!answer.ok && hasVerb(cniVersion, "CHECK")) throw toFailure("CHECK", delegate.type, answer.error);
   return answer.ok;
 }
 
@@ -75,15 +75,15 @@ export async function delegateCheck(call: DelegateCall, ports: DelegatePorts): P
  *
  * @throws NetplugError degraded for the delegate's code 51, notAvailable for any other reason, also when it cannot be run
  */
-export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): Promise<void> {
+export async function delegateStatus(delegate: Delegate): Promise<void> {
   let answer: DelegateAnswer;
   try {
-    answer = await run("STATUS", call, ports);
-    if (answer.ok || (await isVerbUnknown("STATUS", answer.error, call, ports))) return;
+    answer = await run("STATUS", delegate);
+    if (answer.ok || (await isVerbUnknown("STATUS", answer.error, delegate))) return;
   } catch (thrown) {
     throw new NetplugError("notAvailable", messageOf(thrown), { cause: thrown });
   }
-  const { message, details } = toFailure("STATUS", call.type, answer.error);
+  const { message, details } = toFailure("STATUS", delegate.type, answer.error);
   throw new NetplugError(answer.error.code === 51 ? "degraded" : "notAvailable", message, details === undefined ? {} : { details });
 }
 
@@ -92,49 +92,48 @@ export async function delegateStatus(call: DelegateCall, ports: DelegatePorts): 
  *
  * @throws as {@link delegateAdd}
  */
-export async function delegateGc(call: DelegateCall, ports: DelegatePorts): Promise<void> {
-  const answer = await run("GC", call, ports);
-  if (answer.ok || (await isVerbUnknown("GC", answer.error, call, ports))) return;
-  throw toFailure("GC", call.type, answer.error);
+export async function delegateGc(delegate: Delegate): Promise<void> {
+  const answer = await run("GC", delegate);
+  if (answer.ok || (await isVerbUnknown("GC", answer.error, delegate))) return;
+  throw toFailure("GC", delegate.type, answer.error);
 }
 
-function run(verb: DelegateVerb, call: DelegateCall, ports: DelegatePorts): Promise<DelegateAnswer> {
-  return invoke(verb, call, toDelegateConfig(verb, call.type, call.config), ports);
+function run(verb: DelegateVerb, delegate: Delegate): Promise<DelegateAnswer> {
+  return invoke(verb, delegate, toDelegateConfig(verb, delegate.type, delegate.config));
 }
 
 /**
  * Whether a delegate refused because it is older than the verb. Plugins made with an older library check the rest of the call first, and
  * complain of the missing container ID, which GC and STATUS do not have: then the versions that the delegate supports decide.
  */
-async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, call: DelegateCall, ports: DelegatePorts): Promise<boolean> {
+async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, delegate: Delegate): Promise<boolean> {
   if (VERB_UNKNOWN_CODES.includes(code)) return true;
-  const newest = await negotiateVersion(call, ports);
+  const newest = await negotiateVersion(delegate);
   return newest !== undefined && !hasVerb(newest, verb);
 }
 
 /** Calls in the config's version; when the delegate does not know that one, in the highest that both know. */
 async function callInAgreedVersion(
   verb: DelegateVerb,
-  call: DelegateCall,
+  delegate: Delegate,
   config: Readonly<Record<string, unknown>>,
-  ports: DelegatePorts,
 ): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: CniVersion }> {
   const wanted = versionOf(config);
-  const answer = await invoke(verb, call, config, ports);
+  const answer = await invoke(verb, delegate, config);
   if (answer.ok || answer.error.code !== 1) return { answer, cniVersion: wanted };
-  const agreed = await negotiateVersion(call, ports);
+  const agreed = await negotiateVersion(delegate);
   if (agreed === undefined || agreed === wanted) return { answer, cniVersion: wanted };
-  ports.log.debug("call delegate in another CNI version", { delegate: call.type, verb, wanted, agreed });
-  return { answer: await invoke(verb, call, toVersion(config, agreed), ports), cniVersion: agreed };
+  delegate.ports.log.debug("call delegate in another CNI version", { delegate: delegate.type, verb, wanted, agreed });
+  return { answer: await invoke(verb, delegate, toVersion(config, agreed)), cniVersion: agreed };
 }
 
 /** Calls DEL, as the specification requires after a failed ADD. @returns why the DEL failed too; undefined: it succeeded */
-async function cleanUp(call: DelegateCall, ports: DelegatePorts): Promise<unknown> {
+async function cleanUp(delegate: Delegate): Promise<unknown> {
   try {
-    await delegateDel({ ...call, deadline: startDeadline(ports.clock, CLEAN_UP_MS) }, ports);
+    await delegateDel({ ...delegate, deadline: startDeadline(delegate.ports.clock, CLEAN_UP_MS) });
     return undefined;
   } catch (thrown) {
-    ports.log.warning("delegate could not undo its failed ADD", { delegate: call.type, error: messageOf(thrown) });
+    delegate.ports.log.warning("delegate could not undo its failed ADD", { delegate: delegate.type, error: messageOf(thrown) });
     return thrown;
   }
 }

@@ -2,13 +2,7 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { hasOwnIpam, type LocalCall, OWN_IPAM } from "../call.ts";
-import type { DelegateCall, DelegatePorts } from "./invoke.ts";
-
-/** A delegate, and how it is called on behalf of a call. */
-export interface Delegate {
-  readonly call: DelegateCall;
-  readonly ports: DelegatePorts;
-}
+import type { Delegate } from "./invoke.ts";
 
 /**
  * Who gives addresses: a delegate, or undefined for our own address management.
@@ -34,8 +28,6 @@ export function delegateOf(call: LocalCall): Delegate | undefined {
   const { processes, files, clock, env } = call.host;
   // A delegate would refuse `CNI_ARGS` that we cannot read.
   const environment = call.argsFault === undefined ? env : { ...env, CNI_ARGS: undefined };
-  return {
-    call: { type, config: call.config.raw, environment, deadline: call.deadline },
-    ports: { processes, files, clock, log: call.log },
-  };
+  const ports = { processes, files, clock, log: call.log };
+  return { type, config: call.config.raw, environment, deadline: call.deadline, ports };
 }

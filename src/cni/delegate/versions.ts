@@ -6,7 +6,7 @@ import { toResultDocument } from "../protocol/print-result.ts";
 import { DEFAULT_VERSION, isSupportedVersion, SUPPORTED_VERSIONS } from "../protocol/versions.ts";
 import type { CniVersion } from "../protocol/versions.ts";
 import { invoke } from "./invoke.ts";
-import type { DelegateCall, DelegatePorts } from "./invoke.ts";
+import type { Delegate } from "./invoke.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -15,8 +15,8 @@ type Document = Readonly<Record<string, unknown>>;
  *
  * @returns undefined when there is none, or the delegate does not answer VERSION
  */
-export async function negotiateVersion(call: DelegateCall, ports: DelegatePorts): Promise<CniVersion | undefined> {
-  const answer = await invoke("VERSION", call, { cniVersion: versionOf(call.config) }, ports);
+export async function negotiateVersion(delegate: Delegate): Promise<CniVersion | undefined> {
+  const answer = await invoke("VERSION", delegate, { cniVersion: versionOf(delegate.config) });
   if (!answer.ok) return undefined;
   const theirs = new Set(toSupportedVersions(answer.stdout));
   return SUPPORTED_VERSIONS.findLast((version) => theirs.has(version));

@@ -119,11 +119,11 @@ async function collectAtDelegate({ call, kept, stale }: Collection): Promise<rea
   if (delegate === undefined) return [];
   // Not the list of the network config: an interface that could not be removed keeps its addresses at the delegate too.
   const valid = [...kept.values()].map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
-  const config = { ...delegate.call.config, ...Object.fromEntries(KEYS_OF_VALID.map((key) => [key, valid])) };
-  const steps = [await settle(() => delegateGc({ ...delegate.call, config }, delegate.ports))];
+  const config = { ...delegate.config, ...Object.fromEntries(KEYS_OF_VALID.map((key) => [key, valid])) };
+  const steps = [await settle(() => delegateGc({ ...delegate, config }))];
   for (const [key, attachment] of stale) {
-    const environment = { ...delegate.call.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
-    const released = await settle(() => delegateDel({ ...delegate.call, environment }, delegate.ports));
+    const environment = { ...delegate.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
+    const released = await settle(() => delegateDel({ ...delegate, environment }));
     steps.push(released);
     if (!released.ok) stale.delete(key);
   }
