@@ -3,7 +3,7 @@
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { LocalCall } from "../call.ts";
 import type { CniResult } from "../protocol/result.ts";
-import { attempt, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
+import { attempt, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** Keeps a delegate's DNS settings; no file when it gave none, as most do. */
 export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
@@ -15,7 +15,7 @@ export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
 export function notedDns(call: LocalCall): CniResult["dns"] {
   let dns: unknown;
   attempt(call, () => {
-    const text = isNameable(call, call.environment) ? call.host.files.readText(fileOf(call, "dns", call.environment)) : undefined;
+    const text = readNodeFile(call, "dns");
     dns = text === undefined ? undefined : parseJson(text);
   });
   return isJsonObject(dns) ? dns : undefined;
@@ -23,5 +23,5 @@ export function notedDns(call: LocalCall): CniResult["dns"] {
 
 /** Removes it, when the attachment ends. */
 export function forgetDns(call: LocalCall): void {
-  attempt(call, () => void (isNameable(call, call.environment) && call.host.files.remove(fileOf(call, "dns", call.environment))));
+  attempt(call, () => removeNodeFile(call, "dns"));
 }

@@ -7,7 +7,7 @@ import type { LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import type { Hold } from "./hold.ts";
-import { attempt, fileOf, isNameable } from "./node-files.ts";
+import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
 import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
 
@@ -23,15 +23,13 @@ const NOTHING = { path: "", id: "" } as const;
  * @throws NetplugError tryAgainLater when it is not known who has the attachment, or other calls hold the lock too long; what `work` throws
  */
 export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
-  const { environment, host } = call;
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  const file = fileOf(call, "unreleased", environment);
-  if (!host.files.exists(file)) writePending(call, { ...NOTHING, until: 0 });
-  using lock = await host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
+  if (!hasNodeFile(call, "unreleased")) writePending(call, { ...NOTHING, until: 0 });
+  using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
   if (lock === undefined) throw beingReleased(call);
   if (hold.state() !== "taken") await work();
-  host.files.remove(file);
+  removeNodeFile(call, "unreleased");
 }
 
 /**
@@ -46,9 +44,7 @@ export function leavePending(call: LocalCall, reason: unknown, holder: string | 
   attempt(call, () => {
     const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
     if (condition === undefined) return;
-    const there = isNameable(call, call.environment)
-      ? readPending(call.host.files, fileOf(call, "unreleased", call.environment))
-      : undefined;
+    const there = readPending(call, call.environment);
     // A note about another namespace stays: the addresses may still be in use there.
     if (there === undefined || there.path === condition.path) writePending(call, { ...condition, until: there?.until ?? 0 });
   });

@@ -13,7 +13,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { expectNetns, openNetnsIfThere } from "../link/pod-netns.ts";
-import { attempt, END_OF_PART, fileOf, isNameable, writeNodeFile } from "./node-files.ts";
+import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
 const START_MARGIN_MS = 20;
@@ -152,7 +152,7 @@ export function endHold(call: LocalCall): EndedHold {
   attempt(call, () => {
     const there = readHold(call, call.environment);
     plugin = there?.plugin;
-    if (there !== undefined && !isNewer(call, there)) call.host.files.remove(fileOf(call, "attached", call.environment));
+    if (there !== undefined && !isNewer(call, there)) removeNodeFile(call, "attached");
     isEnded = true;
   });
   return {
@@ -169,7 +169,7 @@ export function endHold(call: LocalCall): EndedHold {
 
 /** @returns undefined when nobody has it @throws NetplugError ioFailure */
 export function readHold(call: LocalCall, attachment: Attachment): HoldNote | undefined {
-  const text = isNameable(call, attachment) ? call.host.files.readText(fileOf(call, "attached", attachment)) : undefined;
+  const text = readNodeFile(call, "attached", attachment);
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, takenAt] = text.split(END_OF_PART);
   return { path, id, plugin, takenAt: Number(takenAt) };

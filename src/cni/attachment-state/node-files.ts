@@ -31,19 +31,33 @@ export function attempt(call: LocalCall, work: () => void): void {
   }
 }
 
+/** @returns undefined when there is none @throws NetplugError ioFailure */
+export function readNodeFile(call: LocalCall, kind: NodeFile, attachment: Attachment = call.environment): string | undefined {
+  const path = pathOf(call, kind, attachment);
+  return path === undefined ? undefined : call.host.files.readText(path);
+}
+
+/** Whether the call's attachment has such a file. */
+export function hasNodeFile(call: LocalCall, kind: NodeFile): boolean {
+  const path = pathOf(call, kind, call.environment);
+  return path !== undefined && call.host.files.exists(path);
+}
+
 /** Replaces the file of the call's attachment. @throws NetplugError ioFailure */
 export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
-  if (!isNameable(call, call.environment))
-    throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
-  call.host.files.writeAtomically(fileOf(call, kind, call.environment), text, FILE_MODE);
+  const path = pathOf(call, kind, call.environment);
+  if (path === undefined) throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
+  call.host.files.writeAtomically(path, text, FILE_MODE);
+}
+
+/** Does nothing where there is none. @throws NetplugError ioFailure */
+export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment: Attachment = call.environment): void {
+  const path = pathOf(call, kind, attachment);
+  if (path !== undefined) call.host.files.remove(path);
 }
 
 export function folderOf({ config }: LocalCall, kind: NodeFile): string {
   return `${runFolderOf(config)}/${kind}`;
-}
-
-export function fileOf(call: LocalCall, kind: NodeFile, attachment: Attachment): string {
-  return `${folderOf(call, kind)}/${nameOf(call, attachment)}`;
 }
 
 /** The attachment of the network that a file is named after. */
@@ -58,12 +72,8 @@ export function isUnfinished({ config }: LocalCall, name: string): boolean {
   return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }
 
-function nameOf({ config }: LocalCall, { containerID, ifName }: Attachment): string {
-  return [config.name, containerID, ifName].join(SEPARATOR);
-}
-
-/** Whether an attachment can have such files: not when its names are too long together, or would be taken for an unfinished file. */
-export function isNameable(call: LocalCall, attachment: Attachment): boolean {
-  const name = nameOf(call, attachment);
-  return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name);
+/** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */
+function pathOf(call: LocalCall, kind: NodeFile, { containerID, ifName }: Attachment): string | undefined {
+  const name = [call.config.name, containerID, ifName].join(SEPARATOR);
+  return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name) ? `${folderOf(call, kind)}/${name}` : undefined;
 }

@@ -1,10 +1,10 @@
 /** The content of a pending release's file, see `pending-release.ts`, and how an ADD that may be killed writes one in advance. */
 
-import type { Files } from "../../lib/ports.ts";
+import type { Attachment } from "../../ipam/request.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import type { Hold } from "./hold.ts";
-import { attempt, END_OF_PART, fileOf, writeNodeFile } from "./node-files.ts";
+import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** Milliseconds after which no ADD is under way any more. */
 export const LONGEST_ADD_MS = 60_000;
@@ -20,8 +20,8 @@ export interface PendingNote {
 }
 
 /** @returns undefined when nothing is pending */
-export function readPending(files: Files, file: string): PendingNote | undefined {
-  const text = files.readText(file);
+export function readPending(call: LocalCall, attachment: Attachment): PendingNote | undefined {
+  const text = readNodeFile(call, "unreleased", attachment);
   if (text === undefined) return undefined;
   const [path = "", until = "", id = ""] = text.split(END_OF_PART);
   return { path, until: Number(until), id };
@@ -42,14 +42,14 @@ export interface PendingMark {
 
 /** Notes, as an ADD begins, that its addresses are to be released when its namespace is gone. */
 export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
-  const { clock, files } = call.host;
+  const { clock } = call.host;
   const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));
   const ifHeld = (work: () => void): void => {
     if (["held", "ended"].includes(hold.state())) work();
   };
   write(clock.now() + LONGEST_ADD_MS);
   return {
-    drop: () => ifHeld(() => attempt(call, () => void files.remove(fileOf(call, "unreleased", call.environment)))),
+    drop: () => ifHeld(() => attempt(call, () => removeNodeFile(call, "unreleased"))),
     leave: () => ifHeld(() => write(0)),
   };
 }

@@ -11,7 +11,7 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { LocalCall } from "../call.ts";
-import { attempt, fileOf, folderOf, isNameable } from "./node-files.ts";
+import { attempt, folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
 
 /** Milliseconds; a DEL takes less for its pending releases. */
 export const LOCK_WAIT_MS = 5_000;
@@ -32,11 +32,10 @@ export function wasEverPending(call: LocalCall): boolean {
  * @throws NetplugError tryAgainLater when that release takes too long
  */
 export async function claimPending(call: LocalCall): Promise<void> {
-  const file = fileOf(call, "unreleased", call.environment);
-  if (!isNameable(call, call.environment) || !call.host.files.exists(file)) return;
+  if (!hasNodeFile(call, "unreleased")) return;
   using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
   if (lock === undefined) throw beingReleased(call);
-  call.host.files.remove(file);
+  removeNodeFile(call, "unreleased");
 }
 
 export function beingReleased(call: LocalCall): NetplugError {

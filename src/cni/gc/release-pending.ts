@@ -4,7 +4,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/give-back.ts";
 import { readHold } from "../attachment-state/hold.ts";
-import { attempt, fileOf, folderOf, fromFileName } from "../attachment-state/node-files.ts";
+import { attempt, folderOf, fromFileName, removeNodeFile } from "../attachment-state/node-files.ts";
 import { LONGEST_ADD_MS, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
@@ -37,7 +37,7 @@ export async function releasePending(call: Call): Promise<void> {
   const pending = listPending(call);
   if (pending.length === 0) return;
   await collectEnded({ ...call, deadline: call.deadline.within(PENDING_MS) }, pending, (done) => {
-    for (const attachment of done) call.host.files.remove(fileOf(call, "unreleased", attachment));
+    for (const attachment of done) removeNodeFile(call, "unreleased", attachment);
   });
 }
 
@@ -83,7 +83,7 @@ function listPending(call: LocalCall): readonly Attachment[] {
 /** Whether nobody can use the addresses any more. False also when this process does not see the namespace's folder, and cannot tell. */
 function isOver(call: LocalCall, attachment: Attachment): boolean {
   const { files, kernel, clock } = call.host;
-  const pending = readPending(files, fileOf(call, "unreleased", attachment));
+  const pending = readPending(call, attachment);
   if (pending === undefined) return false;
   const { path, until, id } = pending;
   const holder = readHold(call, attachment);
