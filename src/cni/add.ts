@@ -62,7 +62,8 @@ export async function add(call: Call): Promise<CniResult> {
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));
   const existing = ledger.time("kernel", () => findExisting(sockets));
   const answers = Promise.all([latest, asked?.facts]);
-  const gates = config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ passGates }) => passGates(call, answers)) : undefined;
+  const gates =
+    config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([answers, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
@@ -106,7 +107,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
     keep?.restoreNeighbours(plan.link);
     return undefined;
   });
-  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).holdBack(call, plan);
+  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {
     hold.expect();
     await whileHeld(hold, awaitUsable);

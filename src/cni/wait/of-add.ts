@@ -12,7 +12,7 @@ import { waitForGates } from "./readiness-gates.ts";
  * @param besides what the ADD waits for at the same time: when that fails, nobody needs the gates any more
  * @throws what `waitForGates()` throws
  */
-export async function passGates({ config, host, deadline, log, ledger }: Call, besides: Promise<unknown>): Promise<void> {
+export async function awaitGates({ config, host, deadline, log, ledger }: Call, besides: Promise<unknown>): Promise<void> {
   const ended = new AbortController();
   besides.catch((reason: unknown) => ended.abort(reason));
   const ports = { fetch: host.fetch, clock: host.clock, log };
@@ -20,7 +20,7 @@ export async function passGates({ config, host, deadline, log, ledger }: Call, b
 }
 
 /** Holds the pod back until its policy is programmed. @throws what `waitForPolicy()` throws */
-export async function holdBack(
+export async function awaitPolicy(
   call: Call,
   { link, addresses }: Pick<AttachmentPlan, "link"> & { readonly addresses: readonly Address[] },
 ): Promise<void> {
