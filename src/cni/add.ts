@@ -2,8 +2,9 @@
 
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import type { Query } from "../datastore/datastore.ts";
-import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds } from "../endpoint/plan-add.ts";
+import { type AddOutcome, type AddPlan, addQueries, type AddRequest, planAdds, requestOfFirst } from "../endpoint/plan-add.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
+import type { AddressRequest } from "../ipam/request.ts";
 import { transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
@@ -159,6 +160,15 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
   // Where a commit writes the block first, others wait for the block: the kernel's work then runs beside the record's write.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
+  const makeUndoable = (): void => {
+    if (!isUndoable) undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
+    isUndoable = true;
+  };
+  const ask = (): AddressRequest | undefined => {
+    const wanted = keep === undefined ? requestOfFirst(request, facts) : undefined;
+    if (wanted !== undefined) makeUndoable();
+    return wanted;
+  };
   const defects = new Set<string>();
   const recording = call.ledger.time("datastore", () =>
     transact(
@@ -173,13 +183,10 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-        if (!isUndoable && outcome.isNew && plan.writes.length > 0) {
-          isUndoable = true;
-          undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
-        }
-        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext };
+        if (outcome.isNew && plan.writes.length > 0) makeUndoable();
+        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, met: plan.met };
       },
-      { facts, leftByLast: () => readLeft(call), beforeCommit: hold.expect, ...work },
+      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.expect, ...work },
     ),
   );
   return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));

@@ -12,6 +12,7 @@ import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NextAdd } from "./next-add.ts";
+import { takeNodeTurn } from "./node-turn.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 
@@ -41,6 +42,8 @@ export interface Call extends LocalCall {
   readonly node: string;
   /** Whoever calls the verb opens it, and closes it. */
   readonly datastore: Datastore;
+  /** A text that is equal for calls with equal access to one datastore. */
+  readonly datastoreKey: () => string;
   readonly nextAdd: NextAdd;
   /** The call's one client of the Kubernetes API, shared with a Kubernetes datastore; made at the first use. */
   readonly openKube: () => Promise<KubeClient>;
@@ -48,9 +51,9 @@ export interface Call extends LocalCall {
 
 /** What the loop of `ipam/` needs. */
 export function transactPortsOf(call: Call): TransactPorts {
-  const { datastore, host, deadline, config, nextAdd } = call;
-  const takeLock = (waitMs: number): Promise<Disposable | undefined> => host.takeLock(config.ipamLockFile, waitMs);
-  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeLock, mayLag: true };
+  const { datastore, host, deadline, nextAdd } = call;
+  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn(call, wait);
+  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
   // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
   return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;
 }

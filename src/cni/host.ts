@@ -7,6 +7,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requester.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
+import type { Turn, TurnOptions } from "../linux/turn.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import type { Kernel } from "./link/kernel.ts";
 import type { PolicyWatch } from "./wait/policy-wait.ts";
@@ -35,6 +36,8 @@ export interface Host {
   processStartSinceBoot(): number | undefined;
   /** Takes the advisory lock on a file, first come first served, waiting at most `waitMs`; undefined when the time is over. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
+  /** Waits for a turn among the calls of the node: see `linux/turn.ts`. */
+  takeTurn(path: string, options: Omit<TurnOptions, "clock" | "signal">): Promise<Turn | undefined>;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

@@ -2,6 +2,7 @@
 
 import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
+import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
 import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
@@ -46,7 +47,8 @@ async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
   const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
   const datastore = host.openDatastore(onNode(datastoreConfig, node, runFolderOf(config)), openKube);
-  return { ...local, node, nextAdd, openKube, datastore };
+  const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig));
+  return { ...local, node, nextAdd, openKube, datastore, datastoreKey };
 }
 
 /** Refuses the config of another main plugin, whose keys may mean something else. */

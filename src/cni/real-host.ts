@@ -62,6 +62,7 @@ export function realHost(): Host {
     sinceBoot: readTimeSinceBoot,
     processStartSinceBoot: readProcessStartSinceBoot,
     takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
+    takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }),
     openDatastore: (config, openClient) =>
       openDatastore(config, {
         clock: systemClock,

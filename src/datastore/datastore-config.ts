@@ -54,7 +54,6 @@ export const ETCD_TRAITS: DatastoreTraits = {
   commitsAtOnce: true,
   listsMayLag: false,
   recordsArePods: false,
-  lockWaitMs: 500,
 };
 
 export const KUBERNETES_TRAITS: DatastoreTraits = {
@@ -62,7 +61,6 @@ export const KUBERNETES_TRAITS: DatastoreTraits = {
   commitsAtOnce: false,
   listsMayLag: true,
   recordsArePods: true,
-  lockWaitMs: 10_000,
 };
 
 /** Splits a comma-separated list of endpoints; spaces around an entry and empty entries do not count. */

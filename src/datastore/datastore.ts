@@ -191,8 +191,6 @@ export interface DatastoreTraits {
   readonly listsMayLag: boolean;
   /** The record of a workload endpoint is its pod, which exists before it and ends by itself. */
   readonly recordsArePods: boolean;
-  /** Longest wait of a node's process for the others, in milliseconds: the commits of a hundred, on a slow disk or a busy API server. */
-  readonly lockWaitMs: number;
 }
 
 /**

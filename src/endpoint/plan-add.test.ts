@@ -5,6 +5,7 @@ import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import type { AddressRequest } from "../ipam/request.ts";
+import type { NodeTurn, TurnWait } from "../ipam/node-turn.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
@@ -72,14 +73,14 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
   await addAll(world, [wanted]);
   const queries = addQueries([wanted]);
   const facts = await readFacts(world.ports, queries);
-  const takeLock = async (waitMs: number): Promise<Disposable | undefined> => {
+  const takeTurn = async ({ waitMs }: TurnWait): Promise<NodeTurn | undefined> => {
     if (waitMs === 0) return undefined;
     await del(world, "c1", [recordQueryOf(wanted.attachment)]);
     await world.clock.advance(20);
     return new DisposableStack();
   };
   await transact(
-    { ...world.ports, takeLock },
+    { ...world.ports, takeTurn },
     queries,
     (known, attempt) => {
       const plan = planAdds([wanted], known, attempt);

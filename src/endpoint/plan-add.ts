@@ -14,11 +14,12 @@ import {
   allocationQueries,
   type AllocationSubject,
   holdsAll,
+  holdsAny,
   planAllocation,
   type PlanOptions,
 } from "../ipam/allocate.ts";
 import { expectReady } from "../ipam/cluster.ts";
-import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
+import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Address } from "../lib/ip/address.ts";
@@ -66,6 +67,8 @@ export interface AddPlan {
   readonly forNext: readonly Query[];
   /** As those of an allocation plan. */
   readonly defects: Iterable<string>;
+  /** As those of an allocation plan: they only get addresses, which their own ADDs record. */
+  readonly met: readonly AddressRequest[];
 }
 
 /** What {@link planAdds} is certain to ask for: one round trip. */
@@ -106,8 +109,9 @@ export function planAdds(asked: readonly AddRequest[], facts: Facts, options: Pl
 function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanOptions): AddPlan {
   const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
-  const allocation = own.length === 0 ? { outcomes: [], writes: [], forNext: [], defects: [] } : planAllocation(own, facts, options);
-  const { defects } = allocation;
+  const allocation =
+    own.length === 0 ? { outcomes: [], writes: [], forNext: [], defects: [], met: [] } : planAllocation(own, facts, options);
+  const { defects, met } = allocation;
   const ready = expectReady(facts);
   const allocated = allocation.outcomes.values();
   const outcomes = requests.map((request): AddOutcome => {
@@ -115,10 +119,10 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
     return planOne(request, outcome, facts, options);
   });
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects };
+  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, met };
   // An allocation's writes contain the condition.
   const condition = allocation.writes.length > 0 ? [] : [ready];
-  return { outcomes, writes: [...condition, ...allocation.writes, ...records], forNext: allocation.forNext, defects };
+  return { outcomes, writes: [...condition, ...allocation.writes, ...records], forNext: allocation.forNext, defects, met };
 }
 
 /**
@@ -131,6 +135,16 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   const addresses = recordedFor(attachment, facts);
   if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
   return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
+}
+
+/**
+ * The addresses that others may give the attachment while its ADD waits: what it wants if nothing of it is known yet, and it names no address.
+ */
+export function requestOfFirst(request: AddRequest, facts: Facts): AddressRequest | undefined {
+  if (!("ipam" in request) || request.ipam.addresses.length > 0) return undefined;
+  const { attachment, ipam } = request;
+  const isKnown = collectWanted(() => ownRecordOf(attachment, facts) !== undefined || holdsAny(ipam.owner, facts));
+  return "decided" in isKnown && !isKnown.decided ? ipam : undefined;
 }
 
 /** The record, if it is this container's: its name may have been an earlier container's. */

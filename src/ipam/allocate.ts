@@ -43,14 +43,18 @@ export interface AllocationPlan {
   readonly forNext: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
+  /** Those of {@link PlanOptions.others} that the writes meet, too. */
+  readonly met: readonly AddressRequest[];
 }
 
-/** When, and which try. */
+/** When, which try, and for whom else. */
 export interface PlanOptions {
   /** Seconds since 1970. */
   readonly now: number;
   /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
   readonly salt: bigint;
+  /** Requests of others that are met, too, if that changes no further block. @default none */
+  readonly others?: () => readonly AddressRequest[];
 }
 
 /** The part of a request that decides what must be read for it. */
@@ -98,22 +102,35 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
-  const blockWrites = toBlockWrites(draft);
   const { defects } = situation;
-  if (blockWrites.length === 0) return { outcomes, writes: [], forNext: [], defects };
+  if (toBlockWrites(draft).length === 0) return { outcomes, writes: [], forNext: [], defects, met: [] };
+  const met: AddressRequest[] = [];
+  for (const request of options.others?.() ?? []) {
+    const attempt = attemptRequest(request, situation, draft);
+    // Whoever cannot be met like this gets its own turn, and its own error.
+    if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
+    met.push(request);
+    draft = attempt.draft;
+    for (const pool of attempt.pools) pools.set(pool.name, pool);
+  }
   const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const forNext = queriesForNext(requests, situation, draft);
-  return { outcomes, writes: [ready, ...poolsUnchanged, ...blockWrites], forNext, defects };
+  const forNext = queriesForNext([...requests, ...met], situation, draft);
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...toBlockWrites(draft)], forNext, defects, met };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
 export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
   const held = heldBy(facts, NO_DRAFT, owner, owner.node);
   return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
+}
+
+/** Whether it has any address at all. @throws FactsWanted as {@link holdsAll} */
+export function holdsAny(owner: AddressRequest["owner"], facts: Facts): boolean {
+  return heldBy(facts, NO_DRAFT, owner, owner.node).length > 0;
 }
 
 /** None for several requests: nobody knows which kind of request comes next. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../test/support/fake-clock.ts";
+import { requestFor } from "../../test/support/ipam.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
 import type {
   CommitOptions,
@@ -19,7 +20,9 @@ import { parsePrefix } from "../lib/ip/prefix.ts";
 import type { Clock } from "../lib/ports.ts";
 import { IP_POOLS, IP_RESERVATIONS } from "./cluster.ts";
 import { type Facts, toFacts } from "./facts.ts";
-import { type Decision, transact } from "./transact.ts";
+import type { NodeTurn, TurnWait } from "./node-turn.ts";
+import type { AddressRequest } from "./request.ts";
+import { type Decision, transact, type Try } from "./transact.ts";
 
 /** Its lists lack what is new, unless they must not. */
 function laggingDatastore(traits: DatastoreTraits, asked: boolean[]): Datastore {
@@ -119,12 +122,94 @@ test.each([
 
 test("who waits for the lock in vain has time left to commit without it", async () => {
   const clock = fakeClock();
-  const takeLock = async (waitMs: number): Promise<undefined> => void (await clock.advance(waitMs));
+  const takeTurn = async ({ longestMs }: TurnWait): Promise<undefined> => void (await clock.advance(longestMs));
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock };
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
+});
+
+/** What a query asks for. */
+const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
+
+describe("others in line", () => {
+  const BLOCKS: Query = { type: "blocks-of-node", node: "n1" };
+  const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined }];
+  const [first, second] = [requestFor("c1", "n1"), requestFor("c2", "n1")];
+
+  interface Play {
+    readonly traits?: typeof KUBERNETES_TRAITS;
+    /** How the commits end, one after the other. */
+    readonly commits: readonly ("done" | "conflict" | "unknown")[];
+  }
+
+  /** A turn with two in line, of whom a decision meets the first. @returns what happened, in order */
+  async function play({ traits = KUBERNETES_TRAITS, commits }: Play): Promise<readonly string[]> {
+    const clock = fakeClock();
+    const events: string[] = [];
+    const endings = commits.values();
+    const commit = async (_: unknown, { onBlocksWritten }: CommitOptions<[]>): Promise<CommitResult<[]>> => {
+      const ending = endings.next().value ?? "done";
+      events.push(`commit: ${ending}`);
+      if (ending === "unknown") throw new OutcomeUnknown("no reply");
+      if (ending === "conflict") return { committed: false, current: [] };
+      if (!traits.commitsAtOnce) onBlocksWritten?.();
+      return { committed: true, revision: "8" as Revision };
+    };
+    const line = {
+      requests: () => (events.push("asked"), [first, second]),
+      tellMet: (met: readonly AddressRequest[]) => void events.push(`told ${met.map(({ owner }) => owner.containerID).join()}`),
+    };
+    const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
+    const datastore = { traits, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn: async () => turn };
+    const decide = (_: Facts, { others }: Try): Decision<void> => ({ writes: WRITES, result: undefined, met: others().slice(0, 1) });
+    const done = transact(ports, [IP_POOLS], decide);
+    while ((await Promise.race([done.then(() => "done"), Bun.sleep(1)])) !== "done") await clock.advance(100);
+    return events;
+  }
+
+  test.each<[string, Play, readonly string[]]>([
+    ["before the turn ends", { commits: ["done"] }, ["asked", "commit: done", "told c1", "turn ends"]],
+    ["also where all is committed at once", { traits: ETCD_TRAITS, commits: ["done"] }, ["asked", "commit: done", "told c1", "turn ends"]],
+    [
+      "not before the commit that is done; for each try those who live then are asked",
+      { commits: ["conflict", "unknown", "done"] },
+      ["asked", "commit: conflict", "asked", "commit: unknown", "asked", "commit: done", "told c1", "turn ends"],
+    ],
+  ])("are told once that they have what they want, %s", async (_, plan, events) => expect(await play(plan)).toEqual([...events]));
+
+  /** A call to which others give what it asks for; facts were read before. @returns what was asked for, and read again */
+  async function beMet(
+    turns: readonly (NodeTurn | "met" | undefined)[],
+  ): Promise<{ readonly asked: number; readonly read: readonly string[] }> {
+    const clock = fakeClock();
+    const read: string[] = [];
+    let asked = 0;
+    const coming = turns.values();
+    const takeTurn = async ({ waitMs, ask }: TurnWait): Promise<NodeTurn | "met" | undefined> => {
+      if (waitMs > 0 && ask?.() !== undefined) await clock.advance(20);
+      return coming.next().value;
+    };
+    const readAll = async (queries: readonly Query[]): Promise<unknown> => (read.push(...queries.map(nameOf)), queries.map(() => []));
+    const datastore = { traits: KUBERNETES_TRAITS, read: readAll } as unknown as Datastore; // nothing else of it is used
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn };
+    const facts = toFacts([BLOCKS], [[]]);
+    const ask = (): AddressRequest => (asked++, first);
+    await transact(ports, [BLOCKS], () => ({ writes: [], result: undefined }), { facts, ask });
+    return { asked, read };
+  }
+
+  const ownTurn = (isAfterMeeting: boolean): NodeTurn => ({ isAfterMeeting, [Symbol.dispose]: () => undefined });
+
+  test("are asked only by who must wait; who has got it looks at the blocks again, without a turn", async () => {
+    expect(await beMet([ownTurn(false)])).toEqual({ asked: 0, read: [] });
+    expect(await beMet([undefined, "met"])).toEqual({ asked: 1, read: ["blocks-of-node"] });
+  });
+
+  test("may have met a request of an ADD that was killed: who reads before its turn looks again", async () =>
+    expect(await beMet([ownTurn(true)])).toEqual({ asked: 0, read: ["blocks-of-node"] }));
 });
 
 describe("what a request leaves for the next one", () => {
@@ -142,7 +227,7 @@ describe("what a request leaves for the next one", () => {
     const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
     const leaveForNext = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeLock: async () => turn, leaveForNext };
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };
     await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, forNext: [POOL] }));
     expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
   });
@@ -179,7 +264,6 @@ describe("after it waited for the lock", () => {
     { type: "get", ref: { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-a-eth0" } },
     { type: "blocks-of-node", node: "n1" },
   ] as const satisfies readonly Query[];
-  const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
   const ALL = QUERIES.map(nameOf);
 
   interface Circumstances {
@@ -203,13 +287,13 @@ describe("after it waited for the lock", () => {
       asked.push(...queries.map((query) => (mayLag ? nameOf(query) : `newest ${nameOf(query)}`)));
       return queries.map(() => (mayLag ? [] : [{}]));
     };
-    const takeLock = async (mayWaitMs: number): Promise<Disposable | undefined> => {
-      if (mayWaitMs === 0 && waitedMs > 0) return undefined;
+    const takeTurn = async (wait: TurnWait): Promise<NodeTurn | undefined> => {
+      if (wait.waitMs === 0 && waitedMs > 0) return undefined;
       await clock.advance(waitedMs);
       return { [Symbol.dispose]: () => undefined };
     };
     const datastore = { traits: type === "kubernetes" ? KUBERNETES_TRAITS : ETCD_TRAITS, read } as unknown as Datastore; // nothing else of it is used
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeLock };
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), mayLag: true, takeTurn };
     const record = ipNetworks && { value: { kind: "WorkloadEndpoint", spec: { ipNetworks } }, revision: "7" };
     const facts = toFacts(QUERIES, [undefined, [], [], undefined, record, []]);
     const decide = (found: Facts): Decision<readonly unknown[]> => {
@@ -225,6 +309,7 @@ describe("after it waited for the lock", () => {
     ["kubernetes", 0, []],
     ["kubernetes", 500, ["blocks-of-node"]],
     ["kubernetes", 4_000, ["ClusterInformation", "IPPool", "blocks-of-node"]],
+    ["kubernetes", 10_000, ALL],
     ["etcdv3", 0, []],
     ["etcdv3", 400, ALL],
   ])("on %s, by %i ms, it asks again for %j", async (type, waitedMs, again) =>

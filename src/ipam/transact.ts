@@ -16,14 +16,15 @@ import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Random } from "../lib/ports.ts";
 import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
-import { type LockPorts, outdatedBy, waitForLock } from "./node-lock.ts";
+import { type Line, outdatedBy, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
+import type { AddressRequest } from "./request.ts";
 
 /** What the loop needs of the world. */
-export interface TransactPorts extends LockPorts {
+export interface TransactPorts extends TurnPorts {
   readonly random: Random;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
-  /** Called after each commit, with the lock held: gets the queries that the node's next request should send at once. */
+  /** Called after each commit, in the node's turn: gets the queries that the node's next request should send at once. */
   readonly leaveForNext?: (queries: readonly Query[]) => void;
 }
 
@@ -33,6 +34,8 @@ export interface Try {
   readonly now: number;
   /** 0 at first; a random number after a lost race, so that the losers look elsewhere. */
   readonly salt: bigint;
+  /** Requests of others in line, which the same writes may meet. */
+  readonly others: () => readonly AddressRequest[];
 }
 
 /** What a decision comes to. */
@@ -41,6 +44,8 @@ export interface Decision<T> {
   readonly result: T;
   /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveForNext}. @default none */
   readonly forNext?: readonly Query[];
+  /** Those of {@link Try.others} that the writes meet. @default none */
+  readonly met?: readonly AddressRequest[];
 }
 
 /** Throws `FactsWanted` when it must know more first. */
@@ -55,10 +60,15 @@ type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
   /**
-   * Queries that the node's last request left for this one, read in addition. Called once the lock is taken; may include queries that are
+   * Queries that the node's last request left for this one, read in addition. Called once it is our turn; may include queries that are
    * already answered.
    */
   readonly leftByLast?: (() => readonly Query[]) | undefined;
+  /**
+   * Called when others have their turns before us: the request that they may meet in their commits. Our decision then finds it met. If the
+   * operation fails, the caller must release what they gave.
+   */
+  readonly ask?: TurnWait["ask"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
   /**
@@ -96,14 +106,15 @@ export async function transact<T>(
   decide: Decide<T>,
   options: TransactOptions<T> = {},
 ): Promise<T> {
-  const { lock, waitedMs } = await waitForLock(ports);
-  using locks = new DisposableStack();
-  locks.use(lock);
-  let reading = await readBegin(ports, certain, waitedMs, options);
+  const waited = await waitForTurn(ports, options.ask);
+  using turns = new DisposableStack();
+  turns.use(waited.turn);
+  const line = waited.turn?.line;
+  let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {
-    const { decision, basis } = await decideOn(reading, decide, lost);
+    const { decision, basis } = await decideOn(reading, decide, lost, line);
     if (decision.writes.length === 0) return decision.result;
-    const commit = await commitDecision(basis, decision, options, locks);
+    const commit = await commitDecision(basis, decision, options, { turns, line });
     if (!(commit instanceof OutcomeUnknown) && commit.committed) {
       basis.ports.leaveForNext?.(decision.forNext ?? []);
       return decision.result;
@@ -122,17 +133,17 @@ interface Reading {
   readonly facts: Facts;
 }
 
-/** What is there before the first decision, once the lock is taken. */
+/** What is there before the first decision, once it is our turn. */
 async function readBegin(
   ports: TransactPorts,
   certain: readonly Query[],
-  waitedMs: number,
+  waited: Waited,
   { facts, leftByLast }: Pick<TransactOptions<unknown>, "facts" | "leftByLast">,
 ): Promise<Reading> {
   const likely = leftByLast?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
-  const outdated = outdatedBy(waitedMs, ports, queries, facts);
+  const outdated = outdatedBy(waited, ports, queries, facts);
   return { ports, queries, facts: outdated.length === 0 ? facts : await readFacts(ports, outdated, facts) };
 }
 
@@ -146,16 +157,19 @@ async function decideOn<T>(
   { ports, queries, facts }: Reading,
   decide: Decide<T>,
   lost: number,
+  line: Line | undefined,
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
   // The same salt for all decisions of a try: with a new one, a decision would search in places that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
+  let others: readonly AddressRequest[] | undefined;
+  const attempt = { salt, others: () => (others ??= line?.requests() ?? []) };
   let asking = ports;
   let known = facts;
   for (let repeats = 0; ;) {
     const earlier = known;
     let outcome: ReturnType<typeof collectWanted<Decision<T>>>;
     try {
-      outcome = collectWanted(() => decide(earlier, { now: Math.floor(ports.clock.now() / 1000), salt }));
+      outcome = collectWanted(() => decide(earlier, { now: Math.floor(ports.clock.now() / 1000), ...attempt }));
     } catch (thrown) {
       if (asking.mayLag !== true || !asking.datastore.traits.listsMayLag) throw thrown;
       asking = { ...ports, mayLag: false };
@@ -170,20 +184,27 @@ async function decideOn<T>(
   }
 }
 
-/** Commits what was decided; where blocks are written before records, the lock ends with the blocks. */
+/** Commits what was decided; where blocks are written before records, our turn ends with the blocks. */
 async function commitDecision<T>(
   { ports, queries }: Reading,
-  { writes, result, forNext = [] }: Decision<T>,
+  { writes, result, forNext = [], met = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
-  locks: DisposableStack,
+  { turns, line }: { readonly turns: DisposableStack; readonly line: Line | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
+  const untold = [...met];
+  const tellMet = (): void => {
+    if (untold.length > 0) line?.tellMet(untold.splice(0));
+  };
   const onBlocksWritten = (): void => {
     ports.leaveForNext?.(forNext);
-    locks.dispose();
+    tellMet();
+    turns.dispose();
     whileRecording?.(result);
   };
-  return await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
+  const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
+  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellMet();
+  return commit;
 }
 
 /**

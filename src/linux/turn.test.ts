@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import {
   closeSync,
   constants,
@@ -16,28 +16,47 @@ import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import type { Clock } from "../lib/ports.ts";
 import { durationOf } from "../../test/support/duration.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { Fd } from "./fd.ts";
-import { takeTurn } from "./turn.ts";
+import { waitInLine } from "./line.ts";
+import { requestsIn } from "./line-requests.ts";
+import { readTimeSinceBoot } from "./process-start.ts";
+import { type LineRequest, takeTurn, type TurnOptions } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const take = (path: string, waitMs: number, signal?: AbortSignal) =>
-  takeTurn(path, { waitMs, clock: systemClock, ...(signal !== undefined && { signal }) });
+const take = (path: string, waitMs: number, signal?: AbortSignal) => takeWith(path, { waitMs, clock: systemClock, signal });
+/** A call that waits stands in line when this returns: `takeTurn()` would load the line first. */
+async function takeWith(path: string, options: TurnOptions): Promise<Disposable | undefined> {
+  if (options.waitMs === 0) return await takeTurn(path, options);
+  const turn = await waitInLine(path, options);
+  if (turn === "met") throw new Error("met, but nothing was asked for");
+  return turn;
+}
 const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
 
 /** Longer than a test may take: who gets a turn was woken. */
 const LONG_MS = 60_000;
 
-/** Another process that notes its name in `log` while it has its turn. */
-function startTaker(path: string, name: string, log: string): Bun.Subprocess {
+interface TakerOptions {
+  /** Left in line. */
+  readonly request?: string;
+  /** How long it keeps its turn. */
+  readonly keepMs?: number;
+}
+
+/** Another process that notes its name in `log` while it has its turn, or when its request was met. */
+function startTaker(path: string, name: string, log: string, { request, keepMs = 0 }: TakerOptions = {}): Bun.Subprocess {
   const program = `
     import { appendFileSync } from "node:fs";
     const { takeTurn } = await import(${JSON.stringify(join(import.meta.dir, "turn.ts"))});
     const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../lib/clock.ts"))});
-    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock });
+    const request = () => ${JSON.stringify(request)};
+    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock, request });
     if (turn === undefined) throw new Error("no turn");
-    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(`${name}\n`)});`;
+    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn.isMet ? " met" : "") + "\\n");
+    await Bun.sleep(${keepMs});`;
   const taker = Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });
   started.push(taker);
   return taker;
@@ -97,7 +116,7 @@ test("somebody who sets the clock back does not come before those who wait", asy
   const turn = await first;
   const order: string[] = [];
   const stand = async (name: string, clock: Clock): Promise<void> => {
-    using _turn = await takeTurn(path, { waitMs: LONG_MS, clock });
+    using _turn = await takeWith(path, { waitMs: LONG_MS, clock });
     order.push(name);
   };
   const waiting = [stand("before", systemClock), stand("after", { ...systemClock, now: () => Date.now() - 3_600_000 })];
@@ -210,13 +229,96 @@ test("who has the turn keeps the place in line until it is over, and who waits s
 
   let sleeps = 0;
   const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => (sleeps++, systemClock.sleep(ms, signal)) };
-  const waiting = takeTurn(path, { waitMs: LONG_MS, clock });
+  const waiting = takeWith(path, { waitMs: LONG_MS, clock });
   setTimeout(() => turn?.[Symbol.dispose](), 300);
   using next = await waiting;
   expect(next).toBeDefined();
   // after 4, 20, 84 and 340 ms
   expect(sleeps).toBeLessThanOrEqual(4);
 });
+
+test("a line that moves is waited for, up to the longest time; one that stands still is not", async () => {
+  const [path, log] = [join(folder, "moving"), join(folder, "moving.log")];
+  const held = await take(path, 0);
+  for (const name of ["a", "b", "c"]) await untilInLine(path, startTaker(path, name, log, { keepMs: 400 }).pid);
+  const until = (waitMs: number, longestMs: number) =>
+    durationOf(async () => expect(await takeWith(path, { waitMs, longestMs, clock: systemClock })).toBeUndefined());
+  expect(await until(200, LONG_MS)).toBeWithin(190, 1_000);
+  held?.[Symbol.dispose]();
+  expect(await until(600, 400)).toBeWithin(390, 900);
+  using last = await takeWith(path, { waitMs: 600, longestMs: LONG_MS, clock: systemClock });
+  expect(last).toBeDefined();
+  expect(readFileSync(log, "utf8")).toBe("a\nb\nc\n");
+});
+
+describe("what those in line ask for", () => {
+  test("is read by whoever has the turn; who gets it leaves the line without a turn, and nothing is left", async () => {
+    const [path, log] = [join(folder, "asked"), join(folder, "asked.log")];
+    const held = await take(path, 0);
+    const takers = ["a", "b", "c", "d"].map((name) => ({ name, request: name === "b" ? {} : { request: `for ${name}` } }));
+    for (const { name, request } of takers) await untilInLine(path, startTaker(path, name, log, request).pid);
+    const line = requestsIn(path);
+    const requests = await eventually(() => allOf(line.read(), 3));
+    expect(requests.map(({ text }) => text)).toEqual(["for a", "for c", "for d"]);
+    line.tellMet(requests.slice(0, 2));
+    held?.[Symbol.dispose]();
+    await Promise.all(started.map(({ exited }) => exited));
+    expect(readFileSync(log, "utf8").split("\n").sort()).toEqual(["", "a met", "b", "c met", "d"]);
+    expect(inLine(path)).toEqual([]);
+    expect(readdirSync(`${path}.requests`)).toEqual([]);
+  });
+
+  test("is not read of the dead, and cleared away; nor what lies there otherwise", async () => {
+    const [path, log] = [join(folder, "asked-dead"), join(folder, "asked-dead.log")];
+    const held = await take(path, 0);
+    const dead = startTaker(path, "dead", log, { request: "for the dead" });
+    await untilInLine(path, dead.pid);
+    const living = startTaker(path, "living", log, { request: "for the living" });
+    await untilInLine(path, living.pid);
+    const line = requestsIn(path);
+    await eventually(() => allOf(line.read(), 2));
+    dead.kill("SIGKILL");
+    await dead.exited;
+    for (const name of ["junk", "0000000000000000001-1-000000", "0000000000000000001-1-000000.met"]) {
+      writeFileSync(join(`${path}.requests`, name), "for nobody");
+    }
+    expect(line.read().map(({ text }) => text)).toEqual(["for the living"]);
+    expect(readdirSync(`${path}.requests`)).toHaveLength(1);
+    held?.[Symbol.dispose]();
+    await living.exited;
+    expect(readFileSync(log, "utf8")).toBe("living\n");
+  });
+
+  test("a later turn knows until when it may have been done; while nobody says that it is, for a minute", async () => {
+    const [path, log] = [join(folder, "asked-when"), join(folder, "asked-when.log")];
+    const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    expect(held).toMatchObject({ isMet: false, line: undefined, metUntil: undefined });
+    await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
+    const line = requestsIn(path);
+    const metUntil = async (): Promise<number | undefined> => {
+      using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
+      return turn?.metUntil;
+    };
+    held?.[Symbol.dispose]();
+    await Promise.all(started.map(({ exited }) => exited));
+    expect(await metUntil()).toBeUndefined();
+
+    using again = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    await untilInLine(path, startTaker(path, "b", log, { request: "for b" }).pid);
+    const before = readTimeSinceBoot();
+    const requests = await eventually(() => allOf(line.read(), 1));
+    again?.[Symbol.dispose]();
+    await Promise.all(started.map(({ exited }) => exited));
+    expect(await metUntil()).toBeWithin(before + 60_000, readTimeSinceBoot() + 60_000);
+    line.tellMet(requests);
+    expect(await metUntil()).toBeWithin(before, readTimeSinceBoot());
+  });
+});
+
+/** Requests are written a moment after the place is taken. */
+function allOf(requests: readonly LineRequest[], count: number): Promise<readonly LineRequest[]> {
+  return requests.length === count ? Promise.resolve(requests) : Promise.reject(new Error(`${requests.length} requests`));
+}
 
 test("who does not want to wait does not stand in line", async () => {
   const path = join(folder, "at-once");

@@ -74,6 +74,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     readStdin: () => text,
     processStart: () => clock.monotonic(),
     takeLock: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
+    takeTurn: () => Promise.resolve(undefined),
     openDatastore: () => datastore,
     openLog: () => silentLog,
   };

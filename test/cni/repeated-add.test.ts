@@ -47,7 +47,13 @@ const atOnce: Disposable = { [Symbol.dispose]: () => undefined };
 async function add(config: Json, change: Partial<Host> = {}): Promise<CniJson> {
   const clock = fastClock();
   clock.speedUp(5);
-  const reply = await attachment.call("ADD", config, "eth0", { clock, takeLock: () => Promise.resolve(atOnce), processes, ...change });
+  const reply = await attachment.call("ADD", config, "eth0", {
+    clock,
+    takeLock: () => Promise.resolve(atOnce),
+    takeTurn: () => Promise.resolve(undefined),
+    processes,
+    ...change,
+  });
   if (reply === undefined) throw new Error("want a result or an error");
   return reply;
 }

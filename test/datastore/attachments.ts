@@ -6,6 +6,7 @@ import { addQueries, type AddOutcome, type AddRequest, planAdds } from "../../sr
 import { delQueries, type DelRequest, planDel } from "../../src/endpoint/plan-del.ts";
 import { recordQueryOf } from "../../src/endpoint/record.ts";
 import { isSameAttachment } from "../../src/ipam/block.ts";
+import type { TurnWait } from "../../src/ipam/node-turn.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
 import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -32,7 +33,7 @@ function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
     random: systemRandom,
     deadline: startDeadline(systemClock, 30_000),
     mayLag: true,
-    ...(lockFile !== undefined && { takeLock: (waitMs: number) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
+    ...(lockFile !== undefined && { takeTurn: ({ waitMs }: TurnWait) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
   };
 }
 

@@ -42,6 +42,10 @@ export function beforeTurn(happen: (path: string) => Promise<unknown> | undefine
       await happen(path);
       return await real.takeLock(path, waitMs);
     },
+    async takeTurn(path, options) {
+      await happen(path);
+      return await real.takeTurn(path, options);
+    },
   });
 }
 

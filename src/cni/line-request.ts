@@ -1,0 +1,58 @@
+/** The text in which an ADD that waits for its turn says which addresses it wants. */
+
+import type { AllocationOwner } from "../api/ipam-block.ts";
+import type { AddressRequest } from "../ipam/request.ts";
+import { isJsonObject } from "../lib/json.ts";
+
+/** Another version of the program may write another form. */
+const FORM = 1;
+/** A text that is longer is not ours. */
+const MOST_CHARACTERS = 65_536;
+const OWNER_KEYS = ["network", "containerID", "ifName", "node"] as const;
+const OPTIONAL_OWNER_KEYS = ["pod", "namespace", "podUID", "endpoint"] as const;
+
+/** @param datastoreKey names the datastore: processes of one node may work with several */
+export function toRequestText({ owner, families, pools, namespaceLabels }: AddressRequest, datastoreKey: string): string {
+  return JSON.stringify({ form: FORM, datastoreKey, owner, families, pools, namespaceLabels });
+}
+
+/** @returns undefined for anything that {@link toRequestText} does not write, or writes for another datastore */
+export function parseRequest(text: string, datastoreKey: string): AddressRequest | undefined {
+  const said = text.length > MOST_CHARACTERS ? undefined : orNothing(text);
+  if (!isJsonObject(said) || said["form"] !== FORM || said["datastoreKey"] !== datastoreKey) return undefined;
+  const { families, pools, namespaceLabels } = said;
+  const owner = isJsonObject(said["owner"]) ? toOwner(said["owner"]) : undefined;
+  if (owner === undefined || !Array.isArray(families) || !families.every((family) => family === 4 || family === 6)) return undefined;
+  if (!isJsonObject(pools) || !isJsonObject(namespaceLabels) || !Object.values(namespaceLabels).every(isText)) return undefined;
+  const named: Record<string, readonly string[]> = {};
+  for (const [family, names] of Object.entries(pools)) {
+    if (!Array.isArray(names) || !names.every(isText)) return undefined;
+    named[family] = names;
+  }
+  return {
+    owner,
+    use: "Workload",
+    families,
+    pools: named,
+    addresses: [],
+    namespaceLabels: namespaceLabels as Readonly<Record<string, string>>,
+  };
+}
+
+function toOwner(said: Readonly<Record<string, unknown>>): AllocationOwner | undefined {
+  if (!OWNER_KEYS.every((key) => isText(said[key]))) return undefined;
+  if (!OPTIONAL_OWNER_KEYS.every((key) => said[key] === undefined || isText(said[key]))) return undefined;
+  return said as unknown as AllocationOwner; // each key was looked at above
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function orNothing(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

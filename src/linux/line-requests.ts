@@ -1,0 +1,102 @@
+/**
+ * What those in line ask of whoever has the turn: a file for each place. Who has the turn reads them, does what it can do together with its own
+ * work, and tells those whose request it met; they need no turn then.
+ *
+ * Somebody whose request is read may die before it is met. Whoever looks for what was done for it (a DEL) must not look too early, and then
+ * find the lock free: so a file says when such work began, and when it was done.
+ */
+
+import { O_CREAT, O_EXCL, O_WRONLY } from "./constants.ts";
+import { ENOENT } from "./errno.ts";
+import { linuxFiles, openFile, writeAll } from "./files.ts";
+import { listFolder, makeFolders } from "./folders.ts";
+import { KernelError } from "./kernel-error.ts";
+import { rareLibc, toCString } from "./libc.ts";
+import { isStanding } from "./place.ts";
+import { readTimeSinceBoot } from "./process-start.ts";
+import { type LineRequest, type LineRequests, lineOf, metFileOf } from "./turn.ts";
+
+const FILE_MODE = 0o600;
+/** Ends the name of the file of a request that was met. */
+const MET = ".met";
+/** More would make the turn of whoever meets them too long. */
+const MOST = 32;
+
+/** Our request, until we leave the line. */
+export interface LeftRequest extends Disposable {
+  isMet(): boolean;
+}
+
+/** Leaves a request beside a place in line. @returns undefined when it cannot be written: then nobody meets it */
+export function leaveRequest(path: string, place: string, text: string): LeftRequest | undefined {
+  const file = fileOf(path, place);
+  // Whoever reads a part of it finds that it is no request.
+  if (orNothing(() => writeNew(path, file, text)) === undefined) return undefined;
+  return {
+    isMet: () => linuxFiles.exists(file + MET),
+    [Symbol.dispose]: () => {
+      for (const name of [file, file + MET]) rareLibc().unlink(toCString(name));
+    },
+  };
+}
+
+/** The requests of those who wait for the lock on a file; for the one whose turn it is. */
+export function requestsIn(path: string): LineRequests {
+  return {
+    read: () =>
+      orNothing(() => {
+        const requests = readLiving(path);
+        if (requests.length > 0) noteWork(path, [readTimeSinceBoot()]);
+        return requests;
+      }) ?? [],
+    tellMet: (requests) =>
+      void orNothing(() => {
+        for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + MET));
+        const now = readTimeSinceBoot();
+        noteWork(path, [now, now]);
+      }),
+  };
+}
+
+/** Also clears after the dead. */
+function readLiving(path: string): readonly LineRequest[] {
+  const requests: LineRequest[] = [];
+  for (const name of [...(listFolder(folderOf(path)) ?? [])].sort()) {
+    if (requests.length === MOST) break;
+    const isMet = name.endsWith(MET);
+    const place = isMet ? name.slice(0, -MET.length) : name;
+    if (!isStanding(lineOf(path), place)) linuxFiles.remove(fileOf(path, name));
+    else if (!isMet) requests.push({ place, text: linuxFiles.readText(fileOf(path, name)) ?? "" });
+  }
+  return requests;
+}
+
+function noteWork(path: string, times: readonly number[]): void {
+  linuxFiles.writeAtomically(metFileOf(path), times.join(" "), FILE_MODE);
+}
+
+function writeNew(path: string, file: string, text: string): true {
+  const flags = O_WRONLY | O_CREAT | O_EXCL;
+  using fd = openFile(file, flags, FILE_MODE) ?? (makeFolders(folderOf(path)), openFile(file, flags, FILE_MODE));
+  if (fd === undefined) throw new KernelError({ operation: "make", object: file, errno: ENOENT, kind: "ioFailure" });
+  writeAll(fd, new TextEncoder().encode(text), file);
+  return true;
+}
+
+function folderOf(path: string): string {
+  return `${path}.requests`;
+}
+
+function fileOf(path: string, name: string): string {
+  return `${folderOf(path)}/${name}`;
+}
+
+/** Nothing of this is needed: who is not met gets its own turn. */
+function orNothing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof KernelError) return undefined;
+    throw thrown;
+  }
+}

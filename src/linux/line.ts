@@ -1,0 +1,180 @@
+/**
+ * The line of those who wait for a turn: see `turn.ts`, which loads this only for them.
+ *
+ * The process whose turn it is holds a lock (`flock.ts`). A process that must wait has a place in the line (`place.ts`) until its turn, or the
+ * process, ends. It reads from the place before its own: that read ends when the process before it leaves the line or dies, and wakes no other
+ * process. Only the first in line polls the lock, whose holder may have no place in the line (`waitMs` 0).
+ *
+ * A process in line may be stopped, and never take its turn. So the others look at the lock now and then. One that finds it free as many
+ * times in a row as there are others before it passes them, and tells the one behind it, which then need not find out by itself.
+ *
+ * Nobody waits for a line that stands still: the process whose turn it is may be stopped, too. While the line moves, leaving it would only
+ * bring back the races that it prevents.
+ *
+ * A waiting process blocks in the kernel: even a mostly idle event loop takes processor time from the process whose turn it is.
+ */
+
+import { POLLIN } from "./constants.ts";
+import type { Fd } from "./fd.ts";
+import { openLock, tryLock, unlock } from "./flock.ts";
+import { libc } from "./libc.ts";
+import { type LeftRequest, leaveRequest } from "./line-requests.ts";
+import { type Place, saysPassing, stand } from "./place.ts";
+import { lineOf, type TurnOptions } from "./turn.ts";
+
+/** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
+const FIRST_SLICE_MS = 4;
+const LONGEST_SLICE_MS = 5_000;
+/** Each is so many times as long as the one before. */
+const SLICE_GROWTH = 4;
+
+/** Milliseconds between looks at the lock by a process that is not the first in line. */
+const LOOK_EVERY_MS = 1_000;
+/** Milliseconds until a process looks that was told of passing: later than the passed ones, if those still run. */
+const AFTER_PASSING_MS = 20;
+
+/** Milliseconds between looks by the first in line: at first as short as an ADD's critical part. */
+const FIRST_PAUSE_MS = 1;
+const LONGEST_PAUSE_MS = 8;
+
+/** What `takeTurn()` does for those who wait. */
+export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "met" | undefined> {
+  using held = new DisposableStack();
+  // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
+  const place = held.use(stand(lineOf(path)));
+  const text = place === undefined ? undefined : options.request?.();
+  using request = place === undefined || text === undefined ? undefined : leaveRequest(path, place.name, text);
+  const lock = held.use(openLock(path));
+  const outcome = await waitFor({ lock, path, place, request }, options);
+  return outcome === "locked" ? held.move() : outcome;
+}
+
+/** What a process has that waits. */
+interface Waiting {
+  readonly lock: Fd;
+  readonly path: string;
+  /** Undefined: there can be no line. */
+  readonly place: Place | undefined;
+  readonly request: LeftRequest | undefined;
+}
+
+async function waitFor(
+  { lock, path, place, request }: Waiting,
+  { waitMs, longestMs = waitMs, clock, signal }: TurnOptions,
+): Promise<"locked" | "met" | undefined> {
+  const patience = new Patience({ waitMs, longestMs, clock, signal }, place?.countNames());
+  const idle = new IdleLock(lock, path);
+  let isPassing = false;
+  for (;;) {
+    using pipe = place?.findBefore();
+    if (place === undefined || pipe === undefined) break;
+    let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
+    for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+      patience.look(place.countNames());
+      const isLast = patience.isOver();
+      if (idle.take(() => (isPassing || isLast ? 1 : place.countBefore()))) {
+        place.pass();
+        return "locked";
+      }
+      if (isLast) return undefined;
+      isPassing = false;
+    }
+    if (request?.isMet() === true) return "met";
+    patience.look(place.countNames());
+    isPassing = saysPassing(pipe);
+  }
+  for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    if (patience.isOver()) return undefined;
+    await patience.pause(pauseMs);
+  }
+  return request?.isMet() === true ? "met" : "locked";
+}
+
+/** A free lock that the processes before us do not take, perhaps because they are stopped. */
+class IdleLock {
+  readonly #lock: Fd;
+  readonly #path: string;
+  #others = 0;
+  #looks = 0;
+
+  constructor(lock: Fd, path: string) {
+    this.#lock = lock;
+    this.#path = path;
+  }
+
+  /** @returns whether we took it: it was free at as many looks in a row as there are others before us, while their number did not fall */
+  take(countOthers: () => number): boolean {
+    if (!tryLock(this.#lock, this.#path)) {
+      this.#looks = 0;
+      return false;
+    }
+    const others = countOthers();
+    this.#looks = others === this.#others ? this.#looks + 1 : 1;
+    this.#others = others;
+    if (this.#looks >= others) return true;
+    unlock(this.#lock);
+    return false;
+  }
+}
+
+/** Blocks, and lets the event loop run from time to time: soon at first, because answers may be under way. */
+class Patience {
+  readonly #waitMs: number;
+  readonly #clock: TurnOptions["clock"];
+  readonly #signal: AbortSignal | undefined;
+  /** When all waiting ends, by the clock. */
+  readonly #latestEnd: number;
+  /** When it ends if the line does not move. */
+  #end: number;
+  #before: number | undefined;
+  #sliceMs = FIRST_SLICE_MS;
+  #sliceEnd: number;
+
+  /** @param before how many stand before us */
+  constructor({ waitMs, longestMs, clock, signal }: TurnOptions & { readonly longestMs: number }, before: number | undefined) {
+    const now = clock.monotonic();
+    this.#waitMs = waitMs;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#latestEnd = now + longestMs;
+    this.#end = Math.min(now + waitMs, this.#latestEnd);
+    this.#before = before;
+    this.#sliceEnd = now + this.#sliceMs;
+  }
+
+  /** @param before how many stand before us by now: the line moves when they become fewer */
+  look(before: number): void {
+    if (before !== this.#before) this.#end = Math.min(this.#clock.monotonic() + this.#waitMs, this.#latestEnd);
+    this.#before = before;
+  }
+
+  isOver(): boolean {
+    return this.#clock.monotonic() >= this.#end;
+  }
+
+  /** @returns whether the pipe has ended by then */
+  async untilEnded(pipe: Fd, until: number): Promise<boolean> {
+    const request = new Int32Array([pipe.number, POLLIN]);
+    for (;;) {
+      const leftMs = Math.min(until, this.#end) - this.#clock.monotonic();
+      if (leftMs <= 0) return false;
+      if (await this.#poll(request, leftMs)) return true;
+    }
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#poll(new Int32Array(0), ms);
+  }
+
+  /** @param request of poll(2), one or none @returns whether something has happened to it; what may be earlier than after `ms` */
+  async #poll(request: Int32Array, ms: number): Promise<boolean> {
+    const sliceMs = Math.min(ms, Math.max(0, this.#sliceEnd - this.#clock.monotonic()));
+    if (libc().poll(request, BigInt(request.length / 2), Math.ceil(sliceMs)) > 0) return true;
+    if (this.#clock.monotonic() >= this.#sliceEnd) {
+      await this.#clock.sleep(0, this.#signal);
+      this.#sliceMs = Math.min(SLICE_GROWTH * this.#sliceMs, LONGEST_SLICE_MS);
+      this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * A place in line: a named pipe, which its process holds open for writing. The pipe's name is the time since boot, which nobody can set. Whoever
+ * reads from it learns when its process leaves the line or dies.
+ */
+
+import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "./constants.ts";
+import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
+import type { Fd } from "./fd.ts";
+import { openFile } from "./files.ts";
+import { listFolder, makeFolders } from "./folders.ts";
+import { check, KernelError } from "./kernel-error.ts";
+import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
+
+const PLACE_MODE = 0o600;
+/** Written to the pipe of a process that had its turn before others in front of it. */
+const PASSING = new Uint8Array(1);
+
+let placesTaken = 0;
+
+/** @returns undefined when there can be no line: then each process polls the lock */
+export function stand(folder: string): Place | undefined {
+  try {
+    for (;;) {
+      const name = `${readTime()}-${process.pid}-${String(placesTaken++).padStart(6, "0")}`;
+      makePipe(`${folder}/${name}`, folder);
+      const held = openPlace(`${folder}/${name}`);
+      if (held !== undefined) return new Place(folder, name, held);
+    }
+  } catch (thrown) {
+    if (thrown instanceof KernelError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Nanoseconds, the same for all processes, as a text that sorts like the number. */
+function readTime(): string {
+  const time = new Int32Array(4);
+  check(libc().clock_gettime(CLOCK_MONOTONIC, time), "read", "clock");
+  // `struct timespec`: two 64-bit words, whose upper halves are 0
+  return String(time[0] ?? 0).padStart(10, "0") + String(time[2] ?? 0).padStart(9, "0");
+}
+
+/**
+ * A process that looks at our pipe before we have opened it takes us for dead, and removes the pipe. Then this is undefined; or, if we open
+ * the pipe just before, nobody sees our place, and two processes may be the first: one of them gets the lock.
+ */
+function openPlace(path: string): Fd | undefined {
+  try {
+    return openFile(path, O_RDWR | O_NONBLOCK);
+  } catch (thrown) {
+    rareLibc().unlink(toCString(path));
+    throw thrown;
+  }
+}
+
+function makePipe(path: string, folder: string): void {
+  if (rareLibc().mkfifo(toCString(path), PLACE_MODE) === 0) return;
+  let errno = lastErrno();
+  if (errno === ENOENT) {
+    makeFolders(folder);
+    if (rareLibc().mkfifo(toCString(path), PLACE_MODE) === 0) return;
+    errno = lastErrno();
+  }
+  if (errno !== EEXIST) throw new KernelError({ operation: "make pipe", object: path, errno, kind: "ioFailure" });
+}
+
+/** A place in line. */
+export class Place implements Disposable {
+  readonly name: string;
+  readonly #folder: string;
+  readonly #held: Fd;
+  #isPassing = false;
+
+  constructor(folder: string, name: string, held: Fd) {
+    this.#folder = folder;
+    this.name = name;
+    this.#held = held;
+  }
+
+  /** Notes that we had our turn before others who stand before us. */
+  pass(): void {
+    this.#isPassing = true;
+  }
+
+  /** Leaves the line, which wakes the next process. */
+  [Symbol.dispose](): void {
+    rareLibc().unlink(toCString(`${this.#folder}/${this.name}`));
+    if (this.#isPassing) libc().write(this.#held.number, PASSING, PASSING.length);
+    this.#held[Symbol.dispose]();
+  }
+
+  /** The pipe of the nearest living process before us; undefined also when none can be opened (`EMFILE`). */
+  findBefore(): Fd | undefined {
+    for (const pipe of this.#livingBefore()) return pipe;
+    return undefined;
+  }
+
+  /** How many stand before us, those among them who died a moment ago included. */
+  countNames(): number {
+    return this.#namesBefore().length;
+  }
+
+  /** How many of those before us are alive. */
+  countBefore(): number {
+    let count = 0;
+    for (const pipe of this.#livingBefore()) {
+      pipe[Symbol.dispose]();
+      count++;
+    }
+    return count;
+  }
+
+  #namesBefore(): string[] {
+    return (listFolder(this.#folder) ?? []).filter((other) => other < this.name);
+  }
+
+  /** The pipes of the living before us, the nearest first, for the caller to close; those of the dead are taken away. */
+  *#livingBefore(): Generator<Fd> {
+    try {
+      for (const name of this.#namesBefore().sort().reverse()) {
+        const path = `${this.#folder}/${name}`;
+        const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
+        if (pipe === undefined) continue;
+        if (isHeld(pipe)) {
+          yield pipe;
+          continue;
+        }
+        pipe[Symbol.dispose]();
+        rareLibc().unlink(toCString(path));
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof KernelError)) throw thrown;
+    }
+  }
+}
+
+/** Whether somebody stands at a place of a line. */
+export function isStanding(folder: string, name: string): boolean {
+  using pipe = openFile(`${folder}/${name}`, O_RDONLY | O_NONBLOCK);
+  return pipe !== undefined && isHeld(pipe);
+}
+
+/** A pipe that nobody holds open for writing is at its end. */
+function isHeld(pipe: Fd): boolean {
+  return libc().read(pipe.number, new Uint8Array(1), 1) < 0 && lastErrno() === EAGAIN;
+}
+
+/** Whether the process that left this pipe passed others, which may never take their turn. */
+export function saysPassing(pipe: Fd): boolean {
+  return libc().read(pipe.number, new Uint8Array(PASSING.length), PASSING.length) > 0;
+}
