@@ -6,6 +6,7 @@
  * find the lock free: so a file says when such work began, and when it was done.
  */
 
+import { NetplugError } from "../lib/errors.ts";
 import { O_CREAT, O_EXCL, O_WRONLY } from "./constants.ts";
 import { ENOENT } from "./errno.ts";
 import { linuxFiles, openFile, writeAll } from "./files.ts";
@@ -42,15 +43,18 @@ export function leaveRequest(path: string, place: string, text: string): LeftReq
 
 /** The requests of those who wait for the lock on a file; for the one whose turn it is. */
 export function requestsIn(path: string): LineRequests {
+  let isWorkNoted = false;
   return {
     read: () =>
       orNothing(() => {
         const requests = readLiving(path);
         if (requests.length > 0) noteWork(path, [readTimeSinceBoot()]);
+        isWorkNoted ||= requests.length > 0;
         return requests;
       }) ?? [],
     tellMet: (requests) =>
       void orNothing(() => {
+        if (!isWorkNoted) return;
         for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + MET));
         const now = readTimeSinceBoot();
         noteWork(path, [now, now]);
@@ -96,7 +100,7 @@ function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (thrown) {
-    if (thrown instanceof KernelError) return undefined;
+    if (thrown instanceof NetplugError) return undefined;
     throw thrown;
   }
 }

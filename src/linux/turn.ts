@@ -4,6 +4,7 @@ import type { Clock } from "../lib/ports.ts";
 import { linuxFiles } from "./files.ts";
 import { takeLock } from "./flock.ts";
 import { listFolder } from "./folders.ts";
+import { readTimeSinceBoot } from "./process-start.ts";
 
 export interface TurnOptions {
   /** How long to wait while the line stands still, in milliseconds. */
@@ -30,7 +31,7 @@ export interface Turn extends Disposable {
 export interface LineRequests {
   /** Of the living, the first in line first. From now on until `tellMet()` work for them may be under way. */
   read(): readonly LineRequest[];
-  /** Tells those who have what they want. */
+  /** Tells those who have what they want; the work for the others has come to nothing. */
   tellMet(requests: readonly LineRequest[]): void;
 }
 
@@ -57,12 +58,12 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
   if (lock === undefined) return undefined;
   if (lock === "met") return { isMet: true, line: undefined, metUntil: undefined, [Symbol.dispose]: () => undefined };
-  return {
-    isMet: false,
-    line: (listFolder(lineOf(path)) ?? []).length === 0 ? undefined : (await import("./line-requests.ts")).requestsIn(path),
-    metUntil: readMetUntil(path),
-    [Symbol.dispose]: () => lock[Symbol.dispose](),
-  };
+  using held = new DisposableStack();
+  held.use(lock);
+  const line = (listFolder(lineOf(path)) ?? []).length === 0 ? undefined : (await import("./line-requests.ts")).requestsIn(path);
+  const metUntil = readMetUntil(path);
+  const all = held.move();
+  return { isMet: false, line, metUntil, [Symbol.dispose]: () => all.dispose() };
 }
 
 /** The folder of the places of those who wait. */
@@ -77,5 +78,6 @@ export function metFileOf(path: string): string {
 
 function readMetUntil(path: string): number | undefined {
   const [begun, ended = Number(begun) + WORK_MS] = linuxFiles.readText(metFileOf(path))?.split(" ").map(Number) ?? [];
-  return begun === undefined ? undefined : ended;
+  // A time in the future is of an earlier boot, in a folder that was not cleared.
+  return begun === undefined || begun > readTimeSinceBoot() ? undefined : ended;
 }
