@@ -340,3 +340,20 @@ describe("after it waited for the lock", () => {
     expect(asked).toEqual(["ClusterInformation", "IPPool", "blocks-of-node", ...ALL.map((name) => `newest ${name}`)]);
   });
 });
+
+test("who has given up the turn, and must try again, does nothing for others", async () => {
+  const clock = fakeClock();
+  const events: string[] = [];
+  const commit = async (_: unknown, { onBlocksWritten }: CommitOptions<[]>): Promise<CommitResult<[]>> => {
+    const isFirst = !events.includes("turn ends");
+    onBlocksWritten?.();
+    return isFirst ? { committed: false, current: [] } : { committed: true, revision: "8" as Revision };
+  };
+  const line = { requests: () => (events.push("asked"), []), tellMet: () => void events.push("told") };
+  const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn };
+  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
+  await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, met: others() }));
+  expect(events).toEqual(["asked", "told", "turn ends"]);
+});

@@ -109,9 +109,10 @@ export async function transact<T>(
   const waited = await waitForTurn(ports, options.ask);
   using turns = new DisposableStack();
   turns.use(waited.turn);
-  const line = waited.turn?.line;
   let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {
+    // Who has given up the turn does nothing for others any more: somebody else does.
+    const line = turns.disposed ? undefined : waited.turn?.line;
     const { decision, basis } = await decideOn(reading, decide, lost, line);
     if (decision.writes.length === 0) return decision.result;
     const commit = await commitDecision(basis, decision, options, { turns, line });
@@ -192,9 +193,10 @@ async function commitDecision<T>(
   { turns, line }: { readonly turns: DisposableStack; readonly line: Line | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
-  const untold = [...met];
+  let isTold = false;
   const tellMet = (): void => {
-    if (untold.length > 0) line?.tellMet(untold.splice(0));
+    if (!isTold) line?.tellMet(met);
+    isTold = true;
   };
   const onBlocksWritten = (): void => {
     ports.leaveForNext?.(forNext);
