@@ -8,10 +8,12 @@ import type { KubeClient } from "../kube/client.ts";
 import { type Deadline, startDeadline } from "../lib/deadline.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { LineRequests } from "../linux/turn.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NextAdd } from "./next-add.ts";
+import type { NodeLine } from "./node-line.ts";
 import { takeNodeTurn } from "./node-turn.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
@@ -52,7 +54,8 @@ export interface Call extends LocalCall {
 /** What the loop of `ipam/` needs. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, nextAdd } = call;
-  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn(call, wait);
+  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./node-line.ts")).openNodeLine(call, line);
+  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openLine }, wait);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
   // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
   return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;

@@ -4,59 +4,36 @@
  */
 
 import type { NodeTurn, TurnWait } from "../ipam/node-turn.ts";
-import type { AddressRequest } from "../ipam/request.ts";
-import type { Log } from "../lib/log.ts";
-import type { LineRequest, LineRequests } from "../linux/turn.ts";
+import type { LineRequests } from "../linux/turn.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
-import type * as codec from "./line-request.ts";
+import type { NodeLine } from "./node-line.ts";
 
 /** The part of a call that a turn is about. */
 interface NodeCall {
   readonly host: Host;
   readonly config: NetworkConfig;
-  readonly log: Log;
-  readonly node: string;
   readonly datastoreKey: () => string;
+  readonly openLine: (line: LineRequests) => Promise<NodeLine>;
 }
-
-type Codec = Pick<typeof codec, "toRequestText" | "parseRequest">;
 
 /** @returns as `TurnPorts.takeTurn` says */
 export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: TurnWait): Promise<NodeTurn | "met" | undefined> {
   const { host, config } = call;
-  const loaded = ask === undefined ? undefined : await import("./line-request.ts");
+  const codec = ask === undefined ? undefined : await import("./line-request.ts");
   const request = (): string | undefined => {
     const wanted = ask?.();
-    return wanted === undefined ? undefined : loaded?.toRequestText(wanted, call.datastoreKey());
+    return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
   };
   const turn = await host.takeTurn(config.ipamLockFile, { waitMs, longestMs, request });
   if (turn === undefined) return undefined;
   if (turn.isMet) return "met";
-  const { line } = turn;
-  return {
-    line: line === undefined ? undefined : toLine(call, line, loaded ?? (await import("./line-request.ts"))),
-    isAfterMeeting: turn.metUntil !== undefined && turn.metUntil >= beginOf(call),
-    [Symbol.dispose]: () => turn[Symbol.dispose](),
-  };
-}
-
-function toLine(call: NodeCall, line: LineRequests, { parseRequest }: Codec): NodeTurn["line"] {
-  const read = new Map<AddressRequest, LineRequest>();
-  return {
-    requests() {
-      read.clear();
-      for (const one of line.read()) {
-        const request = parseRequest(one.text, call.datastoreKey());
-        if (request?.owner.node === call.node) read.set(request, one);
-      }
-      return [...read.keys()];
-    },
-    tellMet(met) {
-      line.tellMet(met.map((request) => read.get(request)).filter((one) => one !== undefined));
-      call.log.debug("others in line got their addresses, too", { count: met.length });
-    },
-  };
+  using held = new DisposableStack();
+  held.use(turn);
+  const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));
+  const isAfterMeeting = turn.metUntil !== undefined && turn.metUntil >= beginOf(call);
+  const all = held.move();
+  return { line, isAfterMeeting, [Symbol.dispose]: () => all.dispose() };
 }
 
 /** When the call began, in milliseconds since the machine was started: it has read nothing before. */

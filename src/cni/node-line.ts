@@ -1,0 +1,62 @@
+/**
+ * Those who wait in line, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds, see
+ * `attachment-state/hold.ts`: a DEL that has ended one reads nothing later. If one is ended meanwhile, nobody may be left who looks for what
+ * it was given: its DEL need not wait for our turn. Then we note for the next DEL that it must be released.
+ */
+
+import type { AllocationOwner } from "../api/ipam-block.ts";
+import type { Line } from "../ipam/node-turn.ts";
+import type { AddressRequest } from "../ipam/request.ts";
+import type { LineRequest, LineRequests } from "../linux/turn.ts";
+import { readHold } from "./attachment-state/hold.ts";
+import { attempt } from "./attachment-state/node-files.ts";
+import { writePending } from "./attachment-state/pending-note.ts";
+import type { Call, LocalCall } from "./call.ts";
+import { parseRequest } from "./line-request.ts";
+
+/** Disposed of when the last commit of the turn is over, before the next turn begins. */
+export type NodeLine = Line & Disposable;
+
+/** The line of a turn. */
+export function openNodeLine(call: Call, line: LineRequests): NodeLine {
+  const read = new Map<AddressRequest, LineRequest>();
+  return {
+    requests() {
+      const found: AddressRequest[] = [];
+      for (const one of line.read()) {
+        const request = parseRequest(one.text, call.datastoreKey());
+        if (request?.owner.node !== call.node || !isHeld(call, request.owner)) continue;
+        found.push(request);
+        read.set(request, one);
+      }
+      return found;
+    },
+    tellMet(met) {
+      line.tellMet(met.map((request) => read.get(request)).filter((one) => one !== undefined));
+      if (met.length > 0) call.log.debug("others in line got their addresses, too", { count: met.length });
+    },
+    [Symbol.dispose]() {
+      for (const { owner } of read.keys()) if (!isHeld(call, owner)) noteForRelease(call, owner);
+    },
+  };
+}
+
+/** False also when it cannot be told. */
+function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
+  let isThere = false;
+  attempt(call, () => {
+    isThere = readHold(callOf(call, owner), owner) !== undefined;
+  });
+  return isThere;
+}
+
+/** Nothing must be gone before the release: the DEL has removed the interface, if there was one. */
+function noteForRelease(call: LocalCall, owner: AllocationOwner): void {
+  attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0 }));
+}
+
+/** As a call for the attachment of somebody in line, whose notes are kept in the same folder. */
+function callOf(call: LocalCall, { network, containerID, ifName }: AllocationOwner): LocalCall {
+  const { config, environment } = call;
+  return { ...call, config: { ...config, name: network }, environment: { ...environment, containerID, ifName } };
+}
