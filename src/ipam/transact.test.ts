@@ -357,3 +357,16 @@ test("who has given up the turn, and must try again, does nothing for others", a
   await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, met: others() }));
   expect(events).toEqual(["asked", "told", "turn ends"]);
 });
+
+test("who got its addresses from another's commit leaves what that one left for the next request", async () => {
+  const clock = fakeClock();
+  const left: (readonly Query[])[] = [];
+  const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const leaveForNext = (queries: readonly Query[]): void => void left.push(queries);
+  const takeTurn = async ({ waitMs }: TurnWait): Promise<"met" | undefined> => (waitMs === 0 ? undefined : "met");
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, leaveForNext };
+  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
+  await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));
+  expect(left).toEqual([]);
+});

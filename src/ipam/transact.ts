@@ -109,7 +109,7 @@ export async function transact<T>(
   const waited = await waitForTurn(ports, options.ask);
   using turns = new DisposableStack();
   turns.use(waited.turn);
-  let reading = await readBegin(ports, certain, waited, options);
+  let reading = await readBegin(toOwnPorts(ports, waited), certain, waited, options);
   for (let lost = 0; ;) {
     // Who has given up the turn does nothing for others any more: somebody else does.
     const line = turns.disposed ? undefined : waited.turn?.line;
@@ -123,6 +123,12 @@ export async function transact<T>(
     lost++;
     reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
   }
+}
+
+/** Who has no turn among those who take turns leaves nothing for the next request: what somebody left in a turn says more. */
+function toOwnPorts(ports: TransactPorts, { turn }: Waited): TransactPorts {
+  const { leaveForNext: _, ...silent } = ports;
+  return turn === undefined && ports.takeTurn !== undefined ? silent : ports;
 }
 
 /** What a decision is made on. */
