@@ -55,6 +55,8 @@ async function problems(): Promise<readonly string[]> {
 
 const key = (tree: string, node: string, address: string): string => `/netplug/ipam/${tree}/${node}/010.065.000.00${address}-31`;
 
+const SOUND = ["10.65.0.0/31", "10.65.0.2/31"];
+
 const put = async (at: string, value: unknown): Promise<string> => await world.etcd.ctl(["put", at, JSON.stringify(value)]);
 
 test("a sound datastore has no problem", async () => {
@@ -82,6 +84,14 @@ describe("what was damaged by hand is found:", () => {
     }
     const request = requestFor("c4", "n2", { addresses: [parseAddress("10.65.0.1")] });
     expect(await allocate(ports(), request).catch((thrown: unknown) => thrown)).toMatchObject({ kind: "ioFailure" });
+  });
+
+  test("a claim without its record inside of a block that has both", async () => {
+    await put("/netplug/ipam/claims/4/010.065.000.002-32", { node: "n9" });
+    const gone = 'claimed by node "n9", but its record is gone';
+    expect(await problems()).toEqual([`orphaned-block 10.65.0.2/32: ${gone}`]);
+    const { show } = await shown();
+    expect([show.cidrs, show.stderr]).toEqual([SOUND, expect.stringContaining(`block 10.65.0.2/32 is not counted: it is ${gone}\n`)]);
   });
 
   test("a claim of another node than the record's", async () => {
@@ -126,6 +136,31 @@ describe("what was damaged by hand is found:", () => {
     expect(await problems()).toEqual(['corrupt-block 10.65.0.0/31: the list of empty blocks has it for node "n1", which is not so']);
   });
 
+  test("a block that a list has for another node", async () => {
+    for (const [address, node] of [
+      ["2", "n9"],
+      ["0", "n2"],
+    ] as const)
+      await put(key("empty", "4", address), { node, since: 1 });
+    await put(key("spare", "4", "0"), { node: "n2" });
+    expect(await problems()).toEqual([
+      'corrupt-block 10.65.0.0/31: the list of blocks with unallocated addresses names node "n2", want "n1"',
+      'corrupt-block 10.65.0.0/31: the list of empty blocks has it for node "n2", which is not so',
+      'corrupt-block 10.65.0.2/31: the list of empty blocks has it for node "n9", which is not so',
+    ]);
+  });
+
+  test("a node without a block that seems to borrow, and one that borrows from two", async () => {
+    const stdin = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n7" }, spec: {} });
+    await world.done(["create", "-f", "-"], { stdin });
+    await allocate(ports(), requestFor("c4", "n3", { addresses: [parseAddress("10.65.0.1")] }));
+    expect(await problems()).toEqual([]);
+    await put(key("borrowed", "n7", "2"), { node: "n2" });
+    expect(await problems()).toEqual([
+      'corrupt-block 10.65.0.2/31: the list of blocks that node "n7" borrows of has it for node "n2", which is not so',
+    ]);
+  });
+
   test("a borrowed address that its borrower does not find, and one that a node only seems to borrow", async () => {
     await world.etcd.ctl(["del", key("borrowed", "n3", "2")]);
     await put(key("borrowed", "n1", "2"), { node: "n2" });
@@ -137,10 +172,22 @@ describe("what was damaged by hand is found:", () => {
 
   test("a record that cannot be read, and the rest in spite of it", async () => {
     await put(key("blocks", "n2", "2"), {});
+    await world.etcd.ctl(["put", "/netplug/ipam/blocks/n1/garbage", "{}"]);
     await world.etcd.ctl(["del", key("spare", "4", "0")]);
+    const spec = { orchestrator: "cni", node: "n1", containerID: "c9", endpoint: "eth0", ipNetworks: ["10.65.0.1/32", "10.65.0.2/32"] };
+    const endpoint = {
+      apiVersion: "netplug.io/v3",
+      kind: "WorkloadEndpoint",
+      metadata: { name: "n1-cni-c9-eth0", namespace: "default" },
+      spec,
+    };
+    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(endpoint) });
     expect(await problems()).toEqual([
+      expect.stringMatching(/^corrupt-block \/netplug\/ipam\/blocks\/n1\/garbage: read /),
       expect.stringMatching(/^corrupt-block 10\.65\.0\.2\/31: read block "10\.65\.0\.2\/31" of node "n2"/),
       "corrupt-block 10.65.0.0/31: the list of blocks with unallocated addresses lacks it",
+      // who has 10.65.0.2 is not known
+      expect.stringContaining("unallocated-in-use 10.65.0.1: "),
     ]);
   });
 });
@@ -148,7 +195,6 @@ describe("what was damaged by hand is found:", () => {
 const shown = () => blocksShown((args) => world.ctl(args));
 
 describe("what stands in the place of blocks and cannot be read is named, and the rest as well:", () => {
-  const SOUND = ["10.65.0.0/31", "10.65.0.2/31"];
   const OTHER = "/netplug/ipam/blocks/n1/010.065.000.064-26";
 
   test.each([
@@ -203,12 +249,15 @@ describe("what stands in the place of blocks and cannot be read is named, and th
   ])("an entry of %p that is none", async (tree, node, address, counted) => {
     const entry = key(tree, node, address);
     await world.etcd.ctl(["put", entry, "x"]);
-    const { problems: found } = await check();
+    const { problems: found, blocks } = await check();
+    expect(blocks).toBe(2);
     expect(found).toEqual([
       { class: "corrupt-block", object: `10.65.0.${address}/31`, detail: expect.stringContaining(`read "${entry}" in etcd`) },
     ]);
     const { show, get } = await shown();
     expect([show.cidrs, get.cidrs]).toEqual([counted, SOUND]);
+    const said = `block 10.65.0.${address}/31 is not counted: ${found[0]?.detail}\nnext: netplugctl ipam check\n`;
+    expect(show.stderr).toBe(tree === "claims" ? said : "");
   });
 
   test.each(["claims/4", "spare/4", "empty/4", "borrowed/n3"])("an entry of %p whose key no block can have", async (tree) => {
@@ -246,6 +295,27 @@ describe("a resource that cannot be read", () => {
     expect(found.map(({ class: name, object }) => [name, object])).toEqual([["corrupt-block", "10.65.0.0/31"]]);
     const { status, stdout, stderr } = await world.ctl(["ipam", "check"]);
     expect([status, stdout, stderr]).toEqual([1, expect.stringContaining("found 1 problem\n"), expect.stringContaining(at)]);
+  });
+
+  test.each([
+    ["no resource", ["orphaned-block 10.65.0.0/31", "outside-pool 10.70.0.1", "leaked-address 10.65.0.1"]],
+    ["/netplug/v3/ippools/a", ["orphaned-block 10.65.0.0/31", "leaked-address 10.65.0.1"]],
+    ["/netplug/v3/nodes/zzz", ["outside-pool 10.70.0.1", "leaked-address 10.65.0.1"]],
+    ["/netplug/v3/workloadendpoints/default/zzz", ["outside-pool 10.70.0.1"]],
+  ])("leaves open what depends on it: %s", async (at, wanted) => {
+    const outside = { orchestrator: "cni", node: "n8", containerID: "c8", endpoint: "eth0", ipNetworks: ["10.70.0.1/32"] };
+    const made = [
+      { kind: "IPPool", metadata: { name: "b" }, spec: { cidr: "10.66.0.0/24" } },
+      { kind: "Node", metadata: { name: "n8" }, spec: {} },
+      { kind: "WorkloadEndpoint", metadata: { name: "n8-cni-c8-eth0", namespace: "default" }, spec: outside },
+    ];
+    const stdin = made.map((resource) => JSON.stringify({ apiVersion: "netplug.io/v3", ...resource })).join("\n---\n");
+    await world.done(["create", "-f", "-"], { stdin });
+    const request = requestFor("lost", "n1", { addresses: [parseAddress("10.65.0.1")] });
+    await allocate(ports(), { ...request, owner: { ...request.owner, endpoint: "n1-cni-lost-eth0", namespace: "default" } });
+    if (at.startsWith("/")) await world.etcd.ctl(["put", at, "x"]);
+    const { problems: found } = await check();
+    expect(found.map(({ class: name, object }) => `${name} ${object}`)).toEqual(wanted);
   });
 
   test("is left out of what ipam show counts, and named there", async () => {

@@ -1,6 +1,6 @@
-/** For tests: a datastore whose commits go wrong when they are told to. */
+/** For tests: a datastore whose commits go wrong when they are told to, and one that changes while it is read. */
 
-import type { Datastore } from "../../src/datastore/datastore.ts";
+import type { Datastore, Query } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 
 /** What happens to the next commit: its reply is lost after or before it is applied, or the caller dies after it. */
@@ -34,4 +34,17 @@ export class FaultyDatastore {
       close: () => inner.close(),
     };
   }
+}
+
+/** The same datastore, in which `change` happens after the first answer to a query of this type. */
+export function changedAfter(inner: Datastore, type: Query["type"], change: () => Promise<void>): Datastore {
+  let isDone = false;
+  const read: Datastore["read"] = async (queries, options) => {
+    const answers = await inner.read(queries, options);
+    if (isDone || !queries.some((query) => query.type === type)) return answers;
+    isDone = true;
+    await change();
+    return answers;
+  };
+  return { ...new FaultyDatastore(inner).datastore, read };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { changedAfter } from "../../../test/support/faulty-datastore.ts";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
@@ -37,7 +38,8 @@ describe("readUtilisation()", () => {
     await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/30", "10.65.0.2", "10.66.0.0/16", "fd00:65::/64"] });
     await world.add("c1", "n1", { families: [4, 6], addresses: [parseAddress("10.65.0.1"), parseAddress("fd00:65:0:9::1")] });
     await world.add("c2", "n2", { addresses: [parseAddress("10.65.0.9")] });
-    const { pools, blocks } = await readUtilisation(world.datastore);
+    const { pools, blocks, uncounted } = await readUtilisation(world.datastore);
+    expect(uncounted).toEqual([]);
     expect(pools).toEqual([
       { name: "a", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
       { name: "b", cidr: parsePrefix("fd00:65::/48"), total: 2n ** 80n, inUse: 1n, reserved: 2n ** 64n, free: 2n ** 80n - 2n ** 64n - 1n },
@@ -93,20 +95,28 @@ describe("checkConsistency()", () => {
     ]);
   });
 
-  test("does not take the endpoint of another namespace, or another address of the same, for the owner", async () => {
+  test("does not take another endpoint, or another address of the same, for the owner", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
-    const [elsewhere, changed] = [
-      await addWithEndpoint(world, "c1", { record: false }),
-      await addWithEndpoint(world, "c2", { record: false }),
+    const given: string[] = [];
+    for (const name of ["c1", "c2", "c3", "c4"]) given.push(await addWithEndpoint(world, name, { record: false }));
+    const [elsewhere = "", changed = "", anothers = "", ofAnotherInterface = ""] = given;
+    const inShop = (resource: Resource): Resource => ({ ...resource, metadata: { ...resource.metadata, namespace: "shop" } });
+    const record = endpointOf("c4", [`${ofAnotherInterface}/32`]);
+    const records = [
+      inShop(endpointOf("n1-cni-c1-eth0", [`${elsewhere}/32`])),
+      endpointOf("n1-cni-c2-eth0", ["10.65.0.99/32"]),
+      inShop(endpointOf("n1-cni-c2-eth0", ["10.65.0.98/32"])),
+      endpointOf("n1-cni-c9-eth0", [`${anothers}/32`]),
+      { ...record, spec: { ...(record.spec as object), endpoint: "net1" } },
     ];
-    const { metadata, ...other } = endpointOf("n1-cni-c1-eth0", [`${elsewhere}/32`]);
-    const records = [{ ...other, metadata: { ...metadata, namespace: "shop" } }, endpointOf("n1-cni-c2-eth0", ["10.65.0.99/32"])];
     await world.datastore.commit(records.map((resource) => ({ op: "create", resource })));
     const leaks = (await checkConsistency(world.datastore)).problems.filter((problem) => problem.class === "leaked-address");
-    expect(leaks).toEqual([
-      { class: "leaked-address", object: elsewhere, detail: expect.stringContaining("which does not exist") },
-      { class: "leaked-address", object: changed, detail: expect.stringContaining("which has other addresses") },
+    expect(leaks.map(({ object, detail }) => [object, detail.slice(detail.indexOf("which"))])).toEqual([
+      [elsewhere, "which does not exist"],
+      [changed, "which has other addresses"],
+      [anothers, "which does not exist"],
+      [ofAnotherInterface, "which does not exist"],
     ]);
   });
 
@@ -123,19 +133,23 @@ describe("checkConsistency()", () => {
 
   test("finds the block of a node that is gone with all endpoints, and no other", async () => {
     const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
+    await world.putPool("a", "10.65.0.0/26");
     await addWithEndpoint(world, "lost", { record: false });
+    await addWithEndpoint(world, "lost-too", { record: false });
     // as long as there are no nodes at all, nobody keeps them
-    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(["leaked-address"]);
+    const leaks = ["leaked-address", "leaked-address"];
+    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(leaks);
     await world.put("Node", "n2", {});
-    expect(await checkConsistency(world.datastore)).toMatchObject({
-      problems: [
-        { class: "orphaned-block", detail: 'belongs to node "n1", which does not exist, with 1 address' },
-        { class: "leaked-address" },
-      ],
-    });
+    const orphaned = 'belongs to node "n1", which does not exist, with';
+    const [problem] = (await checkConsistency(world.datastore)).problems;
+    expect(problem).toEqual({ class: "orphaned-block", object: "10.65.0.0/26", detail: `${orphaned} 2 addresses` });
+    await world.del("lost-too", "n1");
+    expect((await checkConsistency(world.datastore)).problems[0]?.detail).toBe(`${orphaned} 1 address`);
+    await world.put("Node", "n1", {});
+    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(leaks.slice(1));
+    await world.datastore.commit([{ op: "delete", ref: { kind: "Node", name: "n1" } }]);
     await addWithEndpoint(world, "alive");
-    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(["leaked-address"]);
+    expect((await problemsIn(world)).map(([kind]) => kind)).toEqual(leaks.slice(1));
   });
 
   test("does not miss a node whose block only another main plugin has used", async () => {
@@ -150,12 +164,17 @@ describe("checkConsistency()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     const address = await addWithEndpoint(world, "c1");
-    await world.datastore.commit([{ op: "create", resource: endpointOf("x", [`${address}/32`, "10.65.0.200/32", "10.70.0.1/32"]) }]);
-    expect(await problemsIn(world)).toEqual([
+    const networks = [`${address}/32`, "10.65.0.200/32", "10.70.0.1/32", "fd00:70::1/128"];
+    await world.datastore.commit([{ op: "create", resource: endpointOf("x", networks) }]);
+    const found = [
       ["outside-pool", "10.70.0.1"],
       ["duplicate-address", address],
       ["unallocated-in-use", "10.65.0.200"],
-    ]);
+    ];
+    // a family without pools has other address management
+    expect(await problemsIn(world)).toEqual(found);
+    await world.putPool("six", "fd00:65::/48");
+    expect(await problemsIn(world)).toEqual([...found.slice(0, 1), ["outside-pool", "fd00:70::1"], ...found.slice(1)]);
   });
 
   test("leaves alone what another management gave: by the record, by pod CIDRs, by the pod's own wish; the rest it finds", async () => {
@@ -181,14 +200,22 @@ describe("checkConsistency()", () => {
     ]);
   });
 
+  test("takes nothing for a problem that was only changing while it looked", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const leaked = await addWithEndpoint(world, "c1", { record: false });
+    const changing = changedAfter(world.datastore, "all-blocks", async () => void (await addWithEndpoint(world, "c2")));
+    expect((await checkConsistency(changing)).problems.map(({ object }) => object)).toEqual([leaked]);
+  });
+
   test("finds what a deleted pool leaves behind", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/26");
     const address = await addWithEndpoint(world, "c1");
     await world.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name: "a" } }]);
-    expect(await problemsIn(world)).toEqual([
-      ["orphaned-block", "10.65.0.0/26"],
-      ["outside-pool", address],
+    expect((await checkConsistency(world.datastore)).problems).toEqual([
+      { class: "orphaned-block", object: "10.65.0.0/26", detail: 'belongs to node "n1", and lies in no pool' },
+      { class: "outside-pool", object: address, detail: expect.stringContaining('allocated to container "c1"') },
     ]);
   });
 
@@ -199,8 +226,10 @@ describe("checkConsistency()", () => {
       ["10.65.0.0/26", "c1"],
       ["10.65.0.0/27", "c2"],
     ] as const) {
-      const block = newBlock(parsePrefix(cidr), "n1", 1);
-      await world.datastore.commit([{ op: "create-block", block: take(block, 3, requestFor(name, "n1").owner, 1) }]);
+      const block = take(newBlock(parsePrefix(cidr), "n1", 1), 3, requestFor(name, "n1").owner, 1);
+      await world.datastore.commit([
+        { op: "create-block", block: name === "c2" ? take(block, 4, requestFor("c3", "n1").owner, 1) : block },
+      ]);
     }
     expect(await problemsIn(world)).toEqual([
       ["corrupt-block", "10.65.0.0/27"],

@@ -1,7 +1,7 @@
 /** What blocks, their claims and their places in the lists say against each other and against the pools. */
 
-import { toAddressText } from "../../lib/ip/address.ts";
-import { baseOf, overlaps, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { parseAddress } from "../../lib/ip/address.ts";
+import { overlaps, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import { describeAllocation } from "../owner-text.ts";
@@ -70,8 +70,6 @@ function* outsiders(inventory: Inventory): Generator<Problem> {
   const { inPools, allocations } = inventory;
   if (!knowsAll(inventory, "IPPool")) return;
   for (const [text, allocation] of allocations) {
-    const address = tryParsePrefix(text);
-    if (address !== undefined && !inPools.has(baseOf(address)))
-      yield problem("outside-pool", toAddressText(baseOf(address)), `allocated to ${describeAllocation(allocation)}`);
+    if (!inPools.has(parseAddress(text))) yield problem("outside-pool", text, `allocated to ${describeAllocation(allocation)}`);
   }
 }

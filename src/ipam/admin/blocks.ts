@@ -3,7 +3,7 @@
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import type { BlockPlace, Damage, Datastore, Query } from "../../datastore/datastore.ts";
-import { comparePrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
 
@@ -44,43 +44,26 @@ export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<Fo
   const [places] = await datastore.read([{ type: "block-places" }]);
   const damage = new DamageList();
   const claimed = new Set<string>();
-  const seen = new Set<string>();
   for await (const page of pagesOf(datastore, "claimed-blocks", damage)) {
     for (const ref of page) claimed.add(keyOf(ref));
-    for (let i = 0; i < page.length; i += BLOCKS_PER_READ) {
-      for (const found of await readBlocks(datastore, page.slice(i, i + BLOCKS_PER_READ))) {
-        const key = "block" in found ? toPrefixText(found.block.cidr) : undefined;
-        if (key !== undefined && seen.has(key)) continue; // it moved while we read
-        if (key !== undefined) seen.add(key);
-        yield found;
-      }
-    }
+    for (let i = 0; i < page.length; i += BLOCKS_PER_READ) yield* await readBlocks(datastore, page.slice(i, i + BLOCKS_PER_READ));
   }
   for (const { name, cidr, reason } of damage.all) yield { name: cidr === undefined ? name : toPrefixText(cidr), fault: reason };
   const others = places.filter(({ ref }) => ref === undefined || (!claimed.has(keyOf(ref)) && damage.faultOf(ref) === undefined));
   if (others.length > 0) yield* unclaimedAmong(datastore, others);
 }
 
-/** Reads all blocks, those without a claim as well. */
+/** Reads all blocks, those without a claim as well. One that moves or goes away meanwhile is missing or unclaimed. */
 export async function readAllBlocks(datastore: Datastore, damage: DamageList): Promise<AllBlocks> {
   const claims = (await Array.fromAsync(pagesOf(datastore, "claimed-blocks", damage))).flat();
   const [stored] = await datastore.read([{ type: "all-blocks" }], damage);
-  const blocks = stored.map(({ value }) => value);
+  const blocks = stored.map(({ value }) => value).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
   const recorded = new Set(blocks.map(keyOf));
-  const missing: BlockRef[] = [];
-  for (const ref of claims) {
-    if (recorded.has(keyOf(ref)) || damage.faultOf(ref) !== undefined) continue;
-    const found = await findMoved(datastore, ref, damage);
-    if ("block" in found) blocks.push(found.block);
-    else if (found.fault === undefined) missing.push(found.missing);
-  }
   const claimed = new Set(claims.map(keyOf));
   return {
-    blocks: blocks.sort((a, b) => comparePrefixes(a.cidr, b.cidr)),
-    missing,
-    unclaimed: blocks
-      .filter((block) => !claimed.has(keyOf(block)) && damage.faultOf(block) === undefined)
-      .map(({ cidr, node }) => ({ cidr, node })),
+    blocks,
+    missing: claims.filter((ref) => !recorded.has(keyOf(ref)) && damage.faultOf(ref) === undefined),
+    unclaimed: blocks.filter((block) => !claimed.has(keyOf(block)) && damage.faultOf(block) === undefined),
   };
 }
 
@@ -118,25 +101,20 @@ async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Prom
     const fault = damage.faultOf(ref);
     if (block !== undefined) found.push({ block });
     else if (fault !== undefined) found.push({ name: toPrefixText(ref.cidr), fault });
-    else found.push(toFound(await findMoved(datastore, ref, damage)));
+    else found.push(...(await findMoved(datastore, ref.cidr, damage)));
   }
   return found;
 }
 
-function toFound(moved: Moved): FoundBlock {
-  if ("block" in moved) return moved;
-  const { cidr, node } = moved.missing;
-  return { name: toPrefixText(cidr), fault: moved.fault ?? `it is claimed by node ${quote(node)}, but its record is gone` };
-}
-
-type Moved = { readonly block: Block } | { readonly missing: BlockRef; readonly fault: string | undefined };
-
-/** A block that is not where its claim said may just have gone to another node. */
-async function findMoved(datastore: Datastore, ref: BlockRef, damage: DamageList): Promise<Moved> {
-  const [[current]] = await datastore.read([{ type: "claimed-blocks", within: ref.cidr, limit: 1 }], damage);
-  if (current === undefined) return { missing: ref, fault: undefined };
+/** A block that is not where its claim said may just have gone to another node, or away. */
+async function findMoved(datastore: Datastore, cidr: Prefix, damage: DamageList): Promise<readonly FoundBlock[]> {
+  const [claims] = await datastore.read([{ type: "claimed-blocks", within: cidr, limit: ENTRIES_PER_PAGE }], damage);
+  const current = claims.find((claim) => equalPrefixes(claim.cidr, cidr));
+  if (current === undefined) return [];
   const [stored] = await datastore.read([{ type: "block", ref: current }], damage);
-  return stored === undefined ? { missing: current, fault: damage.faultOf(current) } : { block: stored.value };
+  if (stored !== undefined) return [{ block: stored.value }];
+  const fault = damage.faultOf(current) ?? `it is claimed by node ${quote(current.node)}, but its record is gone`;
+  return [{ name: toPrefixText(cidr), fault }];
 }
 
 /** Looks again at blocks without a claim: those that are gone or claimed by now were only being changed. */

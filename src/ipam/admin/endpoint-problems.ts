@@ -2,7 +2,8 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { baseOf, containsAddress, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { parseAddress } from "../../lib/ip/address.ts";
+import { containsAddress } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
@@ -19,9 +20,8 @@ export function* endpointProblems(inventory: Inventory): Generator<Problem> {
 function* unallocated(inventory: Inventory): Generator<Problem> {
   const { damagedBlocks, pools, inPools, allocations, users, podCidrs } = inventory;
   for (const [text, endpoints] of users) {
-    const prefix = tryParsePrefix(text);
-    if (prefix === undefined || allocations.has(text)) continue;
-    const address = baseOf(prefix);
+    if (allocations.has(text)) continue;
+    const address = parseAddress(text);
     const isUnknown = damagedBlocks.some(({ cidr, isAnswered }) => !isAnswered && cidr !== undefined && containsAddress(cidr, address));
     if (inPools.has(address)) {
       if (!isUnknown) yield problem("unallocated-in-use", text, `used by ${describeEndpoints(endpoints)}, but allocated to nobody`);
