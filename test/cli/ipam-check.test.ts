@@ -50,7 +50,9 @@ async function check(): Promise<Report> {
 }
 
 async function problems(): Promise<readonly string[]> {
-  return (await check()).problems.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
+  const { problems: found, unread } = await check();
+  expect(unread).toEqual([]);
+  return found.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
 }
 
 const key = (tree: string, node: string, address: string): string => `/netplug/ipam/${tree}/${node}/010.065.000.00${address}-31`;
@@ -69,6 +71,18 @@ describe("what was damaged by hand is found:", () => {
     expect(await problems()).toEqual([
       'corrupt-block 10.65.0.0/31: the list of blocks with unallocated addresses has it for node "n1", which is not so',
       'orphaned-block 10.65.0.0/31: has a record of node "n1", but its claim is gone: another node may claim it',
+    ]);
+  });
+
+  test("several records without their claims, and what else is wrong with the same node's blocks", async () => {
+    await world.done(["create", "-f", "-"], { stdin: poolYaml("b", "10.66.0.0/31", { blockSize: 31 }) });
+    await allocate(ports(), requestFor("c5", "n1", { addresses: [parseAddress("10.66.0.0")] }));
+    for (const at of ["claims/4/010.065.000.000", "claims/4/010.065.000.002", "spare/4/010.066.000.000", "spare/4/010.065.000.000"])
+      await world.etcd.ctl(["del", `/netplug/ipam/${at}-31`]);
+    await world.etcd.ctl(["del", key("borrowed", "n3", "2")]);
+    expect(await problems()).toEqual([
+      "corrupt-block 10.66.0.0/31: the list of blocks with unallocated addresses lacks it",
+      ...["0", "2"].map((address) => expect.stringContaining(`orphaned-block 10.65.0.${address}/31: has a record of node`)),
     ]);
   });
 
@@ -91,7 +105,9 @@ describe("what was damaged by hand is found:", () => {
     const gone = 'claimed by node "n9", but its record is gone';
     expect(await problems()).toEqual([`orphaned-block 10.65.0.2/32: ${gone}`]);
     const { show } = await shown();
-    expect([show.cidrs, show.stderr]).toEqual([SOUND, expect.stringContaining(`block 10.65.0.2/32 is not counted: it is ${gone}\n`)]);
+    const said = `block 10.65.0.2/32 is not counted: it is ${gone}\n`;
+    expect([show.cidrs, show.stderr]).toEqual([SOUND, expect.stringContaining(said)]);
+    expect((await world.ctl(["ipam", "show", "--show-borrowed"])).stderr).toContain(said);
   });
 
   test("a claim of another node than the record's", async () => {

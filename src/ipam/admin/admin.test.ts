@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { changedAfter } from "../../../test/support/faulty-datastore.ts";
+import { changedAfter, FaultyDatastore } from "../../../test/support/faulty-datastore.ts";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
@@ -33,15 +33,16 @@ function endpointOf(name: string, ipNetworks: readonly string[], annotations: Re
 describe("readUtilisation()", () => {
   test("counts exactly, also in pools with more addresses than a double can tell apart", async () => {
     const world = await createIpamWorld();
-    await world.putPool("a", "10.65.0.0/24");
+    await world.putPool("z", "10.65.0.0/24");
     await world.putPool("b", "fd00:65::/48");
+    await world.put("IPPool", "without-cidr", {});
     await world.put("IPReservation", "r", { reservedCIDRs: ["10.65.0.0/30", "10.65.0.2", "10.66.0.0/16", "fd00:65::/64"] });
     await world.add("c1", "n1", { families: [4, 6], addresses: [parseAddress("10.65.0.1"), parseAddress("fd00:65:0:9::1")] });
     await world.add("c2", "n2", { addresses: [parseAddress("10.65.0.9")] });
     const { pools, blocks, uncounted } = await readUtilisation(world.datastore);
     expect(uncounted).toEqual([]);
     expect(pools).toEqual([
-      { name: "a", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
+      { name: "z", cidr: parsePrefix("10.65.0.0/24"), total: 256n, inUse: 2n, reserved: 3n, free: 251n },
       { name: "b", cidr: parsePrefix("fd00:65::/48"), total: 2n ** 80n, inUse: 1n, reserved: 2n ** 64n, free: 2n ** 80n - 2n ** 64n - 1n },
     ]);
     expect(blocks.map(({ cidr, ...rest }) => ({ cidr: toPrefixText(cidr), ...rest }))).toEqual([
@@ -49,6 +50,18 @@ describe("readUtilisation()", () => {
       { cidr: "fd00:65:0:9::/122", node: "n1", total: 64, inUse: 1, borrowed: 0 },
     ]);
   });
+});
+
+test("readUtilisation() counts what lies in a pool of a block that reaches beyond it", async () => {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  for (const [name, address] of [
+    ["c1", "10.65.0.3"],
+    ["c2", "10.65.0.40"],
+  ] as const)
+    await world.add(name, "n1", { addresses: [parseAddress(address)] });
+  await world.putPool("a", "10.65.0.0/27");
+  expect((await readUtilisation(world.datastore)).pools).toMatchObject([{ total: 32n, inUse: 1n, free: 31n }]);
 });
 
 describe("findOwner() and releaseAddress()", () => {
@@ -60,8 +73,35 @@ describe("findOwner() and releaseAddress()", () => {
     expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, isCoolingDown: false });
     expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1", node: "n1" } });
     expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, block: { node: "n1" } });
+    const [[block]] = await world.datastore.read([{ type: "all-blocks" }]);
     expect(await releaseAddress(world.ports, address)).toBeUndefined();
+    expect((await world.datastore.read([{ type: "all-blocks" }]))[0][0]?.revision).toBe(block?.revision);
     expect(await findOwner(world.ports, parseAddress("fd00::1"))).toMatchObject({ allocation: undefined, block: undefined });
+    expect(await releaseAddress(world.ports, parseAddress("fd00::1"))).toBeUndefined();
+  });
+
+  test("name whose an address was also where the reply to its release was lost", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = parseAddress("10.65.0.9");
+    await world.add("c1", "n1", { addresses: [address] });
+    const faulty = new FaultyDatastore(world.datastore);
+    faulty.next = "applied, reply lost";
+    const clock = { ...world.clock, sleep: async () => undefined };
+    expect(await releaseAddress({ ...world.ports, clock, datastore: faulty.datastore }, address)).toMatchObject({
+      owner: { containerID: "c1" },
+    });
+  });
+
+  test("take nothing away while a migration goes on", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    const address = parseAddress("10.65.0.9");
+    await world.add("c1", "n1", { addresses: [address] });
+    await world.put("ClusterInformation", "default", { datastoreReady: false, datastoreFrozen: true });
+    expect(await failureOf(releaseAddress(world.ports, address))).toMatchObject({ kind: "tryAgainLater" });
+    await world.put("ClusterInformation", "default", { datastoreReady: false });
+    expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1" } });
   });
 });
 
@@ -72,6 +112,7 @@ describe("checkConsistency()", () => {
   test("finds nothing where all agrees, other main plugins' addresses included", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
+    await world.put("IPPool", "without-cidr", {});
     await world.put("Node", "other", {});
     await addWithEndpoint(world, "c1");
     await world.add("c2", "n1");
@@ -181,12 +222,14 @@ describe("checkConsistency()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     await world.put("Node", "n1", { podCIDRs: ["10.244.1.0/24", "fd10::/64"] });
-    await world.put("Node", "n2", { podCIDRs: ["10.244.2.0/24"] });
+    await world.put("Node", "n2", { podCIDRs: ["x", "10.244.2.0/24"] });
     const endpoints = [
       endpointOf("recorded", ["192.0.2.1/32"], { "netplug.io/ipam": "other" }),
       endpointOf("of-the-node", ["10.244.1.5/32", "fd10::5/128"]),
       endpointOf("of-another-node", ["10.244.2.5/32"]),
-      endpointOf("wished", ["192.0.2.7/32", "2001:db8::7/128"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.7", "2001:DB8:0::7"]' }),
+      endpointOf("wished", ["192.0.2.7/32", "2001:db8::7/128"], {
+        "cni.netplug.io/ipAddrsNoIpam": '[7, "x", "192.0.2.7", "2001:DB8:0::7"]',
+      }),
       endpointOf("wished-another", ["192.0.2.8/32"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.9"]' }),
       endpointOf("babbled", ["192.0.2.10/32"], { "cni.netplug.io/ipAddrsNoIpam": "192.0.2.10" }),
       endpointOf("in-a-pool", ["10.65.0.9/32"], { "netplug.io/ipam": "other" }),
@@ -241,15 +284,21 @@ describe("checkConsistency()", () => {
 describe("planSplit()", () => {
   const locked = { datastoreReady: false };
 
+  /** What a split needs of a pool. */
+  async function readFor(world: IpamWorld, name: string, parts = 4): Promise<Parameters<typeof planSplit>> {
+    const [pool, information] = await world.datastore.read([
+      { type: "get", ref: { kind: "IPPool", name } },
+      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
+    ]);
+    if (pool === undefined) throw new Error("no pool");
+    return [pool, parts, information];
+  }
+
   test("replaces a pool by parts of equal size, in one commit", async () => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/24", { nodeSelector: 'zone == "x"' });
     await world.put("ClusterInformation", "default", locked);
-    const [pool, information] = await world.datastore.read([
-      { type: "get", ref: { kind: "IPPool", name: "blue" } },
-      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
-    ]);
-    if (pool === undefined) throw new Error("no pool");
+    const [pool, , information] = await readFor(world, "blue");
     const { parts, writes } = planSplit(pool, 4, information);
     expect(parts.map(({ metadata, spec }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
       ["split-blue-0", "10.65.0.0/26", 'zone == "x"'],
@@ -261,15 +310,38 @@ describe("planSplit()", () => {
     for (const wrong of [0, 1, 3, 8, 2.5]) expect(() => planSplit(pool, wrong, information)).toThrow("want a power of two from 2 to 4");
   });
 
-  test("refuses while the datastore is not locked", async () => {
+  test.each([
+    [undefined, "notInitialised", "was never initialised"],
+    [{ datastoreReady: true }, "tryAgainLater", "is not locked"],
+    [{ ...locked, datastoreFrozen: true }, "tryAgainLater", "frozen"],
+  ])("refuses where the cluster is %j", async (cluster, kind, message) => {
     const world = await createIpamWorld();
     await world.putPool("blue", "10.65.0.0/24");
-    const [pool, information] = await world.datastore.read([
-      { type: "get", ref: { kind: "IPPool", name: "blue" } },
-      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
-    ]);
-    if (pool === undefined) throw new Error("no pool");
-    expect(() => planSplit(pool, 2, information)).toThrow("is not locked");
+    if (cluster !== undefined) await world.put("ClusterInformation", "default", cluster);
+    const [pool, , information] = await readFor(world, "blue");
+    const plan = async () => planSplit(pool, 2, cluster === undefined ? undefined : information);
+    expect(await failureOf(plan())).toMatchObject({ kind, message: expect.stringContaining(message) });
+  });
+
+  test("holds only as long as the datastore stays locked", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("blue", "10.65.0.0/25");
+    await world.put("ClusterInformation", "default", locked);
+    const { writes } = planSplit(...(await readFor(world, "blue", 2)));
+    await world.put("ClusterInformation", "default", { datastoreReady: true });
+    expect(await world.datastore.commit(writes)).toMatchObject({ committed: false });
+  });
+
+  test.each([
+    ["10.65.0.0/16", 128, "want a power of two from 2 to 64 for 10.65.0.0/16 with blockSize 26"],
+    ["10.65.0.0/23", 16, "want a power of two from 2 to 8 for"],
+    ["10.65.0.0/33", 2, 'split pool "blue": '],
+  ])("refuses to make of %s %p parts", async (cidr, parts, message) => {
+    const world = await createIpamWorld();
+    await world.putPool("blue", cidr);
+    await world.put("ClusterInformation", "default", locked);
+    const [pool, , information] = await readFor(world, "blue");
+    expect(() => planSplit(pool, parts, information)).toThrow(message);
   });
 });
 

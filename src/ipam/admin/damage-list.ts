@@ -11,9 +11,7 @@ export class DamageList implements ReadOptions {
   readonly #hidden = new Map<string, Damage[]>();
 
   readonly onDamage = (damage: Damage): void => {
-    const key = `${damage.kind} ${damage.name}`;
-    if (this.#byName.has(key)) return;
-    this.#byName.set(key, damage);
+    this.#byName.set(`${damage.kind} ${damage.name}`, damage);
     const { cidr, isAnswered } = damage;
     if (cidr === undefined || isAnswered) return;
     const text = toPrefixText(cidr);

@@ -16,7 +16,7 @@ export type PodCidrs = ReadonlyMap<string, PrefixSet>;
 export function podCidrsOf(nodes: readonly Resource[]): PodCidrs {
   return new Map(
     nodes.map(({ metadata, spec }) => {
-      const { podCIDRs } = (spec ?? {}) as NodeSpec;
+      const { podCIDRs } = spec as NodeSpec;
       const prefixes = Array.isArray(podCIDRs) ? podCIDRs.map((cidr) => tryParsePrefix(String(cidr))) : [];
       return [metadata.name, prefixSetOf(prefixes.filter((prefix) => prefix !== undefined))];
     }),

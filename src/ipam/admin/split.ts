@@ -40,7 +40,7 @@ export function planSplit(pool: Stored<Resource>, parts: number, clusterInformat
   const { pools, broken } = toPoolTable([pool]);
   const [understood] = pools;
   if (understood === undefined)
-    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${broken[0]?.reason ?? "it is no pool"}`);
+    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${broken.map(({ reason }) => reason).join("; ")}`);
   const most = Math.min(MAX_PARTS, 2 ** (understood.blockLength - understood.cidr.length));
   if (most < 2) {
     const size = `${toPrefixText(understood.cidr)} has the size of one block (blockSize ${understood.blockLength})`;
