@@ -93,12 +93,15 @@ export function describeBlocks(datastore: Datastore): void {
     expect(await ask(datastore, { type: "all-blocks" })).toEqual([]);
   });
 
-  test.each(["blocks", "node.example.com", "ä/b", "..", "a b"])("a node may be called %p", async (node) => {
-    const block = makeBlock("10.65.0.0/30", "other", { 1: node });
-    const own = makeBlock("fd00::/126", node, { 0: node });
-    await commit(datastore, { op: "create-block", block }, { op: "create-block", block: own });
-    expect((await ask(datastore, { type: "blocks-of-node", node })).map(({ value }) => value)).toEqual([own]);
-    expect(await ask(datastore, { type: "blocks-borrowed-by", node })).toEqual([{ cidr: block.cidr, node: "other" }]);
-    expect(await ask(datastore, { type: "block-of-address", address: parseAddress("fd00::3") })).toEqual({ cidr: own.cidr, node });
-  });
+  test.each(["blocks", "node.example.com", "n_1-", "ä/b", "..", "a b", "n".repeat(63), "n".repeat(64)])(
+    "a node may be called %p",
+    async (node) => {
+      const block = makeBlock("10.65.0.0/30", "other", { 1: node });
+      const own = makeBlock("fd00::/126", node, { 0: node });
+      await commit(datastore, { op: "create-block", block }, { op: "create-block", block: own });
+      expect((await ask(datastore, { type: "blocks-of-node", node })).map(({ value }) => value)).toEqual([own]);
+      expect(await ask(datastore, { type: "blocks-borrowed-by", node })).toEqual([{ cidr: block.cidr, node: "other" }]);
+      expect(await ask(datastore, { type: "block-of-address", address: parseAddress("fd00::3") })).toEqual({ cidr: own.cidr, node });
+    },
+  );
 }

@@ -26,7 +26,6 @@ export function parseBlockName(name: string): Prefix | undefined {
   const groups = name.split("-");
   const family = groups.length === FORM[4].groups + 1 ? 4 : 6;
   const { groups: count, radix, bits } = FORM[family];
-  if (groups.length !== count + 1) return undefined;
   let base = 0n;
   for (const group of groups.slice(0, count)) {
     const value = Number.parseInt(group, radix);
