@@ -241,7 +241,8 @@ describe("labels that kubectl has changed are named, and so is the command that 
     const [block] = await readBlocks();
     await world.api.kubectl(["label", "--overwrite", "ipamblock", block?.metadata.name ?? "", change]);
     const found = await problems();
-    expect(found[0]).toStartWith(`corrupt-block 10.65.0.0/26: ${fault}, so that `);
+    expect(found).toEqual([expect.stringMatching(/^corrupt-block 10\.65\.0\.0\/26: /)]);
+    expect(found[0]).toContain(`: ${fault}, so that `);
     const [, command = ""] = (found[0] ?? "").split("or: kubectl ");
     await world.api.kubectl(command.split(" "));
     expect(await problems()).toEqual([]);

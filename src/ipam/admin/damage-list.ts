@@ -7,15 +7,14 @@ import { toPrefixText } from "../../lib/ip/prefix.ts";
 /** Handed to a read as its options, it hears of all damage. */
 export class DamageList implements ReadOptions {
   readonly #byName = new Map<string, Damage>();
-  /** By CIDR: what keeps a block or its claim from being read. */
-  readonly #hidden = new Map<string, Damage[]>();
+  /** By CIDR: what is wrong with a block, its claim, or what it is found by. */
+  readonly #byCidr = new Map<string, Damage[]>();
 
   readonly onDamage = (damage: Damage): void => {
     this.#byName.set(`${damage.kind} ${damage.name}`, damage);
-    const { cidr, isAnswered } = damage;
-    if (cidr === undefined || isAnswered) return;
-    const text = toPrefixText(cidr);
-    this.#hidden.set(text, [...(this.#hidden.get(text) ?? []), damage]);
+    if (damage.cidr === undefined) return;
+    const text = toPrefixText(damage.cidr);
+    this.#byCidr.set(text, [...(this.#byCidr.get(text) ?? []), damage]);
   };
 
   /** Each damage once. */
@@ -33,9 +32,9 @@ export class DamageList implements ReadOptions {
     return this.all.filter(({ kind }) => kind !== "IPAMBlock");
   }
 
-  /** Why a block, or its claim, cannot be read; undefined when it can. */
+  /** Why a block, or its claim, is not to be found as what it is: labels that are wrong may name any node. */
   faultOf({ cidr, node }: BlockRef): string | undefined {
-    const found = this.#hidden.get(toPrefixText(cidr));
-    return found?.find((damage) => damage.node === undefined || damage.node === node)?.reason;
+    const found = this.#byCidr.get(toPrefixText(cidr));
+    return found?.find((damage) => damage.isAnswered || damage.node === undefined || damage.node === node)?.reason;
   }
 }
