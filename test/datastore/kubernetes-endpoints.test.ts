@@ -306,8 +306,12 @@ describe("an endpoint (needs cluster)", () => {
     await commit(datastore, { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision });
     const [put] = await take(events, 1);
     expect(put).toMatchObject({ type: "put", stored: { value: { spec: { ipNetworks: ["10.65.0.7/32"] } } } });
+    await createPod("web", { namespace: "shop" });
+    expect(await take(events, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { namespace: "shop" } } } }]);
     await deletePod("web");
     expect(await take(events, 1)).toEqual([{ type: "delete", ref: refOf("web") }]);
+    await server.kubectl(["delete", "pod", "web", "-n", "shop", "--grace-period=0", "--force", "--wait"]);
+    expect(await take(events, 1)).toEqual([{ type: "delete", ref: refOf("web", "eth0", "shop") }]);
     ending.abort();
   });
 });

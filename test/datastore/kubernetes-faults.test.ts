@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
+import { toBlockName } from "../../src/datastore/kubernetes/objects/block-name.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/duration.ts";
 import { untilAllowed } from "../support/rights.ts";
@@ -263,6 +264,31 @@ describe("a watch (needs cluster)", () => {
     expect(await take(events, 1)).toMatchObject([{ type: "put", stored: { value: { metadata: { labels: { zone: "x" } } } } }]);
     ending.abort();
     datastore.close();
+  });
+
+  test("tells of a block that somebody has damaged that it is gone, and of its repair", async () => {
+    const web = await pods.create("web");
+    await add(admin, web);
+    const ending = new AbortController();
+    const events = startWatch(admin, ["IPAMBlock"], ending.signal);
+    const [, put] = await take(events, 3);
+    if (put?.type !== "put-block") throw new Error("no block");
+    const { cidr, node } = put.stored.value;
+    const name = toBlockName(cidr);
+    const allocations = await server.kubectl(["get", "ipamblock", name, "-o", "jsonpath={.spec.allocations}"]);
+    const write = (text: string) =>
+      server.kubectl(["patch", "ipamblock", name, "--type=merge", "-p", JSON.stringify({ spec: { allocations: text } })]);
+    await write("{");
+    const reason = expect.stringContaining("its record of 1 characters is no JSON");
+    expect(await take(events, 2)).toEqual([
+      { type: "delete-block", ref: { cidr, node } },
+      { type: "unreadable", key: `ipamblocks/${name}`, reason },
+    ]);
+    await write("[");
+    expect((await take(events, 1)).map(toText)).toEqual(["unreadable"]);
+    await write(allocations);
+    expect((await take(events, 1)).map(toText)).toEqual([`put-block ${node}`]);
+    ending.abort();
   });
 
   test("tells all kinds anew when the history of one is gone, and asks for each of them once", async () => {

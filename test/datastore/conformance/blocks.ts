@@ -51,6 +51,15 @@ export function describeBlocks(datastore: Datastore): void {
     }
   });
 
+  test("a block is read as it is by now, also when those who borrow of it were just asked for", async () => {
+    const [block, changed] = [makeBlock("10.65.0.0/30", "n1", { 0: "n2" }), makeBlock("10.65.0.0/30", "n1", { 0: "n2", 1: "n2" })];
+    await commit(datastore, { op: "create-block", block });
+    const previous = await readBlock(datastore, block);
+    expect(await ask(datastore, { type: "blocks-borrowed-by", node: "n2" })).toEqual([{ cidr: block.cidr, node: "n1" }]);
+    await commit(datastore, { op: "update-block", block: changed, previous });
+    expect((await readBlock(datastore, block)).value).toEqual(changed);
+  });
+
   test("the indexes follow a block through its life", async () => {
     const within = parsePrefix("10.65.0.0/16");
     const cidr = parsePrefix("10.65.0.0/30");

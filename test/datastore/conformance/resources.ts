@@ -26,10 +26,15 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     const read = await ask(datastore, { type: "get", ref: poolRef("a") });
     if (read === undefined) throw new Error("no pool");
     expect(read.value.metadata.resourceVersion).toBe(first);
-    const changed = { ...read.value, metadata: { ...read.value.metadata, labels: { x: "" } } };
+    const marks = { labels: { x: "" }, annotations: { note: "y" } };
+    const changed = { ...read.value, metadata: { ...read.value.metadata, ...marks } };
     const second = await commit(datastore, { op: "update", resource: changed, revision: read.revision });
     expect(second).not.toBe(first);
-    expect((await ask(datastore, { type: "get", ref: poolRef("a") }))?.value.metadata.resourceVersion).toBe(second);
+    const again = await ask(datastore, { type: "get", ref: poolRef("a") });
+    expect(again?.value.metadata).toMatchObject({ ...marks, resourceVersion: second });
+    await commit(datastore, { op: "update", resource: read.value, revision: second });
+    const { labels = {}, annotations = {} } = (await ask(datastore, { type: "get", ref: poolRef("a") }))?.value.metadata ?? {};
+    expect([labels, annotations]).toEqual([{}, {}]);
   });
 
   test("a list holds one kind, in the order of names", async () => {

@@ -39,6 +39,24 @@ export function describeWatch({ datastore, isPlain }: Pick<Subject, "datastore" 
     expect((await last).done).toBe(true);
   });
 
+  test("a watch of no kinds is in sync at once", async () => {
+    const ending = new AbortController();
+    const events = startWatch(datastore, [], ending.signal);
+    expect((await take(events, 2)).map(toText)).toEqual(["reset", "in-sync"]);
+    ending.abort();
+    expect((await events.next()).done).toBe(true);
+  });
+
+  test("a watch that is ended tells no more of what it knows, and one that begins ended nothing", async () => {
+    await commit(datastore, ...["a", "b", "c"].map((name) => ({ op: "create", resource: makePool(name) }) as const));
+    const ending = new AbortController();
+    const events = startWatch(datastore, ["IPPool"], ending.signal);
+    expect((await take(events, 2)).map(toText)).toEqual(["reset", "put a"]);
+    ending.abort();
+    expect((await events.next()).done).toBe(true);
+    expect((await startWatch(datastore, ["IPPool"], ending.signal).next()).done).toBe(true);
+  });
+
   test("a watch misses nothing of what is written while it begins", async () => {
     const ending = new AbortController();
     const events = startWatch(datastore, ["IPPool"], ending.signal);

@@ -15,7 +15,6 @@ export class EventQueue implements Disposable {
     this.#outer = outer;
     outer.addEventListener("abort", this.#onOuterAbort);
     this.#ended.signal.addEventListener("abort", () => this.#wake());
-    if (outer.aborted) this.#ended.abort();
   }
 
   get signal(): AbortSignal {
