@@ -5,7 +5,7 @@ import type { SpareBlock } from "../api/ipam-block-spare.ts";
 import type { ClusterInformation } from "../api/cluster-information.ts";
 import type { Kind, Resource } from "../api/resource.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Address, Family } from "../lib/ip/address.ts";
+import type { Address } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 
 /** Opaque version of one stored thing: etcd's mod revision, Kubernetes' resourceVersion. Compared for equality only. */
@@ -47,8 +47,8 @@ export type Query =
   | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }
   /** Blocks inside a prefix with at least one unallocated address, in address order beginning at `from`, and what is next there. */
   | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
-  /** Every block; for administration only, never on the path of an ADD or DEL. */
-  | { readonly type: "all-blocks"; readonly family?: Family }
+  /** Every block, in any order; for administration only, never on the path of an ADD or DEL. */
+  | { readonly type: "all-blocks" }
   /** All that stands in the place of blocks, whoever put it there, without its records; for administration only. */
   | { readonly type: "block-places" };
 

@@ -110,7 +110,6 @@ function keyOf(query: Query): string {
         query.limit,
       ]);
     case "all-blocks":
-      return JSON.stringify([query.type, query.family]);
     case "block-places":
       return JSON.stringify([query.type]);
   }

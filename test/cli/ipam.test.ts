@@ -362,6 +362,16 @@ describe("a pool that is deleted while it is in use", () => {
   });
 });
 
+test("blocks are listed in the order of their addresses, whosever they are", async () => {
+  await createPool("blue", "10.65.0.0/24");
+  for (const [node, ip] of [
+    ["n1", "10.65.0.70"],
+    ["n2", "10.65.0.1"],
+  ] as const)
+    await give(`c-${node}`, node, { ip });
+  expect(await world.done(["get", "blocks", "-o", "custom-columns=NODE:.spec.node"])).toBe("NODE\nn2\nn1\n");
+});
+
 test("blocks are shown like resources, by name or CIDR", async () => {
   await createPool("blue", "10.65.0.0/24");
   await give("c1", "n1", { ip: "10.65.0.9" });

@@ -2,7 +2,7 @@
 
 import type { Resource } from "../../api/resource.ts";
 import type { Damage, Datastore } from "../../datastore/datastore.ts";
-import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { comparePrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type LabelSelector, matchesLabels } from "../label-selector.ts";
 import { toBlockName, toBlockResource } from "./block-resource.ts";
@@ -51,7 +51,8 @@ export async function findResources(datastore: Datastore, { info, names }: Named
 async function findBlocks(datastore: Datastore, names: readonly string[]): Promise<Found> {
   const damages: Damage[] = [];
   const [stored] = await datastore.read([{ type: "all-blocks" }], { onDamage: (damage) => damages.push(damage) });
-  const blocks = stored.map((block) => toBlockResource(block, datastore.type));
+  const inOrder = stored.toSorted((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+  const blocks = inOrder.map((block) => toBlockResource(block, datastore.type));
   const unreadable = damages.filter(({ isAnswered }) => !isAnswered);
   if (names.length === 0) return { resources: blocks, missing: [], unreadable: unreadable.map(({ reason }) => reason) };
   const byName = new Map(blocks.map((block) => [block.metadata.name, block]));

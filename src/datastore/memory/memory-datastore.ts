@@ -107,7 +107,7 @@ export class MemoryDatastore implements Datastore {
       case "spare-blocks":
         return this.#blocks.spare(query.within, query.from, query.limit);
       case "all-blocks":
-        return this.#blocks.all.filter(({ value }) => query.family === undefined || value.cidr.family === query.family);
+        return [...this.#blocks.all];
       case "block-places":
         return this.#blocks.places;
     }

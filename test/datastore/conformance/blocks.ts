@@ -35,6 +35,7 @@ export function describeBlocks(datastore: Datastore): void {
     );
     expect(results.filter(({ committed }) => committed)).toHaveLength(1);
     expect(await ask(datastore, { type: "all-blocks" })).toHaveLength(1);
+    expect(await ask(datastore, { type: "count-blocks", within: parsePrefix("10.65.0.0/16") })).toBe(1);
   });
 
   test("a block that was changed meanwhile is not changed again", async () => {

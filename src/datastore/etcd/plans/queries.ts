@@ -44,11 +44,8 @@ export function planQuery(query: Query): QueryPlan {
             .filter(({ key }) => parseBlockKey(key) !== undefined)
             .map(toStoredBlock),
       };
-    case "all-blocks": {
-      const { family } = query;
-      const isWanted = (kv: KeyValue): boolean => family === undefined || parseBlockKey(kv.key)?.cidr.family === family;
-      return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).filter(isWanted).map(toStoredBlock) };
-    }
+    case "all-blocks":
+      return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).map(toStoredBlock) };
     case "block-places":
       return {
         ranges: [{ ...blockRange(), keysOnly: true }],

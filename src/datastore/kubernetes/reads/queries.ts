@@ -6,7 +6,6 @@ import { KINDS } from "../../../api/registry.ts";
 import type { Resource } from "../../../api/resource.ts";
 import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
-import { comparePrefixes } from "../../../lib/ip/prefix.ts";
 import type { BlockPlace, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
@@ -63,9 +62,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toBlockPlace(metadata));
     case "all-blocks": {
       const objects = await batch.list(IPAM_BLOCKS);
-      const blocks = onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readSound(objects, onDamage);
-      const wanted = query.family === undefined ? blocks : blocks.filter(({ value }) => value.cidr.family === query.family);
-      return wanted.toSorted((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
+      return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readSound(objects, onDamage);
     }
   }
 }
