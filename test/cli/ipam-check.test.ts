@@ -131,6 +131,14 @@ describe("what was damaged by hand is found:", () => {
     ]);
   });
 
+  test("two records of one block that cannot be read", async () => {
+    for (const node of ["n1", "n9"]) await put(key("blocks", node, "0"), {});
+    const faults = ["n1", "n9"].map((node) =>
+      expect.stringContaining(`corrupt-block 10.65.0.0/31: read block "10.65.0.0/31" of node "${node}"`),
+    );
+    expect(await problems()).toEqual(faults);
+  });
+
   test("a block that is not listed among those with unallocated addresses, or is without having any", async () => {
     await world.etcd.ctl(["del", key("spare", "4", "0")]);
     await put(key("spare", "4", "2"), { node: "n2" });
@@ -158,10 +166,11 @@ describe("what was damaged by hand is found:", () => {
       ["0", "n2"],
     ] as const)
       await put(key("empty", "4", address), { node, since: 1 });
-    await put(key("spare", "4", "0"), { node: "n2" });
+    for (const address of ["0", "2"]) await put(key("spare", "4", address), { node: "n2" });
     expect(await problems()).toEqual([
       'corrupt-block 10.65.0.0/31: the list of blocks with unallocated addresses names node "n2", want "n1"',
       'corrupt-block 10.65.0.0/31: the list of empty blocks has it for node "n2", which is not so',
+      'corrupt-block 10.65.0.2/31: the list of blocks with unallocated addresses has it for node "n2", which is not so',
       'corrupt-block 10.65.0.2/31: the list of empty blocks has it for node "n9", which is not so',
     ]);
   });
@@ -228,7 +237,7 @@ describe("what stands in the place of blocks and cannot be read is named, and th
     expect(blocks).toBe(3);
     const { show, get } = await shown();
     expect([show.status, show.cidrs, get.status, get.cidrs]).toEqual([0, SOUND, 1, SOUND]);
-    expect(show.stderr).toContain("block 10.65.0.64/26 is not counted");
+    expect(show.stderr).toContain('block 10.65.0.64/26 is not counted: node "n1" has not claimed it\n');
     expect(get.stderr).toContain('left out: read block "10.65.0.64/26" of node "n1": ');
     expect(await world.ctl(["get", "ipamblock", "10.65.0.0/31", "-o", "name"])).toMatchObject({ status: 0, stderr: "" });
     expect(await world.ctl(["get", "ipamblock", "10.65.0.64/26"])).toMatchObject({

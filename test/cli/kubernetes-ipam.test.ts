@@ -259,6 +259,9 @@ describe("labels that kubectl has changed are named, and so is the command that 
     const [first, ...more] = await problems();
     expect(first).toContain('label "holder.netplug.io/n1" is missing, label "netplug.io/spare" is missing, annotation "netplug.io/next" ');
     expect(more).toEqual([]);
+    await run("web-9", "n1", "10.65.0.9");
+    expect((await problems()).slice(1)).toEqual([expect.stringContaining("unallocated-in-use 10.65.0.9: ")]);
+    await kill("web-9");
     await run("web-1", "n1", await give("web-1", "n1", "10.65.0.8"));
     expect(await problems()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { changedAfter } from "../../../test/support/faulty-datastore.ts";
 import { createIpamWorld } from "../../../test/support/ipam.ts";
-import type { Datastore } from "../../datastore/datastore.ts";
+import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { type Prefix, parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { newBlock } from "../block.ts";
 import { readAllBlocks, readBlockByBlock } from "./blocks.ts";
@@ -18,7 +18,7 @@ async function namesIn(datastore: Datastore): Promise<readonly string[]> {
 
 test("any number of blocks is read", async () => {
   const { datastore } = await createIpamWorld();
-  const cidrs = Array.from({ length: 1_100 }, (_, i): Prefix => ({ family: 4, base: 0x0a410000n + BigInt(i), length: 32 }));
+  const cidrs = Array.from({ length: 1_100 }, (_, i): Prefix => ({ family: 4, base: 0xc0a80000n + BigInt(i), length: 32 }));
   await claim(datastore, [...cidrs, parsePrefix("fd00::/128")]);
   const wanted = [...cidrs, parsePrefix("fd00::/128")].map(toPrefixText);
   expect(await namesIn(datastore)).toEqual(wanted.map((cidr) => `${cidr} n1`));
@@ -29,12 +29,12 @@ test("any number of blocks is read", async () => {
 describe("a block that changes between its claim's read and its own", () => {
   const cidrs = ["10.65.0.0/27", "10.65.0.32/27", "10.65.0.64/27"].map(parsePrefix);
 
-  async function change(wanted: (cidr: Prefix) => Prefix | undefined): Promise<readonly string[]> {
+  async function change(wanted: (cidr: Prefix) => Prefix | undefined, after: Query["type"] = "claimed-blocks"): Promise<readonly string[]> {
     const { datastore } = await createIpamWorld();
     await claim(datastore, cidrs);
     const [stored] = await datastore.read([{ type: "all-blocks" }]);
     return await namesIn(
-      changedAfter(datastore, "claimed-blocks", async () => {
+      changedAfter(datastore, after, async () => {
         for (const previous of stored.slice(0, 2)) {
           const cidr = wanted(previous.value.cidr);
           const block = cidr === undefined ? undefined : newBlock(cidr, "n2", 1);
@@ -47,11 +47,13 @@ describe("a block that changes between its claim's read and its own", () => {
   }
 
   test("is told where it went", async () => {
-    expect(await change((cidr) => cidr)).toEqual(["10.65.0.0/27 n2", "10.65.0.32/27 n2", "10.65.0.64/27 n1"]);
+    for (const after of ["block-places", "claimed-blocks"] as const)
+      expect(await change((cidr) => cidr, after)).toEqual(["10.65.0.0/27 n2", "10.65.0.32/27 n2", "10.65.0.64/27 n1"]);
   });
 
   test("is left out when it is gone, without a word", async () => {
-    expect(await change(() => undefined)).toEqual(["10.65.0.64/27 n1"]);
+    for (const after of ["block-places", "claimed-blocks"] as const)
+      expect(await change(() => undefined, after)).toEqual(["10.65.0.64/27 n1"]);
   });
 
   test("is not mistaken for a larger one that was claimed in its place", async () => {

@@ -98,10 +98,7 @@ async function readBlocks(datastore: Datastore, refs: readonly BlockRef[]): Prom
   const found: FoundBlock[] = [];
   for (const [i, ref] of refs.entries()) {
     const block = stored[i]?.value;
-    const fault = damage.faultOf(ref);
-    if (block !== undefined) found.push({ block });
-    else if (fault !== undefined) found.push({ name: toPrefixText(ref.cidr), fault });
-    else found.push(...(await findMoved(datastore, ref.cidr, damage)));
+    found.push(...(block === undefined ? await findMoved(datastore, ref.cidr, damage) : [{ block }]));
   }
   return found;
 }

@@ -47,8 +47,7 @@ function* leaks(inventory: Inventory): Generator<Problem> {
     const { owner } = allocation;
     const { endpoint, namespace } = owner;
     if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
-    const isTheirs = ({ metadata }: WorkloadEndpoint): boolean =>
-      metadata.name === endpoint && (namespace === undefined || metadata.namespace === namespace);
+    const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     if (users.get(text)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
     const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
     yield problem("leaked-address", text, `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, ${why}`);
