@@ -214,6 +214,8 @@ describe("what was damaged by hand is found:", () => {
       // who has 10.65.0.2 is not known
       expect.stringContaining("unallocated-in-use 10.65.0.1: "),
     ]);
+    const { show } = await shown();
+    expect(show.stderr).toContain('block 10.65.0.2/31 is not counted: read block "10.65.0.2/31" of node "n2": ');
   });
 });
 

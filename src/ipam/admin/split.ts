@@ -3,7 +3,7 @@
 import type { IPPool } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { ClusterInformation } from "../../api/cluster-information.ts";
-import { requireReady } from "../../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
@@ -66,12 +66,9 @@ export function planSplit(pool: Stored<Resource>, parts: number, clusterInformat
 }
 
 function expectLocked(name: string, stored: Stored<ClusterInformation> | undefined): Write {
-  if (stored === undefined) {
-    throw new NetplugError("notInitialised", `split pool ${quote(name)}: the datastore was never initialised; run "netplugctl init"`);
-  }
   requireReady(stored, "release");
   if (stored.value.spec.datastoreReady === true) {
     throw new NotLocked("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first`, { retriable: false });
   }
-  return { op: "expect", ref: { kind: "ClusterInformation", name: stored.value.metadata.name }, revision: stored.revision };
+  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored.revision };
 }

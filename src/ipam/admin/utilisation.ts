@@ -110,7 +110,7 @@ function countBlock(pool: PoolCount, block: Block, reservedSet: PrefixSet): void
   }
   for (const { ordinal } of block.allocations) {
     const address = addressAt(block.cidr, ordinal);
-    if (!isWhole && !containsAddress(pool.cidr, address)) continue;
+    if (!containsAddress(pool.cidr, address)) continue;
     pool.inUse++;
     if (reservedSet.has(address)) pool.usedReservations++;
   }
