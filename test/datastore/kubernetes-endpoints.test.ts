@@ -283,7 +283,7 @@ describe("an endpoint (needs cluster)", () => {
     expect((await ourAnnotations("web"))["cni.netplug.io/podIPs"]).toBe("");
   });
 
-  test("is listed with those of one namespace or of all", async () => {
+  test("is read with namesakes, and listed with those of one namespace or of all", async () => {
     await createPod("b", { namespace: "shop" });
     await createPod("a", { namespace: "shop", node: "n2" });
     await createPod("a-1");
@@ -294,6 +294,15 @@ describe("an endpoint (needs cluster)", () => {
     };
     expect(await names()).toEqual(["default/n1-k8s-a--1-eth0", "shop/n1-k8s-b-eth0", "shop/n2-k8s-a-eth0"]);
     expect(await names("shop")).toEqual(["shop/n1-k8s-b-eth0", "shop/n2-k8s-a-eth0"]);
+    await createPod("b");
+    const namespaces = ["default", "shop"];
+    const gotten = await datastore.read(namespaces.map((namespace) => ({ type: "get", ref: refOf("b", "eth0", namespace) }) as const));
+    expect(gotten.map((stored) => stored?.value.metadata.namespace)).toEqual(namespaces);
+    const lists = await datastore.read(namespaces.map((namespace) => ({ type: "list", kind: "WorkloadEndpoint", namespace }) as const));
+    expect(lists.map((list) => list.map(({ value }) => value.metadata.namespace))).toEqual([
+      ["default", "default"],
+      ["shop", "shop"],
+    ]);
   });
 
   test("is watched: what a kubelet changes of its pod is told only where it shows", async () => {

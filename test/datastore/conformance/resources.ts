@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import type { Resource } from "../../../src/api/resource.ts";
-import type { Datastore, ResourceRef, Stored } from "../../../src/datastore/datastore.ts";
+import type { Datastore, ResourceRef, Revision, Stored } from "../../../src/datastore/datastore.ts";
 import { initialise } from "../../../src/datastore/initialise.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { seededRandom } from "../../support/seeded-random.ts";
@@ -85,6 +85,20 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     expect((await ask(datastore, { type: "get", ref }))?.revision).toBe(current);
     await commit(datastore, { op: "delete", ref, revision: current });
     expect(await ask(datastore, { type: "get", ref })).toBeUndefined();
+  });
+
+  test("what was just written holds as a condition, without a look", async () => {
+    const ref = poolRef("a");
+    const holds = (revision: Revision | undefined) => commit(datastore, { op: "expect", ref, revision });
+    const created = await commit(datastore, { op: "create", resource: makePool("a") });
+    await holds(created);
+    const resource = { ...makePool("a"), metadata: { name: "a", labels: { x: "" } } };
+    const updated = await commit(datastore, { op: "update", resource, revision: created });
+    await holds(updated);
+    expect(await datastore.commit([{ op: "expect", ref, revision: created }])).toMatchObject({ committed: false });
+    await commit(datastore, { op: "delete", ref, revision: updated });
+    await holds(undefined);
+    expect(await datastore.commit([{ op: "expect", ref, revision: updated }])).toMatchObject({ committed: false });
   });
 
   test("deleting what does not exist, without a revision, succeeds", async () => {

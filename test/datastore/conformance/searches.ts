@@ -39,6 +39,7 @@ export function describeSearches(datastore: Datastore): void {
     expect(await claimed("10.65.0.0/16", 2)).toEqual(inPool.slice(0, 2));
     expect(await claimed("10.65.0.0/16", 2, "10.65.0.193")).toEqual(inPool.slice(1, 3));
     expect(await claimed("10.65.0.0/16", 2, "10.65.1.0")).toEqual(inPool.slice(1, 3));
+    expect(await claimed("10.65.0.0/16")).toEqual(inPool);
     expect(await claimed("10.65.0.0/16", 9, "10.66.0.0")).toEqual([]);
     expect(await claimed("0.0.0.0/0")).toEqual(["9.255.255.255/32", ...inPool, "100.64.0.0/26"]);
     expect(await claimed("::/0")).toEqual(["100:6500::/116", "2001:db8::/122", "2001:db8::40/122"]);

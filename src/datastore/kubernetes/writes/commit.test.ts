@@ -4,6 +4,7 @@ import { fakeClock } from "../../../../test/support/fake-clock.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import type { Write } from "../../datastore.ts";
+import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import type { BlockHints } from "../state/block-hints.ts";
 import { LostClaims } from "../state/lost-claims.ts";
 import { SeenRevisions } from "../state/seen-revisions.ts";
@@ -62,6 +63,21 @@ test("a block that cannot be named is not claimed", async () => {
 test("a claim of which nobody knows what became is confirmed too, and its failure is told", async () => {
   expect(await claim({ create: away })).toEqual([away, ["name", "create", "confirm"]]);
   expect(await claim({ create: away, confirm: locked })).toEqual([away, ["name", "create", "confirm"]]);
+});
+
+test("of several failures that whose outcome nobody knows is told", async () => {
+  const failures = [away, new OutcomeUnknown("create: no reply", away)];
+  const client = { create: async () => Promise.reject(failures.shift()) } as unknown as KubeClient;
+  const other: Write = { op: "create-block", block: makeBlock("10.65.0.64/26", "n1") };
+  const ports = {
+    client,
+    seen: new SeenRevisions(fakeClock()),
+    lostClaims: new LostClaims(fakeClock()),
+    hints: undefined,
+    node: undefined,
+  };
+  const committing = carryOut([...CLAIM, other], { ...ports, readCluster: () => Promise.resolve(""), onRound: () => undefined }, {});
+  expect(await committing.catch((thrown: unknown) => thrown)).toBeInstanceOf(OutcomeUnknown);
 });
 
 test("a claim that cannot be confirmed fails", async () => {
