@@ -248,6 +248,19 @@ describe("labels that kubectl has changed are named, and so is the command that 
     expect(await problems()).toEqual([]);
   });
 
+  test("so is the annotation of a node whose name is no label, in a command for a shell (needs cluster)", async () => {
+    const node = "it's rack 7";
+    await run("web-0", "n1", await give("web-0", node, "10.65.0.7"));
+    const [block] = await readBlocks();
+    await world.api.kubectl(["annotate", "ipamblock", block?.metadata.name ?? "", "netplug.io/node-", "team=blue"]);
+    const found = await problems();
+    expect(found).toEqual([expect.stringContaining('10.65.0.0/26: annotation "netplug.io/node" is missing, so that ')]);
+    const [, command = ""] = (found[0] ?? "").split("or: ");
+    const args = Bun.spawnSync(["sh", "-c", `kubectl() { printf '%s\\n' "$@"; }; ${command}`]).stdout.toString();
+    await world.api.kubectl(args.trimEnd().split("\n"));
+    expect(await problems()).toEqual([]);
+  });
+
   test("the block's next write mends them as well, and people's own labels are theirs (needs cluster)", async () => {
     await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
     const [block] = await readBlocks();
