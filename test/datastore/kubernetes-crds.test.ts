@@ -89,6 +89,30 @@ test("one that is missing among others is code 112 and named, and a DEL that doe
   await untilServed(server, MANIFEST);
 });
 
+test("one that somebody has deleted and that still waits for its objects is code 11, and says what to do then (needs cluster)", async () => {
+  await setUp();
+  const reservation = (name: string, finalizers: readonly string[] = []) => ({
+    apiVersion: "netplug.io/v3" as const,
+    kind: "IPReservation" as const,
+    metadata: { name, finalizers },
+    spec: { reservedCIDRs: ["10.65.0.7"] },
+  });
+  const crd = "crd/ipreservations.netplug.io";
+  await server.kubectl(["create", "-f", "-"], JSON.stringify(reservation("held", ["example.com/held"])));
+  await server.kubectl(["delete", crd, "--wait=false"]);
+  await server.kubectl(["wait", "--for=condition=Terminating", "--timeout=30s", crd]);
+  // what serves its objects may hear of it a moment later
+  const create = () => datastore.commit([{ op: "create", resource: reservation(crypto.randomUUID()) }]);
+  expect(await eventually(() => failureOf(create()))).toMatchObject({
+    code: 11,
+    message: expect.stringMatching(/; run "netplugctl init" when it is gone$/),
+  });
+  await server.kubectl(["patch", "ipreservation", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
+  await server.kubectl(["wait", "--for=delete", "--timeout=30s", crd]);
+  await applyCrds(server, MANIFEST);
+  await untilServed(server, MANIFEST);
+});
+
 test("one that lacks a field is code 112, and nothing is stored without it (needs cluster)", async () => {
   await setUp();
   await server.kubectl(["delete", "ipamblocks", "--all"]);

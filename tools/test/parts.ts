@@ -214,6 +214,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "crds/agreement",
       "crds/changes",
       "datastore/kubernetes",
+      "datastore/kubernetes-crds",
       "kube/operations",
       "cli/kubernetes-init",
       "cli/kubernetes-permissions",

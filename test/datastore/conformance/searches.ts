@@ -48,9 +48,9 @@ export function describeSearches(datastore: Datastore): void {
 
   test("a claimed block that encloses the prefix, or is it, overlaps it", async () => {
     await fill();
-    const claimed = async (within: string, from?: string) => {
+    const claimed = async (within: string, from?: string, limit = 10) => {
       const start = from === undefined ? {} : { from: parseAddress(from) };
-      return textOf(await ask(datastore, { type: "claimed-blocks", within: parsePrefix(within), limit: 10, ...start }));
+      return textOf(await ask(datastore, { type: "claimed-blocks", within: parsePrefix(within), limit, ...start }));
     };
     expect(await claimed("10.65.9.128/26")).toEqual(["10.65.9.0/24"]);
     expect(await claimed("10.65.9.0/26")).toEqual(["10.65.9.0/24"]);
@@ -59,6 +59,11 @@ export function describeSearches(datastore: Datastore): void {
     expect(await claimed("10.65.32.0/32")).toEqual([]);
     expect(await claimed("2001:db8::7f/128")).toEqual(["2001:db8::40/122"]);
     expect(await claimed("10.65.9.128/26", "10.65.9.128")).toEqual([]);
+    expect(await claimed("10.65.9.128/26", "10.65.9.0")).toEqual(["10.65.9.0/24"]);
+    // somebody has claimed what overlaps
+    await commit(datastore, { op: "create-block", block: makeBlock("10.65.8.0/23", "n5") });
+    expect(await claimed("10.65.9.128/26")).toEqual(["10.65.8.0/23", "10.65.9.0/24"]);
+    expect(await claimed("10.65.9.128/26", undefined, 1)).toEqual(["10.65.8.0/23"]);
   });
 
   test("blocks are counted inside a prefix only", async () => {

@@ -50,7 +50,7 @@ function isOlderCrd({ reason, message }: KubeError): boolean {
   return reason === "badRequest" && message.includes("unknown field");
 }
 
-/** A CRD that somebody deletes takes no new objects. */
-function isTerminatingCrd({ reason, status }: KubeError): boolean {
-  return reason === "badRequest" && status === 405;
+/** A CRD that somebody deletes takes no new objects. The status for that is 405 or 403, by the release of Kubernetes. */
+function isTerminatingCrd({ message }: KubeError): boolean {
+  return message.includes("not allowed while custom resource definition is terminating");
 }
