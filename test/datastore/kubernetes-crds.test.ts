@@ -71,6 +71,8 @@ test("without CRDs an ADD is code 112 and names the command, a DEL does what the
   const withHint = openKubernetes(server, { hints: { file: `${server.folder}/blocks.json`, node: "n1" } });
   expect(await failureOf(ask(withHint, { type: "blocks-of-node", node: "n1" }))).toMatchObject({ code: 112 });
   withHint.close();
+  const absent = { op: "expect", ref: { kind: "IPPool", name: "a" }, revision: undefined } as const;
+  expect(await failureOf(commit(datastore, absent))).toMatchObject({ code: 112 });
   const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "t" }, spec: {} } as const;
   expect(await failureOf(commit(datastore, { op: "create", resource: tier }))).toMatchObject({ code: 112 });
 });

@@ -204,6 +204,18 @@ describe("an endpoint (needs cluster)", () => {
     expect(await ourAnnotations("web")).toMatchObject({ "cni.netplug.io/podIPs": "10.65.0.9/32" });
   });
 
+  test("is not recorded when its block turns out to be another's", async () => {
+    await createPod("web");
+    await commit(datastore, { op: "create-block", block: makeBlock("10.65.0.0/26", "n2") });
+    const stored = await read(refOf("web"));
+    const writes = [
+      { op: "create-block", block: makeBlock("10.65.0.0/26", "n1", { 7: "n1" }) },
+      { op: "update", resource: withAddresses(stored, "c1", "10.65.0.7/32"), revision: stored.revision },
+    ] as const;
+    expect(await datastore.commit(writes)).toMatchObject({ committed: false });
+    expect(await ourAnnotations("web")).toEqual({});
+  });
+
   test("of a second interface has annotations of its own", async () => {
     await createPod("web");
     for (const [ifName, address] of [

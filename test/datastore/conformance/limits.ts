@@ -33,6 +33,13 @@ export function describeLimits(datastore: Datastore): void {
     });
   });
 
+  test("a signal that has aborted keeps a commit from being done", async () => {
+    const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 5 s");
+    const writes = [{ op: "create", resource: makePool("a") }] as const;
+    await expect(datastore.commit(writes, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(await ask(datastore, { type: "list", kind: "IPPool" })).toEqual([]);
+  });
+
   test("any number of queries is answered from one read, in order", async () => {
     const names = Array.from({ length: 300 }, (_, index) => `p${index}`);
     await commit(datastore, { op: "create", resource: makePool("p299") });

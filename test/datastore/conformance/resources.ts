@@ -42,6 +42,8 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     const pools = await ask(datastore, { type: "list", kind: "IPPool" });
     expect(pools.map(({ value }) => value.metadata.name)).toEqual(["a", "a-b", "a.b", "b"]);
     expect(await ask(datastore, { type: "list", kind: "Profile" })).toEqual([]);
+    // of a kind without namespaces
+    expect(await ask(datastore, { type: "list", kind: "IPPool", namespace: "shop" })).toEqual(pools);
   });
 
   test("a conflict answers what was asked for in its place, and where commits are atomic it writes nothing", async () => {
@@ -81,7 +83,16 @@ export function describeResources({ datastore, isPlain }: Pick<Subject, "datasto
     ] as const) {
       expect({ write, ...(await datastore.commit([write])) }).toEqual({ write, committed: false, current: [] });
     }
-    await commit(datastore, { op: "expect", ref, revision: current }, { op: "expect", ref: poolRef("b"), revision: undefined });
+    const [right, wrong] = [
+      { op: "expect", ref, revision: current },
+      { op: "expect", ref: poolRef("b"), revision: old },
+    ] as const;
+    for (const conditions of [
+      [right, wrong],
+      [wrong, right],
+    ])
+      expect(await datastore.commit(conditions)).toMatchObject({ committed: false });
+    await commit(datastore, right, { op: "expect", ref: poolRef("b"), revision: undefined });
     expect((await ask(datastore, { type: "get", ref }))?.revision).toBe(current);
     await commit(datastore, { op: "delete", ref, revision: current });
     expect(await ask(datastore, { type: "get", ref })).toBeUndefined();

@@ -9,6 +9,9 @@ import { blockOf, comparePrefixes, containsPrefix, parsePrefix } from "../../../
 import type { ResourceRef } from "../../datastore.ts";
 import {
   blockKey,
+  blockRange,
+  borrowedKey,
+  borrowedRange,
   cidrOfIndexKey,
   enclosingBlocks,
   indexKey,
@@ -44,7 +47,46 @@ describe("the key of a resource", () => {
   });
 });
 
+test.each([
+  "/netplug/v3/ippools",
+  "/netplug/v3/ippools/",
+  "/netplug/v3/ippools/a/b",
+  "/netplug/v3/workloadendpoints/a",
+  "/netplug/v3/workloadendpoints//a",
+  "/netplug/v3/workloadendpoints/a/",
+  "/netplug/v3/workloadendpoints/a/b/c",
+  "/netplug/v3/strangers/a",
+  "/netplug/v4/ippools/a",
+  "",
+])("%p is no key of a resource", (key) => {
+  expect(parseResourceKey(key)).toBeUndefined();
+});
+
+test("nothing without a name has a key", () => {
+  expect(() => resourceKey({ kind: "IPPool", name: "" })).toThrow("got an empty name or namespace");
+});
+
 describe("the key of a block", () => {
+  test("is written as people read addresses, at full width", () => {
+    const [v4, v6] = [parsePrefix("10.65.0.64/26"), parsePrefix("fd00:65::40/122")];
+    expect(blockKey({ cidr: v4, node: "n1" })).toBe("/netplug/ipam/blocks/n1/010.065.000.064-26");
+    expect(indexKey("claims", v4)).toBe("/netplug/ipam/claims/4/010.065.000.064-26");
+    expect(borrowedKey("n1", v6)).toBe("/netplug/ipam/borrowed/n1/fd00:0065:0000:0000:0000:0000:0000:0040-122");
+  });
+
+  test("lies in the range of its node only", () => {
+    const property = fc.property(anyBlock, anyName, anyName, fc.constantFrom("", "0", "/", "-"), (cidr, node, other, end) => {
+      for (const name of [other, `${node}${end}`]) {
+        for (const [key, range] of [
+          [blockKey({ cidr, node: name }), blockRange(node)],
+          [borrowedKey(name, cidr), borrowedRange(node)],
+        ] as const)
+          expect(range.key <= key && key < range.end).toBe(name === node);
+      }
+    });
+    fc.assert(property, { seed });
+  });
+
   test("is read back, and is the only kind of key that contains the word", () => {
     const property = fc.property(anyBlock, anyName, (cidr, node) => {
       const key = blockKey({ cidr, node });
@@ -66,6 +108,8 @@ describe("the key of a block", () => {
     "/netplug/ipam/blocks/n1/fd00:0000:0000:0000:0000:0000:0000:0001-122",
     "/netplug/ipam/blocks/n1/010.065.000.000",
     "/netplug/ipam/blocks/n1/",
+    "/netplug/ipam/blocks//010.065.000.000-26",
+    "/netplug/ipam/claims/4/010.065.000.000-26",
     "/netplug/ipam/blocks/010.065.000.000-26",
     "/netplug/ipam/blocks/n1/x/010.065.000.000-26",
     "/netplug/v3/ippools/a",

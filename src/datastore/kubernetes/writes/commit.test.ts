@@ -8,9 +8,18 @@ import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import type { BlockHints } from "../state/block-hints.ts";
 import { LostClaims } from "../state/lost-claims.ts";
 import { SeenRevisions } from "../state/seen-revisions.ts";
-import { carryOut } from "./commit.ts";
+import { carryOut, type CommitPorts } from "./commit.ts";
 
 const CLAIM: readonly Write[] = [{ op: "create-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }) }];
+
+const OTHER: Write = { op: "create-block", block: makeBlock("10.65.0.64/26", "n1") };
+
+/** Without hints. */
+function portsOf(client: KubeClient): CommitPorts {
+  const [seen, lostClaims] = [new SeenRevisions(fakeClock()), new LostClaims(fakeClock())];
+  const readCluster = (): Promise<string> => Promise.resolve("u1");
+  return { client, seen, lostClaims, hints: undefined, readCluster, onRound: () => undefined };
+}
 
 interface Faults {
   readonly add?: NetplugError;
@@ -42,10 +51,7 @@ async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [o
       return { metadata: { resourceVersion: "7" } };
     },
   } as unknown as KubeClient;
-  const [seen, lostClaims] = [new SeenRevisions(fakeClock()), new LostClaims(fakeClock())];
-  const readCluster = (): Promise<string> => Promise.resolve("u1");
-  const ports = { client, seen, lostClaims, hints, readCluster, onRound: () => undefined };
-  const outcome = await carryOut(CLAIM, ports, {}).catch((thrown: unknown) => thrown);
+  const outcome = await carryOut(CLAIM, { ...portsOf(client), hints }, {}).catch((thrown: unknown) => thrown);
   return [outcome, done];
 }
 
@@ -65,19 +71,16 @@ test("a claim of which nobody knows what became is confirmed too, and its failur
   expect(await claim({ create: away, confirm: locked })).toEqual([away, ["name", "create", "confirm"]]);
 });
 
+test("a failure counts although another write was done", async () => {
+  const results = [Promise.resolve({ metadata: { resourceVersion: "7" } }), Promise.reject(away)];
+  const client = { create: () => results.shift() } as unknown as KubeClient;
+  expect(await carryOut([...CLAIM, OTHER], portsOf(client), {}).catch((thrown: unknown) => thrown)).toBe(away);
+});
+
 test("of several failures that whose outcome nobody knows is told", async () => {
   const failures = [away, new OutcomeUnknown("create: no reply", away)];
   const client = { create: async () => Promise.reject(failures.shift()) } as unknown as KubeClient;
-  const other: Write = { op: "create-block", block: makeBlock("10.65.0.64/26", "n1") };
-  const ports = {
-    client,
-    seen: new SeenRevisions(fakeClock()),
-    lostClaims: new LostClaims(fakeClock()),
-    hints: undefined,
-    node: undefined,
-  };
-  const committing = carryOut([...CLAIM, other], { ...ports, readCluster: () => Promise.resolve(""), onRound: () => undefined }, {});
-  expect(await committing.catch((thrown: unknown) => thrown)).toBeInstanceOf(OutcomeUnknown);
+  expect(await carryOut([...CLAIM, OTHER], portsOf(client), {}).catch((thrown: unknown) => thrown)).toBeInstanceOf(OutcomeUnknown);
 });
 
 test("a claim that cannot be confirmed fails", async () => {
