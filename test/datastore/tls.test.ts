@@ -84,6 +84,19 @@ describe.concurrent("a server", () => {
     });
     await Promise.all(refusals);
   });
+
+  test("that speaks TLS when we do not is named so for a request that it reads only the beginning of, too", async () => {
+    const endpoint = server.endpoint.replace("https:", "http:");
+    const names = Array.from({ length: 100 }, (_, index) => `pool-${index}`);
+    for (const ports of [{}, { connect: connectTcp }]) {
+      const datastore = openEtcd({ endpoints: [endpoint] }, { limits: IMPATIENT, ...ports });
+      using _datastore = { [Symbol.dispose]: () => datastore.close() };
+      const error = await failureOf(datastore.read(names.map((name) => ({ type: "get", ref: { kind: "IPPool", name } }))));
+      expect(error.message).toBe(
+        `read from etcd: ${endpoint}: connection closed without a reply; if it is up, check http and https in etcd_endpoints`,
+      );
+    }
+  });
 });
 
 describe.concurrent("a client certificate", () => {

@@ -116,7 +116,7 @@ export class PlainHttp {
     const reader = new HttpReplyReader();
     let lastTurn = this.#clock.monotonic();
     for (let hasBegun = false; ;) {
-      const bytes = receive(stream);
+      const bytes = receive(stream, hasBegun);
       if (bytes?.length === 0 && !hasBegun) throw new EtcdFailure("lost", NO_REPLY);
       const reply = bytes === undefined ? undefined : readReply(reader, bytes);
       if (reply !== undefined) return reply;
@@ -144,10 +144,12 @@ function send(stream: ByteStream, bytes: Uint8Array, waitMs: number, hasBegun = 
   }
 }
 
-function receive(stream: ByteStream): Uint8Array | undefined {
+function receive(stream: ByteStream, hasBegun: boolean): Uint8Array | undefined {
   try {
     return stream.read(SLICE_MS);
   } catch (thrown) {
+    // How a TLS server closes a connection of which it has not read all: a request of some length.
+    if (!hasBegun && thrown instanceof KernelError && thrown.errnoName === "ECONNRESET") throw new EtcdFailure("lost", NO_REPLY, 0, thrown);
     throw toFailure("lost", thrown);
   }
 }
