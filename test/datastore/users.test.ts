@@ -61,12 +61,19 @@ describe("a user", () => {
     );
   });
 
+  test("that has no password is refused for good, too, when we give one", async () => {
+    await server.ctl(["user", "add", "certificate", "--no-password"], AS_ROOT);
+    expect(await refusalOf(namesIn(open({ username: "certificate", password: PASSWORD })))).toBe(
+      `read from etcd: ${server.endpoint}: auth: authentication failed, password was given for no password user; check the etcd user, its password and its roles`,
+    );
+  });
+
   test("without permission is refused a read or a commit", async () => {
     const readOnly = open({ username: "reader", password: PASSWORD });
     expect(await namesIn(readOnly)).toEqual([]);
     expect(await refusalOf(create(readOnly, "a"))).toContain("commit to etcd: ");
     expect(await refusalOf(namesIn(open({ username: "nobody", password: PASSWORD })))).toContain(
-      "etcdserver: permission denied; check the etcd user",
+      "etcdserver: permission denied; check the etcd user, its password and its roles: it needs readwrite on the prefix /netplug/",
     );
   });
 

@@ -2,7 +2,7 @@
 
 import { type ErrorName, NetplugError } from "../../../lib/errors.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
-import { type EtcdFailure, NO_REPLY, type Verdict } from "../protocol/failure.ts";
+import { type EtcdFailure, NO_REPLY, STATUS, type Verdict } from "../protocol/failure.ts";
 
 /** What was being done. */
 export type Action = "read from" | "commit to" | "watch";
@@ -40,7 +40,10 @@ function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {
 function adviceFor(tries: readonly FailedTry[], verdict: Verdict): string {
   if (verdict === "needs-user") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
   if (verdict === "no-space") return "; compact and defragment etcd, then disarm its alarm";
-  if (verdict === "denied") return "; check the etcd user, its password and its roles";
+  if (verdict === "denied") {
+    const isForbidden = tries.at(-1)?.failure.status === STATUS.permissionDenied;
+    return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
+  }
   if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
   return tries.some(({ failure }) => failure.reason === "untrusted") ? "; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file" : "";
 }

@@ -17,6 +17,7 @@ const REFUSALS = [
   ["etcdserver: mvcc: database space exceeded", STATUS.resourceExhausted, "no-space", true],
   ["etcdserver: permission denied", STATUS.permissionDenied, "denied", true],
   ["etcdserver: authentication failed, invalid user ID or password", STATUS.invalidArgument, "denied", true],
+  ["auth: authentication failed, password was given for no password user", 2, "denied", true],
   ["etcdserver: user name is empty", STATUS.invalidArgument, "needs-user", true],
   ["etcdserver: invalid auth token", STATUS.unauthenticated, "log-in-again", true],
   ["etcdserver: revision of auth store is old", STATUS.invalidArgument, "log-in-again", true],

@@ -82,11 +82,17 @@ const NOTHING_PROPOSED: readonly number[] = [
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
+  // Of a password for a user that has none, etcd says so with the status "unknown".
+  if (isLogInRefused(failure)) return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
     return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
   }
   return NOTHING_PROPOSED.includes(failure.status);
+}
+
+function isLogInRefused({ message }: EtcdFailure): boolean {
+  return message.includes("authentication failed");
 }
 
 export function judge(failure: EtcdFailure): Verdict {
@@ -97,6 +103,6 @@ export function judge(failure: EtcdFailure): Verdict {
   if (/user name is empty/.test(message)) return "needs-user";
   if (/revision has been compacted|is a future revision/.test(message)) return "compacted";
   if (/database space exceeded/.test(message)) return "no-space";
-  if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || /authentication failed/.test(message)) return "denied";
+  if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || isLogInRefused(failure)) return "denied";
   return status === STATUS.invalidArgument || status === STATUS.unimplemented || status === STATUS.outOfRange ? "defect" : "try-elsewhere";
 }
