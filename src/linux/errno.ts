@@ -142,10 +142,13 @@ const ERRNO: Readonly<Record<number, readonly [name: string, text: string]>> = {
 export const ENOENT = 2;
 export const EINTR = 4;
 export const EAGAIN = 11;
+export const ENOMEM = 12;
 export const EEXIST = 17;
 export const ENODEV = 19;
 export const ENOTDIR = 20;
 export const EINVAL = 22;
+export const ENFILE = 23;
+export const EMFILE = 24;
 export const ENOBUFS = 105;
 export const EINPROGRESS = 115;
 

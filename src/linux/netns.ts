@@ -3,9 +3,9 @@
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY } from "./constants.ts";
-import { ENOENT, ENOTDIR, toErrnoText } from "./errno.ts";
+import { EMFILE, ENFILE, ENOENT, ENOMEM, ENOTDIR, toErrnoText } from "./errno.ts";
 import { Fd } from "./fd.ts";
-import { check } from "./kernel-error.ts";
+import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, toCString, untilDone } from "./libc.ts";
 import { statFd } from "./stat.ts";
 
@@ -19,6 +19,9 @@ const NS_GET_NSTYPE = 0xb703;
 const STATFS_BYTES = 128;
 
 const OWN = "/proc/thread-self/ns/net";
+
+/** The machine or this process is short of something: that says nothing about the namespace. */
+const SHORTAGES: readonly number[] = [ENOMEM, ENFILE, EMFILE];
 
 /** An open network namespace. It lives at least as long as this stays open. */
 export interface Netns extends Disposable {
@@ -34,13 +37,12 @@ export interface Netns extends Disposable {
  *
  * @returns undefined when nothing is there
  * @throws {NetplugError} badNetns when it cannot be opened or is something else
+ * @throws {KernelError} whether there is one cannot be told now
  */
 export function openNetns(path: string): Netns | undefined {
-  const file = toCString(path);
-  // Not to hang when somebody hands us a FIFO or a terminal.
-  const number = libc().open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  const number = openPath(path);
   if (number < 0) {
-    const errno = lastErrno();
+    const errno = -number;
     if (errno === ENOENT || errno === ENOTDIR) return undefined;
     throw new NetplugError("badNetns", `open network namespace ${quote(path)}: ${toErrnoText(errno)}`);
   }
@@ -58,9 +60,13 @@ export function isOwnNetns(netns: Netns): boolean {
   return netns.id === statFd(own).id;
 }
 
-/** Whether its path still names it. An open namespace lives on without its name, but nobody else finds it. */
+/**
+ * Whether its path still names it. An open namespace lives on without its name, but nobody else finds it.
+ *
+ * @throws {KernelError} that cannot be told now
+ */
 export function isNamed(netns: Netns): boolean {
-  const number = libc().open(toCString(netns.path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  const number = openPath(netns.path);
   if (number < 0) return false;
   using named = new Fd(number);
   return statFd(named).id === netns.id;
@@ -85,6 +91,16 @@ export function inNetns<T>(netns: Netns, work: () => T): T {
   }
   if (isPromise(result)) throw new TypeError(`work in network namespace ${quote(netns.path)}: it must be synchronous, got a promise`);
   return result;
+}
+
+/** @returns the descriptor, or the error's number, negative @throws {KernelError} a shortage */
+function openPath(path: string): number {
+  // Not to hang when somebody hands us a FIFO or a terminal.
+  const number = libc().open(toCString(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  if (number >= 0) return number;
+  const errno = lastErrno();
+  if (SHORTAGES.includes(errno)) throw new KernelError({ operation: "open network namespace", object: path, errno });
+  return -errno;
 }
 
 function openOwn(): Fd {

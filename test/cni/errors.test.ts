@@ -1,6 +1,9 @@
 /** Bad input: one clear error each, on stdout as the CNI specification says, and nothing left behind. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pluginPath } from "../support/cni.ts";
 import type { CniCall } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
@@ -72,6 +75,25 @@ describe("the environment", () => {
     await node.del({ containerID, netns: pod.path });
     expect(pod.addresses("eth0")).toEqual([]);
   });
+});
+
+test("a process that may open only few files says so, takes no namespace for gone, and leaves nothing after its DEL", async () => {
+  const plugin = join(node.folder, "with-few-files");
+  const config = node.config({ name: "bad-input" });
+  const refused = new Set<string>();
+  for (const name of ["netplug", "netplug-ipam"]) {
+    for (let limit = 5; limit <= 12; limit++) {
+      writeFileSync(plugin, `#!/bin/sh\nulimit -n ${limit}\nexec ${pluginPath(name)}\n`, { mode: 0o755 });
+      const call = { containerID: node.newContainerID(), netns: pod.path, config };
+      const reply = await node.call("ADD", { ...call, plugin });
+      if (reply.status !== 0) {
+        expect(reply.json?.msg).toMatch(/too many open files/);
+        refused.add(name);
+      }
+      expect((await node.call("DEL", { ...call, plugin: name })).status).toBe(0);
+    }
+  }
+  expect([...refused]).toEqual(["netplug", "netplug-ipam"]);
 });
 
 describe("the network config", () => {
