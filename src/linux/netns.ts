@@ -20,7 +20,7 @@ const STATFS_BYTES = 128;
 
 const OWN = "/proc/thread-self/ns/net";
 
-/** The machine or this process is short of something: that says nothing about the namespace. */
+/** These say nothing about the namespace. */
 const SHORTAGES: readonly number[] = [ENOMEM, ENFILE, EMFILE];
 
 /** An open network namespace. It lives at least as long as this stays open. */

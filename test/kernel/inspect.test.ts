@@ -105,6 +105,14 @@ test.each<[string, Damage]>([
     "more addresses, routes and neighbours",
     (node, pod) => (node.ip(pod, "addr add 192.168.9.9/24 dev eth0"), node.ip(pod, "route add 10.9.0.0/16 via 169.254.1.1")),
   ],
+  [
+    "another interface's IPv6 default route of the same metric, which the kernel makes one route with ours,",
+    (node, pod) => {
+      node.ip(pod, "link add name net1 type veth peer name other");
+      for (const name of ["net1", "other"]) node.ip(pod, `link set ${name} up`);
+      node.ip(pod, "-6 route append default via fe80::1 dev net1");
+    },
+  ],
 ])("%s, which others may set, is none", (_, change) => {
   using node = new TestNode();
   const pod = node.addPlace("a");

@@ -7,7 +7,7 @@ import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
 import { listAddresses, toLinkAddress } from "../../linux/netlink/address.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import { listNeighbours, toNeighbour } from "../../linux/netlink/neighbour.ts";
-import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute } from "../../linux/netlink/route.ts";
+import { getRoute, listRoutes, type Route, RTPROT_NETPLUG, toRoute, toRoutes } from "../../linux/netlink/route.ts";
 import type { RouteSocket } from "../../linux/netlink/socket.ts";
 import { familiesOf, gatewayRoutesOf, HOST_MAC, type LinkNames, NEXT_HOPS, type PodLink } from "../../endpoint/pod-link.ts";
 import { findLink, isPair } from "./find.ts";
@@ -72,8 +72,8 @@ function missingAddresses(pod: RouteSocket, wanted: readonly Address[], link: Li
 function missingRoutes(pod: RouteSocket, wanted: WantedLink, link: Link): readonly Prefix[] {
   const viaNextHop = gatewayRoutesOf(wanted.routes);
   const families = ([4, 6] as const).filter((family) => viaNextHop.some((route) => route.family === family));
-  const actual = families.flatMap((family) => pod.dump(listRoutes(family)).map(toRoute));
-  return viaNextHop.filter((route) => !actual.some((one) => one !== undefined && isRouteVia(one, route, link)));
+  const actual = families.flatMap((family) => pod.dump(listRoutes(family)).flatMap(toRoutes));
+  return viaNextHop.filter((route) => !actual.some((one) => isRouteVia(one, route, link)));
 }
 
 /** Destinations of the routes through the next hop that we gave the pod's interface. */
@@ -81,10 +81,8 @@ export function routesThere(pod: RouteSocket, link: Link): readonly Prefix[] {
   return ([4, 6] as const).flatMap((family) =>
     pod
       .dump(listRoutes(family))
-      .map(toRoute)
-      .flatMap((one) =>
-        one !== undefined && one.protocol === RTPROT_NETPLUG && isRouteVia(one, one.destination, link) ? [one.destination] : [],
-      ),
+      .flatMap(toRoutes)
+      .flatMap((one) => (one.protocol === RTPROT_NETPLUG && isRouteVia(one, one.destination, link) ? [one.destination] : [])),
   );
 }
 

@@ -18,7 +18,7 @@ import {
 } from "./codec.ts";
 import { createVeth, toLink } from "./link.ts";
 import { toNeighbour } from "./neighbour.ts";
-import { toRoute } from "./route.ts";
+import { toRoute, toRoutes } from "./route.ts";
 import { tryParseMac } from "../../lib/mac-address.ts";
 
 const seed = Number(process.env["TEST_SEED"] ?? Date.now() % 2 ** 31);
@@ -115,7 +115,7 @@ describe("messages", () => {
 });
 
 describe("any bytes", () => {
-  const decoders = { toLink, toLinkAddress, toRoute, toNeighbour };
+  const decoders = { toLink, toLinkAddress, toRoute, toRoutes, toNeighbour };
 
   test.each(Object.entries(decoders))("make %s() answer or refuse, never hang or read elsewhere", (_, decode) => {
     const count = { decoded: 0, refused: 0 };

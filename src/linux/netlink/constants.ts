@@ -83,6 +83,7 @@ export const RTA_DST = 1;
 export const RTA_OIF = 4;
 export const RTA_GATEWAY = 5;
 export const RTA_PRIORITY = 6;
+export const RTA_MULTIPATH = 9;
 export const RTA_TABLE = 15;
 export const RT_TABLE_MAIN = 254;
 export const RTN_UNICAST = 1;

@@ -25,6 +25,7 @@ import {
   RT_TABLE_MAIN,
   RTA_DST,
   RTA_GATEWAY,
+  RTA_MULTIPATH,
   RTA_OIF,
   RTA_PRIORITY,
   RTA_TABLE,
@@ -43,7 +44,7 @@ export const RTPROT_NETPLUG = 110;
 /** A route as the kernel shows it. */
 export interface Route {
   readonly destination: Prefix;
-  /** undefined: several next hops, or none (blackhole). */
+  /** undefined: several next hops (see {@link toRoutes}), or none (blackhole). */
   readonly index: Ifindex | undefined;
   readonly gateway: Address | undefined;
   readonly table: number;
@@ -119,5 +120,30 @@ export function toRoute({ payload }: NetlinkMessage): Route | undefined {
   };
 }
 
+/**
+ * The same for each next hop: the kernel makes one route of several when somebody adds another of IPv6 with the same metric, as the CNI
+ * project's plugins do with a default route.
+ */
+export function toRoutes(message: NetlinkMessage): readonly Route[] {
+  const route = toRoute(message);
+  const hops: Route[] = [];
+  visitAttributes(message.payload, ROUTE_HEADER_BYTES, (type, value) => {
+    if (type !== RTA_MULTIPATH || route === undefined) return;
+    let rest = readBytes(value);
+    while (rest.length > 0) {
+      const length = Math.max(readField(rest, 0, 2), NEXT_HOP_BYTES);
+      let gateway: Address | undefined;
+      visitAttributes(rest.subarray(0, length), NEXT_HOP_BYTES, (of, inner) => {
+        if (of === RTA_GATEWAY) gateway = fromAddressBytes(readBytes(inner));
+      });
+      hops.push({ ...route, index: readField(rest, 4, 4) as Ifindex, gateway });
+      rest = rest.subarray(length);
+    }
+  });
+  return route === undefined || hops.length > 0 ? hops : [route];
+}
+
+/** `struct rtnexthop`: length u16, flags u8, hops u8, interface i32. */
+const NEXT_HOP_BYTES = 8;
 /** `struct rtmsg`: family, lengths of destination and source, TOS, table, protocol, scope, type, all u8; flags u32. */
 const ROUTE_HEADER_BYTES = 12;
