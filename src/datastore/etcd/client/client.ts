@@ -11,7 +11,7 @@ import { toFailure } from "../wire/fetch-failure.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
 import { withLiveness } from "./liveness.ts";
-import { abortedError, type Action, failedError, type FailedTry, lostCommitError } from "./messages.ts";
+import type { Action, FailedTry } from "./messages.ts";
 import type { ResolveSrv } from "./srv.ts";
 import { TryLimit } from "./try-limit.ts";
 
@@ -98,6 +98,7 @@ export class EtcdClient {
       const failure = toFailure(thrown);
       endpoints.onFailure(endpoint);
       const verdict = judge(failure);
+      const { failedError } = await messages();
       throw failedError("watch", [{ endpoint, failure }], hasBegun && isMendedAtStart(verdict) ? "try-elsewhere" : verdict);
     } finally {
       connection.abort();
@@ -141,8 +142,8 @@ export class EtcdClient {
       const order = endpoints.inOrder();
       for (const endpoint of order) {
         const leftMs = end - clock.monotonic();
-        if (options.signal?.aborted === true) throw abortedError(action, options.signal.reason);
-        if (leftMs <= 0) throw failedError(action, tries, "try-elsewhere");
+        if (options.signal?.aborted === true) throw (await messages()).abortedError(action, options.signal.reason);
+        if (leftMs <= 0) throw (await messages()).failedError(action, tries, "try-elsewhere");
         if (round > 1 || tries.length > 0) this.requests.retries++;
         const mayFailOver = action === "read from" && tries.length < order.length - 1;
         using limit = new TryLimit(mayFailOver ? Math.min(leftMs, this.#limits.tryMs) : leftMs, options.signal);
@@ -154,16 +155,16 @@ export class EtcdClient {
           if (!(failure instanceof EtcdFailure)) throw failure;
           endpoints.onFailure(endpoint);
           tries.push({ endpoint, failure });
-          throwIfFinal(action, tries, options.signal);
+          await throwIfFinal(action, tries, options.signal);
         }
       }
       const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
       const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
-      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw failedError(action, tries, "try-elsewhere");
-      await clock.sleep(delayMs, options.signal).catch((reason: unknown) => {
-        throw abortedError(action, reason);
+      if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw (await messages()).failedError(action, tries, "try-elsewhere");
+      await clock.sleep(delayMs, options.signal).catch(async (reason: unknown) => {
+        throw (await messages()).abortedError(action, reason);
       });
-      if (isTooLateIn(0)) throw failedError(action, tries, "try-elsewhere");
+      if (isTooLateIn(0)) throw (await messages()).failedError(action, tries, "try-elsewhere");
     }
   }
 
@@ -190,16 +191,20 @@ export class EtcdClient {
       this.#endpoints = createEndpoints(urls);
       return this.#endpoints;
     } catch (thrown) {
-      if (signal?.aborted === true) throw abortedError(action, signal.reason);
+      if (signal?.aborted === true) throw (await messages()).abortedError(action, signal.reason);
       throw thrown;
     }
   }
 }
 
+/** Only calls that fail need them. */
+const messages = () => import("./messages.ts");
+
 /** @throws what makes another try senseless or dangerous, judged by the last one */
-function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): void {
+async function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): Promise<void> {
   const last = tries.at(-1);
   if (last === undefined) return;
+  const { abortedError, failedError, lostCommitError } = await messages();
   if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
   if (signal?.aborted === true) throw abortedError(action, signal.reason);
   const verdict = judge(last.failure);

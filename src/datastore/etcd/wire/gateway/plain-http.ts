@@ -148,7 +148,7 @@ function receive(stream: ByteStream, hasBegun: boolean): Uint8Array | undefined 
   try {
     return stream.read(SLICE_MS);
   } catch (thrown) {
-    // How a TLS server closes a connection of which it has not read all: a request of some length.
+    // How a TLS server ends a request of which it has not read all.
     if (!hasBegun && thrown instanceof KernelError && thrown.errnoName === "ECONNRESET") throw new EtcdFailure("lost", NO_REPLY, 0, thrown);
     throw toFailure("lost", thrown);
   }
