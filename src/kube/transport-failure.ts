@@ -19,6 +19,9 @@ const HANDSHAKES: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for other names; one of them may be given as tls-server-name",
 };
 
+/** The proxy's answer to CONNECT: nothing has reached the API server. */
+const PROXY_REFUSED = "ERR_PROXY_TUNNEL";
+
 /** Whether `fetch` could not even begin: the network may be the cause, or what it was given. */
 export function isNeverBegun(thrown: unknown): boolean {
   const { code } = thrown as { code?: unknown };
@@ -41,6 +44,10 @@ export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }
   if (!isAnswered) {
     const reason = whyNeverSent(code);
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
+    if (code === PROXY_REFUSED) {
+      const said = messageOf(thrown).replace(/^Proxy refused to open a tunnel: /, "");
+      return new KubeError("unreachable", `${action}: ${server}: the proxy opens no tunnel, it answers ${said}`, { cause: thrown });
+    }
     if (isHandshakeCode(code)) {
       const details = HANDSHAKES[code];
       return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${code}`, { cause: thrown, details });

@@ -71,6 +71,20 @@ test("a proxy that is not there is named, without its password", async () => {
   expect(message).toBe(`get nodes "n": ${server.url} by proxy http://127.0.0.1:1: connection refused`);
 });
 
+test("a proxy that wants a password of its own says so, and a write that it was asked for is known not to be done", async () => {
+  await using server = serve(authority.issueServer("server"));
+  const said = "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n";
+  using proxy = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.end(said) } });
+  const url = `http://127.0.0.1:${proxy.port}`;
+  const cluster = { server: server.url, "certificate-authority": authority.certFile, "proxy-url": url };
+  const node = { metadata: { name: "n" } };
+  const error = await failureOf(clientOfFiles(folder.path, cluster).create(NODES, node, { limitMs: 1_000 }));
+  expect(error).toMatchObject({
+    message: `create nodes "n": ${server.url} by proxy ${url}: the proxy opens no tunnel, it answers 407 Proxy Authentication Required`,
+    isOutcomeUnknown: false,
+  });
+});
+
 test("a proxy of the environment is named by its variable, where such a variable counts", async () => {
   await using server = serve(authority.issueServer("server"));
   const before = process.env["HTTPS_PROXY"];
