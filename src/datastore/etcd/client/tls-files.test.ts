@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Files } from "../../../lib/ports.ts";
+import { KernelError } from "../../../linux/kernel-error.ts";
 import { readTlsFiles } from "./tls-files.ts";
 
 const toPem = (label: string, content: string, end = label): string => `-----BEGIN ${label}-----\n${btoa(content)}\n-----END ${end}-----\n`;
@@ -29,4 +30,14 @@ test.each([
   ["has a label that nobody knows", toPem("HOME MADE CERTIFICATE", "first root"), "got 0 whole of 1"],
 ])("a CA file that %s is refused, and never stands for the roots of the system", (_, text, reason) => {
   expect(() => rootsIn(text)).toThrow(`read etcd_ca_cert_file "/ca.crt": ${reason} certificates`);
+});
+
+test("a file that the kernel does not let us read is named with its option", () => {
+  const refuse = (): never => {
+    throw new KernelError({ operation: "read", object: "/ca", errno: 21, kind: "ioFailure" });
+  };
+  const config = { endpoints: [], certFile: "/ca" };
+  expect(() => readTlsFiles(config, { readText: refuse } as unknown as Files)).toThrow(
+    'read etcd_cert_file: read "/ca": EISDIR (is a directory)',
+  );
 });

@@ -1,6 +1,6 @@
 /** Certificates and key from their files. */
 
-import { NetplugError } from "../../../lib/errors.ts";
+import { messageOf, NetplugError } from "../../../lib/errors.ts";
 import type { Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
@@ -33,8 +33,16 @@ function readRoots(files: Files, path: string): readonly string[] {
 }
 
 function readPem(files: Files, option: string, path: string, marker = "CERTIFICATE-----"): string {
-  const text = files.readText(path);
+  const text = readFile(files, option, path);
   if (text === undefined) throw new NetplugError("ioFailure", `read ${option} "${path}": no such file`);
   if (!text.includes(marker)) throw new NetplugError("ioFailure", `read ${option} "${path}": want PEM with "${marker}"`);
   return text;
+}
+
+function readFile(files: Files, option: string, path: string): string | undefined {
+  try {
+    return files.readText(path);
+  } catch (cause) {
+    throw new NetplugError("ioFailure", `read ${option}: ${messageOf(cause)}`, { cause });
+  }
 }
