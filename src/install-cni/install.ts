@@ -5,6 +5,7 @@ import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
 import { writeAtomically } from "./atomic-file.ts";
 import { placeBinaries } from "./binaries.ts";
+import { warnOfMoves } from "./config-moves.ts";
 import { makeConfigText } from "./config-text.ts";
 import { requestFirstToken } from "./first-token.ts";
 import { withFolderLock } from "./folder-lock.ts";
@@ -64,6 +65,7 @@ export class Installation implements Disposable {
     await this.#inConfFolder(() => {
       this.#writeAssets();
       if (kubeconfig !== undefined) this.#writeKubeconfig(kubeconfig);
+      for (const before of this.#configsThere()) warnOfMoves(before, config, this.#log);
       this.#writeConfig(config);
       this.#removeOldConfig();
     });
@@ -164,6 +166,22 @@ export class Installation implements Disposable {
   #writeConfig(text: string): void {
     const isNew = writeAtomically(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
     if (isNew) this.#log.info("network config written", { path: this.#configPath });
+  }
+
+  /** Texts of the configs that ours replaces. */
+  #configsThere(): readonly string[] {
+    const { confName, oldConfName = confName } = this.#settings;
+    const texts = [...new Set([confName, oldConfName])].map((name) => this.#tryRead(`${this.#folders.conf}/${name}`));
+    return texts.filter((text) => text !== undefined);
+  }
+
+  /** What cannot be read is no matter here: whoever replaces or removes it will say so. */
+  #tryRead(path: string): string | undefined {
+    try {
+      return this.#host.disk.readText(path);
+    } catch {
+      return undefined;
+    }
   }
 
   #removeOldConfig(): void {

@@ -100,6 +100,32 @@ describe("the network config", () => {
     expect(messages).toContain("old network config removed");
   });
 
+  test("that changes what addresses are recorded under is warned about, by key alone; another that does not is not", async () => {
+    using node = new InstallNode();
+    const template = (name: string, plugin: object): string => JSON.stringify({ name, plugins: [{ type: "netplug", ...plugin }] });
+    const warningOf = async (config: string, env: Readonly<Record<string, string>> = {}): Promise<unknown> => {
+      const { log, status } = await node.run({ env: { ...env, CNI_NETWORK_CONFIG: config } });
+      expect(status).toBe(0);
+      expect(JSON.stringify(log)).not.toContain("s3cret");
+      return log.find(({ msg }) => msg.startsWith("the network config changes what addresses are recorded under"))?.fields["keys"];
+    };
+    const ipam = { type: "netplug-ipam" };
+    expect(await warningOf(template("s3cret-a", { ipam, nodename: "n1", mtu: 1400 }))).toBeUndefined();
+    expect(await warningOf(template("s3cret-a", { ipam, datastore_type: "etcdv3" }))).toBeUndefined();
+    expect(await warningOf(template("s3cret-b", { ipam, datastore_type: "kubernetes", nodename: "n1" }))).toEqual([
+      "name",
+      "datastore_type",
+    ]);
+    const renamed = { CNI_CONF_NAME: "20-new.conflist", CNI_OLD_CONF_NAME: CONFLIST };
+    const local = { ipam: { type: "host-local" }, datastore_type: "kubernetes", nodename: "n1" };
+    expect(await warningOf(template("s3cret-b", local), renamed)).toBeUndefined();
+    const changed = template("s3cret-b", { ...local, ipam, nodename: "n2" });
+    expect(await warningOf(changed, renamed)).toEqual(["nodename", "ipam.type"]);
+    expect(await warningOf(changed, renamed)).toBeUndefined();
+    node.write("net.d/20-new.conflist", "{");
+    expect(await warningOf(changed, renamed)).toBeUndefined();
+  });
+
   test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
     using node = new InstallNode();
     const warning = "no access to the Kubernetes API is written: nothing says where it is";

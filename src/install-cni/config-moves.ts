@@ -1,0 +1,45 @@
+/** Warns of a new network config under which the plugin no longer finds what it has recorded of pods that run. */
+
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { Log } from "../lib/log.ts";
+
+/** What addresses are recorded under, or in. */
+const KEYS = ["name", "nodename", "datastore_type", "ipam.type"] as const;
+
+type Places = Readonly<Record<(typeof KEYS)[number], unknown>>;
+
+/**
+ * Names the keys, never what they hold.
+ *
+ * @param before the config that is replaced
+ */
+export function warnOfMoves(before: string, after: string, log: Log): void {
+  const [was, is] = [placesIn(before), placesIn(after)];
+  if (was === undefined || is === undefined) return;
+  // Without a name in the config the plugin finds one on the node, which may be the same.
+  const isMoved = (key: keyof Places): boolean => was[key] !== undefined && is[key] !== undefined && was[key] !== is[key];
+  // What netplug-ipam has given is found in the datastore, whoever is asked now.
+  const keys = KEYS.filter((key) => isMoved(key) && was[key] !== "netplug-ipam");
+  if (keys.length === 0) return;
+  const want = "drain the node before; afterwards look with netplugctl ipam check";
+  log.warning("the network config changes what addresses are recorded under: those of pods that run now are not given back", {
+    keys,
+    want,
+  });
+}
+
+/** @returns undefined when the config is not one of our plugin */
+function placesIn(text: string): Places | undefined {
+  let document: unknown;
+  try {
+    document = parseJson(text);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(document)) return undefined;
+  const plugins: readonly unknown[] = Array.isArray(document["plugins"]) ? document["plugins"] : [document];
+  const ours = plugins.filter(isJsonObject).find(({ type }) => type === "netplug");
+  if (ours === undefined) return undefined;
+  const { nodename, datastore_type: datastoreType = "etcdv3", ipam } = ours;
+  return { name: document["name"], nodename, datastore_type: datastoreType, "ipam.type": isJsonObject(ipam) ? ipam["type"] : undefined };
+}
