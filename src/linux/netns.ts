@@ -37,7 +37,7 @@ export interface Netns extends Disposable {
  *
  * @returns undefined when nothing is there
  * @throws {NetplugError} badNetns when it cannot be opened or is something else
- * @throws {KernelError} whether there is one cannot be told now
+ * @throws {KernelError} that cannot be told now
  */
 export function openNetns(path: string): Netns | undefined {
   const number = openPath(path);
@@ -93,7 +93,7 @@ export function inNetns<T>(netns: Netns, work: () => T): T {
   return result;
 }
 
-/** @returns the descriptor, or the error's number, negative @throws {KernelError} a shortage */
+/** @returns the descriptor, or minus the error's number @throws {KernelError} a shortage */
 function openPath(path: string): number {
   // Not to hang when somebody hands us a FIFO or a terminal.
   const number = libc().open(toCString(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);

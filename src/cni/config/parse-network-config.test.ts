@@ -150,6 +150,8 @@ describe("misspelt keys", () => {
     [{ runtimeConfig: { IPs: [] } }, "runtimeConfig.IPs", "runtimeConfig.ips"],
     [{ args: { cni: { label: [] } } }, "args.cni.label", "args.cni.labels"],
     [{ prevresult: {} }, "prevresult", "prevResult"],
+    [{ ipam: { etcd_endpoints: "http://127.0.0.1:1" } }, "ipam.etcd_endpoints", "etcd_endpoints"],
+    [{ policy: { policy_setup_timeout_seconds: 5 } }, "policy.policy_setup_timeout_seconds", "policy_setup_timeout_seconds"],
   ])("%j is warned about and has no effect", (keys, found, meant) => {
     const { config, warnings } = parseKeys(keys);
     expect(warnings).toEqual([`key "${found}" is unknown and has no effect: was "${meant}" meant?`]);

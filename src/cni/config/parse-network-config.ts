@@ -50,7 +50,7 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   const cniVersion = requireVersion(version);
   const verb = requireVerb(command, cniVersion);
   const datastore = document["datastore_type"] === "kubernetes" ? "kubernetes" : "etcdv3";
-  const findings: Findings = { verb, datastore, warnings: [], faults: [], unknownKeys: 0 };
+  const findings: Findings = { verb, datastore, warnings: [], faults: [], unknownKeys: 0, top: NETWORK_CONFIG };
   try {
     const values = readTable(NETWORK_CONFIG, document, findings);
     const prevResult = readPrevResult(document, cniVersion, verb, findings.warnings);

@@ -12,12 +12,13 @@ export function checkSpelling(document: Readonly<Record<string, unknown>>, known
   for (const key of Object.keys(document)) if (!Object.hasOwn(known, key)) warnIfMisspelt(key, known, place, findings);
 }
 
-/** Warns of a key that is not in `known` if it was meant to be one of those. */
+/** Warns of a key that is not in `known` if it was meant to be one of those, or one of the config itself. */
 export function warnIfMisspelt(key: string, known: object, place: string, findings: Findings): void {
   if (++findings.unknownKeys > MAX_UNKNOWN_KEYS) return;
-  const meant = nearestName(key, Object.keys(known));
+  const near = nearestName(key, Object.keys(known));
+  const meant = near !== undefined ? within(place, near) : Object.hasOwn(findings.top, key) ? key : undefined;
   if (meant === undefined) return;
-  findings.warnings.push(`key ${quote(within(place, key))} is unknown and has no effect: was ${quote(within(place, meant))} meant?`);
+  findings.warnings.push(`key ${quote(within(place, key))} is unknown and has no effect: was ${quote(meant)} meant?`);
 }
 
 /** Full path of a key. */
