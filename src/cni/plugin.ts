@@ -12,7 +12,6 @@ import { startLedger } from "./ledger.ts";
 import { prepare } from "./prepare.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
-import { answerVersionOf, toErrorOutput } from "./protocol/error-output.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
 import type { Verb } from "./protocol/versions.ts";
 
@@ -37,9 +36,13 @@ export async function runPlugin(plugin: PluginName, host: Host): Promise<PluginO
     stdin = await readStdin(host);
     return { status: 0, stdout: await perform(plugin, host, environment, stdin) };
   } catch (thrown) {
+    const { answerVersionOf, toErrorOutput } = await errorOutput();
     return { status: 1, stdout: JSON.stringify(toErrorOutput(thrown, answerVersionOf(stdin)), undefined, 4) };
   }
 }
+
+/** Only calls that fail need it. */
+const errorOutput = () => import("./protocol/error-output.ts");
 
 async function readStdin(host: Host): Promise<string> {
   try {
@@ -68,7 +71,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     parsing[Symbol.dispose]();
     return await play(verb, call);
   } catch (thrown) {
-    const error = toErrorOutput(thrown);
+    const error = (await errorOutput()).toErrorOutput(thrown);
     code = error.code;
     log.error(error.msg, { verb, code, details: error.details });
     throw thrown;
