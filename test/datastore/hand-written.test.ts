@@ -78,4 +78,16 @@ describe("a resource", () => {
     await expect(datastore.read([{ type: "list", kind: "IPPool" }])).rejects.toThrow(`read "${KEY}/more" in etcd`);
     await etcd.ctl(["del", `${KEY}/more`]);
   });
+
+  test("under a key of other characters than ours is named as somebody wrote it", async () => {
+    const [pool, block] = ["/netplug/v3/ippools/grün", "/netplug/ipam/blocks/grün"];
+    await etcd.ctl(["put", pool, "x"]);
+    await expect(datastore.read([{ type: "list", kind: "IPPool" }])).rejects.toThrow(`read "${pool}" in etcd`);
+    await etcd.ctl(["del", pool]);
+    await etcd.ctl(["put", block, "x"]);
+    const names: string[] = [];
+    await datastore.read([{ type: "all-blocks" }], { onDamage: ({ name }) => void names.push(name) });
+    expect(names).toEqual([block]);
+    await etcd.ctl(["del", block]);
+  });
 });

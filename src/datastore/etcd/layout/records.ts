@@ -78,6 +78,11 @@ export function parseValue(kv: KeyValue): object {
 }
 
 export function notOurs(key: string, cause?: unknown): NetplugError {
-  const message = `read ${quote(key)} in etcd: the value is not what netplug writes there; restore it or delete the key`;
+  const message = `read ${quote(toKeyText(key))} in etcd: the value is not what netplug writes there; restore it or delete the key`;
   return new NetplugError("ioFailure", message, cause === undefined ? {} : { cause });
+}
+
+/** A key that is none of ours as people write it: a character of a key stands for one byte. */
+export function toKeyText(key: string): string {
+  return new TextDecoder().decode(Uint8Array.from(key, (character) => character.charCodeAt(0)));
 }

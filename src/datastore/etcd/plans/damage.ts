@@ -3,6 +3,7 @@
 import { messageOf } from "../../../lib/errors.ts";
 import type { Damage, Query } from "../../datastore.ts";
 import { cidrOfIndexKey, parseBlockKey } from "../layout/keys.ts";
+import { toKeyText } from "../layout/records.ts";
 import type { KeyValue, RangeReply } from "../protocol/rpc.ts";
 import type { QueryPlan } from "./queries.ts";
 
@@ -31,7 +32,7 @@ export function pastDamage({ ranges, toAnswer }: QueryPlan, query: Query | undef
 }
 
 function toDamage(key: string, query: Query | undefined, reason: string): Damage {
-  const found = { name: key, reason, isAnswered: false };
+  const found = { name: toKeyText(key), reason, isAnswered: false };
   if (query?.type === "get") return { kind: query.ref.kind, ...found };
   if (query?.type === "list") return { kind: query.kind, ...found };
   const block = parseBlockKey(key);
