@@ -41,6 +41,16 @@ test("a defect is code 999 and shows no source text", () => {
   expect(msg).toBe("internal error: TypeError: undefined is not an object");
 });
 
+test("what fetch throws is told without its advice to programmers", async () => {
+  using closing = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { open: (socket) => void socket.end(), data() {} } });
+  const detailsOf = async (url: string): Promise<string | undefined> => {
+    const cause: unknown = await fetch(url).catch((thrown: unknown) => thrown);
+    return toErrorOutput(new NetplugError("tryAgainLater", "ask", { cause })).details;
+  };
+  expect(await detailsOf(`http://127.0.0.1:${closing.port}`)).toEndWith("The socket connection was closed unexpectedly");
+  expect(await detailsOf("http://127.0.0.1:1")).toEndWith("Unable to connect");
+});
+
 test.each([["text"], [undefined], [null], [{ a: 1 }], [Symbol("x")]])("anything that is thrown gives an object: %p", (thrown) => {
   const output = toErrorOutput(thrown);
   expect(output.code).toBe(999);

@@ -69,7 +69,13 @@ function causesOf(thrown: unknown): readonly string[] {
   return causes;
 }
 
-/** The engine ends a TypeError with the expression it evaluated, which is source text and may show a literal. */
+/**
+ * The engine ends a TypeError with the expression it evaluated, which is source text and may show a literal; and what `fetch` throws with
+ * advice to whoever wrote the call.
+ */
 function withoutSource(message: string): string {
-  return message.replace(/\s*\((?:evaluating|near) '[\s\S]*'\)/g, "");
+  return message.replace(/\s*\((?:evaluating|near) '[\s\S]*'\)/g, "").replace(ADVICE_OF_FETCH, "");
 }
+
+const ADVICE_OF_FETCH =
+  /\.? (?:For more information, pass `verbose: true` in the second argument to fetch\(\)|Is the computer able to access the url\?)$/;
