@@ -25,3 +25,20 @@ test.each([
 ])("a namespace may stand in front of the command: %j is %j", (argv, words) => {
   expect(parseCommandLine(argv).words).toEqual(words);
 });
+
+test.each([
+  [
+    ["get", "wep", "--namespace=", "web"],
+    ["get", "wep", "--namespace", "", "web"],
+  ],
+  [
+    ["get", "ipp", "-l="],
+    ["get", "ipp", "-l", ""],
+  ],
+  [
+    ["get", "ipp", "-l=a=b", "--output=json"],
+    ["get", "ipp", "-l", "a=b", "--output=json"],
+  ],
+])("an option whose value is empty is no argument: %j is %j", (argv, words) => {
+  expect(parseCommandLine(argv).words).toEqual(words);
+});

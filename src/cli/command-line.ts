@@ -5,7 +5,7 @@ import type { GlobalOptions } from "./io.ts";
 
 export interface CommandLine {
   readonly options: GlobalOptions;
-  /** The rest, with values split from their short flags: `-ojson` becomes `-o json`. */
+  /** The rest, with values split from their short flags, and empty ones from any: `-ojson` becomes `-o json`. */
   readonly words: readonly string[];
 }
 
@@ -42,7 +42,9 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       options[option] = value;
       continue;
     }
-    const flagWords = /^-[flnop]$/.test(flag) && attached !== undefined ? [flag, attached] : [word];
+    // The parser of commands takes `--flag=` with nothing behind it for an argument: as a name, `--namespace=` would choose another namespace.
+    const isSplit = attached !== undefined && (attached === "" || /^-[flnop]$/.test(flag));
+    const flagWords = isSplit ? [flag, attached] : [word];
     const next = argv[i + 1];
     if (VALUE_FLAGS.has(word) && next !== undefined) {
       flagWords.push(next);
@@ -59,6 +61,6 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 function split(word: string): readonly [string, string?] {
   const long = /^(--[a-z-]+)=(.*)$/s.exec(word);
   if (long !== null) return [long[1] ?? "", long[2] ?? ""];
-  const short = /^(-[cflnop])=?(.+)$/s.exec(word);
-  return short === null ? [word] : [short[1] ?? "", short[2] ?? ""];
+  const short = /^(-[cflnop])(?:=(.*)|(.+))$/s.exec(word);
+  return short === null ? [word] : [short[1] ?? "", short[2] ?? short[3] ?? ""];
 }
