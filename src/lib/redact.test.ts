@@ -78,6 +78,29 @@ test("names of secrets are known, and names of the files that hold them are none
   }
 });
 
+test.each([
+  'use pool "token": it is disabled',
+  'no address left: pool "blue": it is disabled; pool "my-secrets": full: all 8 addresses are in use',
+  'find pod "shop/rotate-secret": the API server has no such pod; it was deleted',
+  'open network namespace "/run/netns/token": it does not exist',
+  'read kubeconfig "/srv/api-key": no such file',
+  'find node "passwd": the API server has no such node',
+  'read result of ADD by delegate "cookie": got no address, want at least one',
+])("what stands behind the name of an object is no secret, whatever the name: %p", (text) => {
+  expect(redactText(text)).toBe(text);
+});
+
+test.each([
+  `read "token": ${SECRET} is no number`,
+  `pool "token=${SECRET}": it is disabled`,
+  `pool "token": "${SECRET}" is no number`,
+  `pool "a" token: ${SECRET} is no number`,
+  `pod "token": ${SECRET}`,
+  `the pool said {"pool": "a", "token": ${SECRET} }`,
+])("an object beside a secret does not spare it: %p", (text) => {
+  expect(redactText(text)).not.toContain(SECRET);
+});
+
 test("a text is cut from the first character too many on", () => {
   expect(redactText("a".repeat(2000))).toBe("a".repeat(2000));
   expect(redactText("a".repeat(2001))).toBe(`${"a".repeat(2000)}… (2001 characters)`);
