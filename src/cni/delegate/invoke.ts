@@ -67,7 +67,7 @@ export async function invoke(
   const request = { command, env: toDelegateEnvironment(verb, environment), stdin: JSON.stringify(config) };
   for (const pauseMs of [...BUSY_RETRY_MS, Infinity]) {
     deadline.check(what);
-    const timeoutMs = deadline.remainingMs();
+    const timeoutMs = Math.ceil(deadline.remainingMs());
     try {
       return toAnswer(what, await ports.processes.run({ ...request, timeoutMs }), ports.log);
     } catch (thrown) {

@@ -143,6 +143,7 @@ describe("a delegate that fails an ADD gets a DEL", () => {
     const { type, calls } = script("slow", "[ $CNI_COMMAND = DEL ] || exec sleep 60");
     const failure = await failureOf(delegateAdd(call(type, {}, { timeoutMs: 200 })));
     expect(failure.code).toBe(11);
+    expect(failure.message).toMatch(/not done within \d+ ms, ended it/);
     expect(calls()).toEqual(["ADD", "DEL"]);
   });
 });
