@@ -13,8 +13,7 @@ import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NextAdd } from "./next-add.ts";
-import type { NodeLine } from "./node-line.ts";
-import { takeNodeTurn } from "./node-turn.ts";
+import { type NodeLine, takeNodeTurn } from "./node-turn.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 

@@ -5,7 +5,6 @@
  */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
-import type { Line } from "../ipam/node-turn.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import type { LineRequest, LineRequests } from "../linux/turn.ts";
 import { readHold } from "./attachment-state/hold.ts";
@@ -13,9 +12,7 @@ import { attempt } from "./attachment-state/node-files.ts";
 import { writePending } from "./attachment-state/pending-note.ts";
 import type { Call, LocalCall } from "./call.ts";
 import { parseRequest } from "./line-request.ts";
-
-/** Disposed of when the last commit of the turn is over, before the next turn begins. */
-export type NodeLine = Line & Disposable;
+import type { NodeLine } from "./node-turn.ts";
 
 /** The line of a turn. */
 export function openNodeLine(call: Call, line: LineRequests): NodeLine {
