@@ -1,0 +1,50 @@
+import { describe, expect, test } from "bun:test";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { type AllocationPlan, allocationQueries, planAllocation } from "./allocate.ts";
+import type { AddressRequest } from "./request.ts";
+import { readFacts } from "./transact.ts";
+
+describe("requests of others in line", () => {
+  const planWith = async (world: IpamWorld, own: AddressRequest, others: readonly AddressRequest[]): Promise<AllocationPlan> =>
+    planAllocation([own], await readFacts(world.ports, allocationQueries([own])), { now: 1, salt: 0n, others: () => others });
+
+  test("are met in the block that is written anyway; those that cannot be are left out, and spoil nothing", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24", { blockSize: 30 });
+    await world.putPool("b", "10.66.0.0/24");
+    for (const name of ["x1", "x2"]) await world.add(name, "n1", { pools: { 4: ["a"] } });
+    const unknown = requestFor("c2", "n1", { pools: { 4: ["nope"] } });
+    const inAnotherBlock = requestFor("c3", "n1", { pools: { 4: ["b"] } });
+    const twoFamilies = requestFor("c4", "n1", { families: [4, 6] });
+    const fits = requestFor("c5", "n1");
+    const tooMany = requestFor("c6", "n1");
+    const plan = await planWith(world, requestFor("c1", "n1"), [unknown, inAnotherBlock, twoFamilies, fits, tooMany]);
+    expect(plan.met).toEqual([fits]);
+    expect(plan.outcomes).toHaveLength(1);
+    expect(plan.writes.filter(({ op }) => op !== "expect")).toHaveLength(1);
+    await world.datastore.commit(plan.writes);
+    expect(await world.blocks()).toEqual([expect.stringContaining("/30 n1 4/4")]);
+    // Each finds its own.
+    const before = world.datastore.requests.roundTrips;
+    expect(await world.add("c5", "n1")).toHaveLength(1);
+    expect(world.datastore.requests.roundTrips - before).toBe(1);
+  });
+
+  test("are not looked at by a request that writes nothing", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c1", "n1");
+    expect(await planWith(world, requestFor("c1", "n1"), [requestFor("c2", "n1")])).toMatchObject({ writes: [], met: [] });
+  });
+
+  test("the same one twice gets one address; the pools of all must stay as they are", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.add("c0", "n1");
+    const plan = await planWith(world, requestFor("c1", "n1"), [requestFor("c2", "n1"), requestFor("c2", "n1")]);
+    expect(plan.met).toHaveLength(2);
+    expect(plan.writes.flatMap((write) => (write.op === "expect" ? [write.ref.kind] : []))).toEqual(["ClusterInformation", "IPPool"]);
+    await world.datastore.commit(plan.writes);
+    expect(await world.blocks()).toEqual([expect.stringContaining(" n1 3/64")]);
+  });
+});
