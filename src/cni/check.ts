@@ -57,7 +57,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
   const record = recordQuery(call);
   const isMain = call.plugin === "netplug";
   // Nothing is written, so this waits for nobody.
-  const { takeTurn: _lock, ...ports } = transactPortsOf(call);
+  const { takeTurn: _turn, ...ports } = transactPortsOf(call);
   return await transact(ports, [...releaseQueries(node), isMain ? record : IP_POOLS], (facts) => ({
     writes: [],
     result: {

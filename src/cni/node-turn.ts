@@ -33,7 +33,7 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
   using held = new DisposableStack();
   held.use(turn);
   const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));
-  const isAfterMeeting = turn.metUntil !== undefined && turn.metUntil >= beginOf(call);
+  const isAfterMeeting = turn.workUntil !== undefined && turn.workUntil >= beginOf(call);
   const all = held.move();
   return { line, isAfterMeeting, [Symbol.dispose]: () => all.dispose() };
 }

@@ -7,7 +7,7 @@ import { Fd } from "./fd.ts";
 import { leaveRequest, requestsIn } from "./line-requests.ts";
 import { stand } from "./place.ts";
 import { readTimeSinceBoot } from "./process-start.ts";
-import { lineOf, metFileOf, takeTurn } from "./turn.ts";
+import { lineOf, workFileOf, takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -16,11 +16,11 @@ const takeNow = (path: string) => takeTurn(path, { waitMs: 0, clock: systemClock
 
 test("a turn that cannot be begun is another's at once, and leaves nothing open", async () => {
   const path = join(folder, "unreadable");
-  mkdirSync(metFileOf(path));
+  mkdirSync(workFileOf(path));
   const openBefore = Fd.openCount();
   await expect(takeNow(path)).rejects.toMatchObject({ errnoName: "EISDIR" });
   expect(Fd.openCount()).toBe(openBefore);
-  rmSync(metFileOf(path), { recursive: true });
+  rmSync(workFileOf(path), { recursive: true });
   using turn = await takeNow(path);
   expect(turn).toBeDefined();
 });
@@ -28,15 +28,15 @@ test("a turn that cannot be begun is another's at once, and leaves nothing open"
 test("what an earlier boot noted of work for others counts for nothing", async () => {
   const path = join(folder, "earlier-boot");
   const [later, before] = [readTimeSinceBoot() + 3_600_000, readTimeSinceBoot() - 1];
-  for (const [noted, metUntil] of [
+  for (const [noted, workUntil] of [
     [`${later}`, undefined],
     [`${later} ${later}`, undefined],
     [`${before}`, before + 60_000],
     [`${before} ${before}`, before],
   ] as const) {
-    writeFileSync(metFileOf(path), noted);
+    writeFileSync(workFileOf(path), noted);
     using turn = await takeNow(path);
-    expect(turn?.metUntil).toBe(metUntil);
+    expect(turn?.workUntil).toBe(workUntil);
   }
 });
 
@@ -49,9 +49,9 @@ test("work for others that came to nothing is over when they are told so; withou
   using left = leaveRequest(path, place.name, "wanted");
   const requests = requestsIn(path);
   expect(requests.read()).toEqual([{ place: place.name, text: "wanted" }]);
-  expect(readFileSync(metFileOf(path), "utf8").split(" ")).toHaveLength(1);
+  expect(readFileSync(workFileOf(path), "utf8").split(" ")).toHaveLength(1);
   requests.tellMet([]);
-  expect(readFileSync(metFileOf(path), "utf8").split(" ")).toHaveLength(2);
+  expect(readFileSync(workFileOf(path), "utf8").split(" ")).toHaveLength(2);
   expect(left?.isMet()).toBe(false);
 });
 

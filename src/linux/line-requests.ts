@@ -15,7 +15,7 @@ import { KernelError } from "./kernel-error.ts";
 import { rareLibc, toCString } from "./libc.ts";
 import { isStanding } from "./place.ts";
 import { readTimeSinceBoot } from "./process-start.ts";
-import { type LineRequest, type LineRequests, lineOf, metFileOf } from "./turn.ts";
+import { type LineRequest, type LineRequests, lineOf, workFileOf } from "./turn.ts";
 
 const FILE_MODE = 0o600;
 /** Ends the name of the file of a request that was met. */
@@ -76,7 +76,7 @@ function readLiving(path: string): readonly LineRequest[] {
 }
 
 function noteWork(path: string, times: readonly number[]): void {
-  linuxFiles.writeAtomically(metFileOf(path), times.join(" "), FILE_MODE);
+  linuxFiles.writeAtomically(workFileOf(path), times.join(" "), FILE_MODE);
 }
 
 function writeNew(path: string, file: string, text: string): true {

@@ -62,7 +62,7 @@ async function waitFor(
   { lock, path, place, request }: Waiting,
   { waitMs, longestMs = waitMs, clock, signal }: TurnOptions,
 ): Promise<"locked" | "met" | undefined> {
-  const patience = new Patience({ waitMs, longestMs, clock, signal }, place?.countNames());
+  const patience = new Patience({ waitMs, longestMs, clock, signal }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
   let isPassing = false;
   for (;;) {
@@ -70,9 +70,9 @@ async function waitFor(
     if (place === undefined || pipe === undefined) break;
     let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
     for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
-      patience.look(place.countNames());
+      patience.look(place.countPlaces());
       const isLast = patience.isOver();
-      if (idle.take(() => (isPassing || isLast ? 1 : place.countBefore()))) {
+      if (idle.take(() => (isPassing || isLast ? 1 : place.countLiving()))) {
         place.pass();
         return "locked";
       }
@@ -80,7 +80,7 @@ async function waitFor(
       isPassing = false;
     }
     if (request?.isMet() === true) return "met";
-    patience.look(place.countNames());
+    patience.look(place.countPlaces());
     isPassing = saysPassing(pipe);
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {

@@ -96,12 +96,12 @@ export class Place implements Disposable {
   }
 
   /** How many stand before us, those among them who died a moment ago included. */
-  countNames(): number {
+  countPlaces(): number {
     return this.#namesBefore().length;
   }
 
   /** How many of those before us are alive. */
-  countBefore(): number {
+  countLiving(): number {
     let count = 0;
     for (const pipe of this.#livingBefore()) {
       pipe[Symbol.dispose]();

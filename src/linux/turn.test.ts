@@ -292,16 +292,16 @@ describe("what those in line ask for", () => {
   test("a later turn knows until when it may have been done; while nobody says that it is, for a minute", async () => {
     const [path, log] = [join(folder, "asked-when"), join(folder, "asked-when.log")];
     const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
-    expect(held).toMatchObject({ isMet: false, line: undefined, metUntil: undefined });
+    expect(held).toMatchObject({ isMet: false, line: undefined, workUntil: undefined });
     await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
     const line = requestsIn(path);
-    const metUntil = async (): Promise<number | undefined> => {
+    const workUntil = async (): Promise<number | undefined> => {
       using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
-      return turn?.metUntil;
+      return turn?.workUntil;
     };
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
-    expect(await metUntil()).toBeUndefined();
+    expect(await workUntil()).toBeUndefined();
 
     using again = await takeTurn(path, { waitMs: 0, clock: systemClock });
     await untilInLine(path, startTaker(path, "b", log, { request: "for b" }).pid);
@@ -309,9 +309,9 @@ describe("what those in line ask for", () => {
     const requests = await eventually(() => allOf(line.read(), 1));
     again?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
-    expect(await metUntil()).toBeWithin(before + 60_000, readTimeSinceBoot() + 60_000);
+    expect(await workUntil()).toBeWithin(before + 60_000, readTimeSinceBoot() + 60_000);
     line.tellMet(requests);
-    expect(await metUntil()).toBeWithin(before, readTimeSinceBoot());
+    expect(await workUntil()).toBeWithin(before, readTimeSinceBoot());
   });
 });
 

@@ -23,8 +23,8 @@ export interface Turn extends Disposable {
   readonly isMet: boolean;
   /** The requests of those who wait; undefined: nobody does. */
   readonly line: LineRequests | undefined;
-  /** Until when requests may have been met before this turn, in milliseconds since the machine was started; undefined: none was. */
-  readonly metUntil: number | undefined;
+  /** Until when others may have worked for those in line, in milliseconds since the machine was started; undefined: nobody has. */
+  readonly workUntil: number | undefined;
 }
 
 /** What those who wait want done. */
@@ -57,13 +57,13 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   const { waitMs, clock } = options;
   const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
   if (lock === undefined) return undefined;
-  if (lock === "met") return { isMet: true, line: undefined, metUntil: undefined, [Symbol.dispose]: () => undefined };
+  if (lock === "met") return { isMet: true, line: undefined, workUntil: undefined, [Symbol.dispose]: () => undefined };
   using held = new DisposableStack();
   held.use(lock);
   const line = (listFolder(lineOf(path)) ?? []).length === 0 ? undefined : (await import("./line-requests.ts")).requestsIn(path);
-  const metUntil = readMetUntil(path);
+  const workUntil = readWorkUntil(path);
   const all = held.move();
-  return { isMet: false, line, metUntil, [Symbol.dispose]: () => all.dispose() };
+  return { isMet: false, line, workUntil, [Symbol.dispose]: () => all.dispose() };
 }
 
 /** The folder of the places of those who wait. */
@@ -72,12 +72,14 @@ export function lineOf(path: string): string {
 }
 
 /** The file that says when work for others began, and when it was done, in milliseconds since the machine was started. */
-export function metFileOf(path: string): string {
-  return `${path}.met`;
+export function workFileOf(path: string): string {
+  return `${path}.work`;
 }
 
-function readMetUntil(path: string): number | undefined {
-  const [begun, ended = Number(begun) + WORK_MS] = linuxFiles.readText(metFileOf(path))?.split(" ").map(Number) ?? [];
+function readWorkUntil(path: string): number | undefined {
+  const text = linuxFiles.readText(workFileOf(path));
+  if (text === undefined) return undefined;
+  const [begun = 0, ended] = text.split(" ").map(Number);
   // A time in the future is of an earlier boot, in a folder that was not cleared.
-  return begun === undefined || begun > readTimeSinceBoot() ? undefined : ended;
+  return begun > readTimeSinceBoot() ? undefined : (ended ?? begun + WORK_MS);
 }
