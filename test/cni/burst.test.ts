@@ -31,7 +31,9 @@ const requests = (): readonly string[] => (existsSync(`${lockFile()}.requests`) 
 
 async function untilAsked(count: number): Promise<void> {
   await eventually(() => {
-    if (requests().length !== count) throw new Error(`${requests().length} of ${count} wait`);
+    // Each is made first, and then written.
+    const written = requests().filter((name) => readFileSync(join(`${lockFile()}.requests`, name), "utf8").endsWith("}"));
+    if (written.length !== count) throw new Error(`${written.length} of ${count} wait`);
   }, 30_000);
 }
 
