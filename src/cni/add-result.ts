@@ -1,7 +1,7 @@
 /** What an ADD tells the runtime. */
 
 import type { AttachmentPlan } from "../endpoint/plan-attachment.ts";
-import type { AllocatedAddress } from "../ipam/allocate.ts";
+import type { AllocatedAddress } from "../ipam/plan-allocation.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { NEXT_HOPS } from "../endpoint/pod-link.ts";
 import { toAddressText, WIDTH } from "../lib/ip/address.ts";

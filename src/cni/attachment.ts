@@ -7,7 +7,7 @@ import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
 import type { AttachmentRequest } from "../endpoint/plan-attachment.ts";
 import type { LinkNames } from "../endpoint/pod-link.ts";
 import { type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
-import type { AllocationSubject } from "../ipam/allocate.ts";
+import type { AllocationSubject } from "../ipam/plan-allocation.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { AddressRequest, AttachmentId } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";

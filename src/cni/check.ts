@@ -7,7 +7,7 @@ import { IP_POOLS } from "../ipam/cluster.ts";
 import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
 import { know } from "../ipam/facts.ts";
 import { toPoolTable } from "../ipam/pools.ts";
-import { releaseQueries } from "../ipam/release.ts";
+import { releaseQueries } from "../ipam/plan-release.ts";
 import { transact } from "../ipam/transact.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses, toAddressText } from "../lib/ip/address.ts";

@@ -1,7 +1,7 @@
 /** ADD of `netplug-ipam` under another main plugin: addresses without link and endpoint. */
 
-import { allocationQueries } from "../ipam/allocate.ts";
-import { allocate } from "../ipam/store.ts";
+import { allocationQueries } from "../ipam/plan-allocation.ts";
+import { allocate } from "../ipam/allocate.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { toIpamResult } from "./add-result.ts";

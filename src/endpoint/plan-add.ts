@@ -17,7 +17,7 @@ import {
   holdsAny,
   planAllocation,
   type PlanOptions,
-} from "../ipam/allocate.ts";
+} from "../ipam/plan-allocation.ts";
 import { expectReady } from "../ipam/cluster.ts";
 import { collectWanted, type Facts, know, withoutRepeats } from "../ipam/facts.ts";
 import type { AddressRequest } from "../ipam/request.ts";

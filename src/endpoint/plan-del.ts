@@ -5,7 +5,7 @@ import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query, ResourceRef, Revision, Write } from "../datastore/datastore.ts";
 import { expectNotFrozen } from "../ipam/cluster.ts";
 import { type Facts, know, withoutRepeats } from "../ipam/facts.ts";
-import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/release.ts";
+import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../ipam/plan-release.ts";
 import { type RecordQuery, toRecordQuery } from "./record.ts";
 
 /** What is to be removed: the allocations and records that the two predicates pick. */

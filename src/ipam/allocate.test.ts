@@ -6,7 +6,7 @@ import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 const ips = (...texts: string[]) => ({ addresses: texts.map(parseAddress) });
 

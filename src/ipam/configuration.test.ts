@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { parseAddress } from "../lib/ip/address.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 /** Blocks of two addresses. */
 async function createWorld(cidr = "10.65.0.0/29"): Promise<IpamWorld> {

@@ -4,7 +4,7 @@ import { releaseAttachment, releaseStale } from "../../test/support/ipam-operati
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { deleteEmptyBlocks, EMPTY_BLOCK_SECONDS, findStaleOwners } from "./gc.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 async function createWorld(): Promise<IpamWorld> {
   const world = await createIpamWorld();

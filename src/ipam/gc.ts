@@ -7,7 +7,7 @@ import type { Prefix } from "../lib/ip/prefix.ts";
 import { isEmpty } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
-import { releaseQueries } from "./release.ts";
+import { releaseQueries } from "./plan-release.ts";
 import type { Attachment } from "./request.ts";
 import { type Decision, transact, type TransactPorts } from "./transact.ts";
 

@@ -8,7 +8,7 @@ import { startDeadline } from "../lib/deadline.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import type { Clock } from "../lib/ports.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 import type { TransactPorts } from "./transact.ts";
 
 const seed = testSeed();

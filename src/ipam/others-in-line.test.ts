@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
-import { type AllocationPlan, allocationQueries, planAllocation } from "./allocate.ts";
+import { type AllocationPlan, allocationQueries, planAllocation } from "./plan-allocation.ts";
 import type { AddressRequest } from "./request.ts";
 import { readFacts } from "./transact.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
 import type { IPPoolSpec } from "../api/ip-pool.ts";
 import { parseAddress } from "../lib/ip/address.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 /** Pools by name; each has one block's worth of addresses unless it says otherwise. */
 async function worldWith(pools: Readonly<Record<string, Partial<IPPoolSpec> & { readonly cidr: string }>>): Promise<IpamWorld> {

@@ -4,7 +4,7 @@ import type { CommitOptions, Query } from "../datastore/datastore.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import type { AddressRequest } from "./request.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 /** A world in which each request gets what the one before has left, as those of a node do. */
 async function worldOfNotes(request: Partial<AddressRequest> = {}) {

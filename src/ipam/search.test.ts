@@ -4,7 +4,7 @@ import type { Allocation, Block } from "../api/ipam-block.ts";
 import type { Datastore, Query } from "../datastore/datastore.ts";
 import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { parsePrefix, subnetAt } from "../lib/ip/prefix.ts";
-import { allocate } from "./store.ts";
+import { allocate } from "./allocate.ts";
 
 /** What was asked of the datastore. */
 interface Reads {

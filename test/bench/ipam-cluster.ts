@@ -4,7 +4,7 @@ import { openEtcd } from "../datastore/open-etcd.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { initialise } from "../../src/datastore/initialise.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";

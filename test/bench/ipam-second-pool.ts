@@ -3,7 +3,7 @@
 import type { Block } from "../../src/api/ipam-block.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { blockSize, newBlock, take } from "../../src/ipam/block.ts";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { parsePrefix, type Prefix, subnetAt, subnetCount } from "../../src/lib/ip/prefix.ts";
 import { open, portsOf, prepare, putPool, requestOf } from "./ipam-cluster.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { blockOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import type { Allocation } from "../../src/api/ipam-block.ts";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";

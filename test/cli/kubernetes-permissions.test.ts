@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { checkConsistency } from "../../src/ipam/admin/check.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
-import { allocate } from "../../src/ipam/store.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { type Family, parseAddress, toAddressText, WIDTH } from "../../src/lib/ip/address.ts";
 import { addressAt, containsPrefix, overlaps, parsePrefix, toPrefixText } from "../../src/lib/ip/prefix.ts";

@@ -5,7 +5,7 @@ import { API_VERSION, type Resource } from "../../api/resource.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { newBlock, take } from "../block.ts";
-import { allocate } from "../store.ts";
+import { allocate } from "../allocate.ts";
 import { checkConsistency } from "./check.ts";
 import { findOwner, releaseAddress } from "./owner.ts";
 import { planSplit } from "./split.ts";

@@ -1,0 +1,213 @@
+/**
+ * Decides who gets which address: pure, for one ADD or for several that are committed together.
+ *
+ * Addresses are sought in this order over all allowed pools: the node's own blocks, a free block of the first pool that has
+ * one, an empty block of another node, an address of another node's block.
+ */
+
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
+import type { Query, Write } from "../datastore/datastore.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { type Address, equalAddresses } from "../lib/ip/address.ts";
+import type { Prefix } from "../lib/ip/prefix.ts";
+import { assignAutomatic } from "./automatic.ts";
+import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
+import { addressOf, type Draft, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
+import { assignExplicit } from "./explicit.ts";
+import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
+import { spreadOf } from "./places.ts";
+import { type Pool, toPoolTable } from "./pools.ts";
+import type { AddressRequest } from "./request.ts";
+import { queriesOfNext } from "./read-ahead.ts";
+import { toReservedSet } from "./reservations.ts";
+import type { Assigned, Situation } from "./situation.ts";
+
+/** An address that a request got. */
+export interface AllocatedAddress {
+  readonly address: Address;
+  /** CIDR of its block. */
+  readonly block: Prefix;
+  /** False when the attachment had it already. */
+  readonly isNew: boolean;
+}
+
+/** How a request ended. */
+export type AllocationOutcome = { readonly addresses: readonly AllocatedAddress[] } | { readonly error: NetplugError };
+
+export interface AllocationPlan {
+  /** By position of the request. */
+  readonly outcomes: readonly AllocationOutcome[];
+  /** At most one per block, with the conditions under which they are right; none when nothing changes. */
+  readonly writes: readonly Write[];
+  /** Queries that the node's next request is likely to need in addition; usually none. */
+  readonly forNext: readonly Query[];
+  /** For the log: what was left out because it makes no sense, and what to do about it. */
+  readonly defects: Iterable<string>;
+  /** Those of {@link PlanOptions.others} that the writes meet, too. */
+  readonly met: readonly AddressRequest[];
+}
+
+/** When, which try, and for whom else. */
+export interface PlanOptions {
+  /** Seconds since 1970. */
+  readonly now: number;
+  /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
+  readonly salt: bigint;
+  /** Requests of others that are met, too, if that changes no further block. @default none */
+  readonly others?: () => readonly AddressRequest[];
+}
+
+/** The part of a request that decides what must be read for it. */
+export interface AllocationSubject extends Pick<AddressRequest, "addresses"> {
+  readonly owner: Pick<AddressRequest["owner"], "node">;
+}
+
+/** What {@link planAllocation} is certain to ask for: one round trip together with the caller's own queries. */
+export function allocationQueries(subjects: readonly AllocationSubject[]): readonly Query[] {
+  return withoutRepeats([CLUSTER_INFORMATION, IPAM_CONFIGURATION, IP_POOLS, IP_RESERVATIONS, ...subjects.flatMap(subjectQueries)]);
+}
+
+function subjectQueries({ owner: { node }, addresses }: AllocationSubject): readonly Query[] {
+  return [
+    { type: "get", ref: { kind: "Node", name: node } },
+    { type: "blocks-of-node", node },
+    { type: "blocks-borrowed-by", node },
+    ...addresses.map((address): Query => ({ type: "block-of-address", address })),
+  ];
+}
+
+/**
+ * Plans several requests as one set of writes. Each request is all or nothing; one that cannot be met does not stop the
+ * others. An attachment that has addresses keeps them.
+ *
+ * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all, invalidConfig for settings that cannot be so
+ * @throws {FactsWanted} what must be read first, for all requests
+ */
+export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
+  const { ready, situation } = survey(requests, facts, options);
+  const wanted: Query[] = [];
+  const outcomes: AllocationOutcome[] = [];
+  let draft = NO_DRAFT;
+  const pools = new Map<string, Pool>();
+  for (const request of requests) {
+    const attempt = attemptRequest(request, situation, draft);
+    if (attempt instanceof FactsWanted) {
+      wanted.push(...attempt.queries);
+    } else if (attempt instanceof NetplugError) {
+      outcomes.push({ error: attempt });
+    } else {
+      outcomes.push({ addresses: attempt.addresses });
+      draft = attempt.draft;
+      for (const pool of attempt.pools) pools.set(pool.name, pool);
+    }
+  }
+  if (wanted.length > 0) throw new FactsWanted(wanted);
+  const { defects } = situation;
+  if (toBlockWrites(draft).length === 0) return { outcomes, writes: [], forNext: [], defects, met: [] };
+  const met: AddressRequest[] = [];
+  for (const request of options.others?.() ?? []) {
+    const attempt = attemptRequest(request, situation, draft);
+    // Whoever cannot be met like this gets its own turn, and its own error.
+    if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
+    met.push(request);
+    draft = attempt.draft;
+    for (const pool of attempt.pools) pools.set(pool.name, pool);
+  }
+  const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
+    op: "expect",
+    ref: { kind: "IPPool", name },
+    revision,
+  }));
+  const forNext = queriesForNext([...requests, ...met], situation, draft);
+  return { outcomes, writes: [ready, ...poolsUnchanged, ...toBlockWrites(draft)], forNext, defects, met };
+}
+
+/** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
+export function holdsAll(owner: AddressRequest["owner"], addresses: readonly Address[], facts: Facts): boolean {
+  const held = heldBy(facts, NO_DRAFT, owner, owner.node);
+  return addresses.every((address) => held.some((one) => equalAddresses(addressOf(one), address)));
+}
+
+/** Whether it has any address at all. @throws FactsWanted as {@link holdsAll} */
+export function holdsAny(owner: AddressRequest["owner"], facts: Facts): boolean {
+  return heldBy(facts, NO_DRAFT, owner, owner.node).length > 0;
+}
+
+/** None for several requests: nobody knows which kind of request comes next. */
+function queriesForNext(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
+  const last = requests.at(-1);
+  return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));
+}
+
+/** What is the same for all requests. @throws {FactsWanted} with everything that is certain to be wanted besides */
+function survey(
+  requests: readonly AddressRequest[],
+  facts: Facts,
+  options: PlanOptions,
+): { readonly ready: Write; readonly situation: Situation } {
+  try {
+    return { ready: expectReady(facts), situation: situationOf(facts, options) };
+  } catch (thrown) {
+    if (!(thrown instanceof FactsWanted)) throw thrown;
+    throw new FactsWanted([...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined)]);
+  }
+}
+
+function situationOf(facts: Facts, { now, salt }: PlanOptions): Situation {
+  const configuration = soundConfigurationOf(facts);
+  const defects = new Set<string>();
+  return {
+    facts,
+    configuration,
+    pools: toPoolTable(know(facts, IP_POOLS)),
+    reserved: toReservedSet(know(facts, IP_RESERVATIONS), defects),
+    defects,
+    moment: { now, cooldown: configuration.ipCooldownSeconds },
+    spreadFor: (node) => spreadOf(node) + salt,
+  };
+}
+
+interface Attempt {
+  readonly addresses: readonly AllocatedAddress[];
+  readonly draft: Draft;
+  readonly pools: readonly Pool[];
+}
+
+function attemptRequest(request: AddressRequest, situation: Situation, before: Draft): Attempt | NetplugError | FactsWanted {
+  try {
+    return meet(request, situation, before);
+  } catch (thrown) {
+    if (thrown instanceof NetplugError || thrown instanceof FactsWanted) return thrown;
+    throw thrown;
+  }
+}
+
+function meet(request: AddressRequest, situation: Situation, before: Draft): Attempt {
+  const { owner } = request;
+  const held = heldBy(situation.facts, before, owner, owner.node);
+  const addresses: AllocatedAddress[] = [];
+  const pools: Pool[] = [];
+  let draft = before;
+  const add = (existing: Held | undefined, assign: () => Assigned): void => {
+    if (existing !== undefined) {
+      addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
+      return;
+    }
+    const assigned = assign();
+    addresses.push({ address: assigned.address, block: assigned.block, isNew: true });
+    pools.push(assigned.pool);
+    draft = assigned.draft;
+  };
+  if (request.addresses.length > 0) {
+    for (const address of request.addresses) {
+      const existing = held.find((candidate) => equalAddresses(addressOf(candidate), address));
+      add(existing, () => assignExplicit(request, address, situation, draft));
+    }
+  } else {
+    for (const family of request.families) {
+      const existing = held.find((candidate) => candidate.from.block.cidr.family === family);
+      add(existing, () => assignAutomatic(request, family, situation, draft));
+    }
+  }
+  return { addresses, draft, pools };
+}
