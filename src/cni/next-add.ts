@@ -6,7 +6,7 @@
 import type { Query } from "../datastore/datastore.ts";
 import { withoutRepeats } from "../ipam/facts.ts";
 import { isName } from "../lib/characters.ts";
-import { NetplugError } from "../lib/errors.ts";
+import { orNothing } from "../lib/errors.ts";
 import { toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
 import { isJsonObject } from "../lib/json.ts";
 import type { Files } from "../lib/ports.ts";
@@ -48,15 +48,6 @@ export function openNextAdd(files: Files, path: string): NextAdd {
       there = text;
     },
   };
-}
-
-function orNothing<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (thrown) {
-    if (thrown instanceof NetplugError) return undefined;
-    throw thrown;
-  }
 }
 
 /** Keeps the queries about the first pools that come before claiming a block. When a pool is full, more rounds follow in any case. */

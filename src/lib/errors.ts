@@ -73,6 +73,16 @@ export class NetplugError extends Error {
   }
 }
 
+/** Does what one can do without. @returns undefined where it fails as an operation may */
+export function orNothing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof NetplugError) return undefined;
+    throw thrown;
+  }
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
