@@ -47,8 +47,13 @@ async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
   const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
   const datastore = host.openDatastore(onNode(datastoreConfig, node, runFolderOf(config)), openKube);
-  const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig));
+  const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig, withoutSecrets));
   return { ...local, node, nextAdd, openKube, datastore, datastoreKey };
+}
+
+/** For `JSON.stringify`: who has another password of the same user has the same access. */
+function withoutSecrets(key: string, value: unknown): unknown {
+  return key === "password" || key === "token" ? undefined : value;
 }
 
 /** Refuses the config of another main plugin, whose keys may mean something else. */

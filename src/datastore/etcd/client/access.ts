@@ -33,7 +33,7 @@ const MAX_REPAIRS = 2;
 /** What a log-in gives where there are no users. */
 const NO_TOKEN = "";
 
-/** The credentials of one process, kept in memory only. */
+/** The credentials of one process, kept in memory; its token may be one that another process of the node got. */
 export class Access {
   readonly #config: EtcdConfig;
   readonly #clock: Clock;
@@ -42,6 +42,8 @@ export class Access {
   #transport: Transport;
   #speaksGrpc = false;
   #token: string | undefined;
+  /** The last one that etcd did not take. */
+  #endedToken: string | undefined;
   /** A log-in under way, shared by all who need it. */
   #loggingIn: Promise<string> | undefined;
   #tls: { readonly material: TlsMaterial; readonly readAt: number } | undefined;
@@ -104,6 +106,7 @@ export class Access {
 
   #forget(token: string | undefined): boolean {
     if (this.#token === token) this.#token = undefined;
+    this.#endedToken = token;
     return token !== undefined;
   }
 
@@ -123,12 +126,24 @@ export class Access {
     const { username, password } = this.#config;
     if (username === undefined || password === undefined) return undefined;
     if (this.#token === undefined) {
-      this.#loggingIn ??= this.#authenticate(transport, username, password, target).finally(() => {
+      const logIn = (): Promise<string> => this.#authenticate(transport, username, password, target);
+      this.#loggingIn ??= this.#findTokenOr(logIn).finally(() => {
         this.#loggingIn = undefined;
       });
       this.#token = await this.#loggingIn;
     }
     return this.#token;
+  }
+
+  async #findTokenOr(logIn: () => Promise<string>): Promise<string> {
+    const { tokenFile } = this.#config;
+    if (tokenFile === undefined) return await logIn();
+    const { findToken, keepToken } = await import("./kept-token.ts");
+    const kept = findToken(tokenFile, this.#config, this.#files);
+    if (kept !== undefined && kept !== this.#endedToken) return kept;
+    const token = await logIn();
+    if (token !== NO_TOKEN) keepToken(tokenFile, token, this.#config, this.#files);
+    return token;
   }
 
   async #authenticate(transport: Transport, username: string, password: string, target: Target): Promise<string> {
