@@ -108,17 +108,21 @@ export class Installation implements Disposable {
   /**
    * Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here.
    *
+   * @returns whether it was ours
    * @throws NetplugError
    */
-  async withdraw(): Promise<void> {
+  async withdraw(): Promise<boolean> {
     const { disk } = this.#host;
+    let isOurs = false;
     // Not the installer's own signal: that has aborted, which is why we are here.
     await this.#inConfFolder(() => {
-      if (this.#config === undefined || disk.readText(this.#configPath) !== this.#config) return;
+      isOurs = this.#config !== undefined && disk.readText(this.#configPath) === this.#config;
+      if (!isOurs) return;
       disk.remove(this.#configPath);
       disk.flushFolder(this.#folders.conf);
       this.#log.info("network config removed", { path: this.#configPath });
     }, new AbortController().signal);
+    return isOurs;
   }
 
   get #configPath(): string {

@@ -57,7 +57,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
   } catch (thrown) {
     if (!host.stopped.aborted) throw thrown;
     log.warning("asked to end before everything was in its place");
-    return settings.isOnce ? EXIT.failed : await stop(installation, settings, log);
+    return settings.isOnce ? EXIT.failed : await stop(installation, settings, state, log);
   }
   state.say(undefined);
   const { grant } = installation;
@@ -69,11 +69,11 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
     return EXIT.done;
   }
   await stay(installation, { ...settings, state }, host, log);
-  return await stop(installation, settings, log);
+  return await stop(installation, settings, state, log);
 }
 
-async function stop(installation: Installation, { removesOnStop }: Settings, log: Log): Promise<number> {
-  if (removesOnStop) await installation.withdraw();
+async function stop(installation: Installation, { removesOnStop }: Settings, state: StateFile, log: Log): Promise<number> {
+  if (removesOnStop && (await installation.withdraw())) state.say("the installer was stopped, and took its network config away");
   log.info("stopped", { event: "stopped" });
   return EXIT.done;
 }

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
@@ -174,6 +175,20 @@ describe("a clean stop", () => {
     node.write(`net.d/${CONFLIST}`, "{}");
     expect((await staying.stop()).status).toBe(0);
     expect(node.read(`net.d/${CONFLIST}`)).toBe("{}");
+  });
+
+  test.each<[end: string, removes: string, config: string | undefined, status: number, said: string]>([
+    ["stays where it is", "false", undefined, 0, "ready"],
+    ["was taken away", "true", undefined, 1, "the installer was stopped, and took its network config away"],
+    ["is another installer's, who has its own say", "true", "{}", 0, "ready"],
+  ])("is seen by who asks whether the node is ready: the network config %s", async (_end, removes, config, status, said) => {
+    const env = { REMOVE_ON_STOP: removes, STATE_FILE: join(node.folder, "state") };
+    const staying = await stay({ env });
+    if (config !== undefined) node.write(`net.d/${CONFLIST}`, config);
+    await staying.stop();
+    let answer = "";
+    const asked = await runInstallCni(["--ready"], node.host({ env, host: { say: (text) => void (answer += text) } }));
+    expect([asked, answer]).toEqual([status, said]);
   });
 
   test("while the API server is waited for ends at once", async () => {
