@@ -36,7 +36,15 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-check.ts")).ipamCheck),
   parameters: { flags: { output: flags.reportOutput }, aliases: { o: "output" } },
-  docs: { brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any" },
+  docs: {
+    brief: "find leaked and doubled addresses and damaged blocks; changes nothing, and exits with 1 when there are any",
+    fullDescription: [
+      "Find leaked and doubled addresses and damaged blocks. It changes nothing.",
+      "",
+      "Exit status: 0 everything was checked, and there is no problem; 1 there are problems, or not everything could be checked.",
+      'What could not be read is named on stderr, and in "unread" with -o json; the last line then says that the check is not complete.',
+    ].join("\n"),
+  },
 });
 
 const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({

@@ -325,6 +325,18 @@ describe("a resource that cannot be read", () => {
   });
 
   test.each([
+    ["no problem", 0, 1, "found 0 problems\nthe check is not complete: 1 object could not be read\n"],
+    ["a problem", 1, 2, "found 1 problem\nthe check is not complete: 2 objects could not be read\n"],
+  ])("leaves no doubt whether everything was checked: %s", async (_found, damages, unreadable, end) => {
+    if (damages > 0) await put(key("empty", "4", "0"), { node: "n1", since: 1 });
+    for (let i = 0; i < unreadable; i++) await world.etcd.ctl(["put", `/netplug/v3/nodes/z${i}`, "x"]);
+    const text = await world.ctl(["ipam", "check"]);
+    expect([text.status, text.stdout]).toEqual([1, expect.stringMatching(new RegExp(`${end}$`))]);
+    const { status, stderr } = await world.ctl(["ipam", "check", "-o", "yaml"]);
+    expect([status, stderr.trimEnd().split("\n").at(-1)]).toEqual([1, end.trimEnd().split("\n").at(-1)]);
+  });
+
+  test.each([
     ["no resource", ["orphaned-block 10.65.0.0/31", "outside-pool 10.70.0.1", "leaked-address 10.65.0.1"]],
     ["/netplug/v3/ippools/a", ["orphaned-block 10.65.0.0/31", "leaked-address 10.65.0.1"]],
     ["/netplug/v3/nodes/zzz", ["outside-pool 10.70.0.1", "leaked-address 10.65.0.1"]],

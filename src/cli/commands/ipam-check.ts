@@ -13,14 +13,16 @@ export interface CheckFlags {
   readonly output?: ReportFormat;
 }
 
-/** Fails when there are problems, so that scripts notice. */
+/** Fails when there are problems, so that scripts notice; and when something could not be read, for then nobody knows. */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, checkConsistency);
   const { problems, unread } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
+  const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;
   for (const { detail } of unread) note(cli, `${detail}; what depends on it is not checked`);
   if (flags.output !== undefined) {
     cli.io.stdout.write(toReportText(flags.output, report));
+    if (gap !== undefined) note(cli, gap);
     return status;
   }
   const { pools, blocks, allocations, endpoints } = report;
@@ -31,6 +33,7 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
     cli.io.stdout.write(toTable(["CLASS", "OBJECT", "DETAIL"], rows, { colour: cli.io.stdout.isTerminal }));
   }
   say(cli, `found ${count(problems.length, "problem")}`);
+  if (gap !== undefined) say(cli, gap);
   const leaked = problems.find((problem) => problem.class === "leaked-address");
   if (leaked !== undefined) note(cli, `next: ${toCommandLine(cli, `ipam release --ip=${leaked.object}`)}`);
   return status;
