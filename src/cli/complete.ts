@@ -20,10 +20,7 @@ const GLOBAL_OPTIONS: readonly Proposal[] = [
 /** A person waits at the prompt: better no names than late ones. */
 const NAMES_LIMIT_MS = 1_000;
 
-/** Commands whose arguments are a kind and names. */
-const COMMANDS_WITH_NAMES: ReadonlySet<string> = new Set(["get", "delete", "patch", "label"]);
-
-/** Those of them that take one name only. */
+/** Commands that take one name only. */
 const COMMANDS_WITH_ONE_NAME: ReadonlySet<string> = new Set(["patch", "label"]);
 
 /** A word of a command line, and what is said about it. */
@@ -79,10 +76,10 @@ function splitPartial(argv: readonly string[]): {
   return { before: [...before, attached.replace("=", "")], partial, attached };
 }
 
+/** Of what is proposed the parser of commands keeps what begins as it is typed. */
 async function proposeObjects(cli: Cli, words: readonly string[], typed: string): Promise<readonly string[]> {
   const [command = "", ...rest] = words;
   if (command === "ipam") return await listNames(cli, "IPPool", undefined); // `ipam split --name`
-  if (!COMMANDS_WITH_NAMES.has(command)) return [];
   const { positional, namespace } = splitFlags(rest);
   const [first] = positional;
   const slash = typed.indexOf("/");
@@ -92,7 +89,7 @@ async function proposeObjects(cli: Cli, words: readonly string[], typed: string)
   if (info === undefined || !info.writable || (COMMANDS_WITH_ONE_NAME.has(command) && positional.length > 1)) return [];
   const names = await listNames(cli, info.kind as Kind, info.namespaced ? (namespace ?? (await defaultNamespaceOf(cli))) : undefined);
   const proposals = kindWord === first ? names : names.map((name) => `${kindWord}/${name}`);
-  return proposals.filter((name) => name.startsWith(typed) && !positional.includes(name));
+  return proposals.filter((name) => !positional.includes(name));
 }
 
 /** Of a selector's requirements the last is being written: `zone=a,ra`. */
@@ -103,7 +100,7 @@ async function proposeLabelsOf(cli: Cli, [, ...rest]: readonly string[], typed: 
   const before = typed.slice(0, typed.lastIndexOf(",") + 1);
   const labels = (await list(cli, info.kind as Kind, undefined)).flatMap(({ labels = {} }) => Object.entries(labels));
   const words = new Set(labels.map(([key, value]) => `${before}${key}=${value}`));
-  return [...words].filter((word) => word.startsWith(typed) && /^[\w.,/=-]+$/.test(word));
+  return [...words].filter((word) => /^[\w.,/=-]+$/.test(word));
 }
 
 async function listNames(cli: Cli, kind: Kind, namespace: string | undefined): Promise<readonly string[]> {

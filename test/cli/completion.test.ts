@@ -9,6 +9,12 @@ beforeAll(async () => {
   world = await createCliWorld();
   await world.done(["create", "-f", "-"], { stdin: `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}` });
   await world.done(["label", "ippool", "blue", "rack=r1", "tier=web"]);
+  for (const namespace of ["default", "prod"]) {
+    const spec = { orchestrator: "cni", node: "n1", containerID: namespace, endpoint: "eth0" };
+    const metadata = { name: `n1-cni-${namespace}-eth0`, namespace };
+    const stdin = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec });
+    await world.done(["create", "-f", "-"], { stdin });
+  }
 });
 
 afterAll(() => world[Symbol.asyncDispose]());
@@ -32,6 +38,17 @@ describe("proposals", () => {
     ["get ippool/b", ["ippool/black", "ippool/blue"]],
     ["delete ipp blu", ["blue"]],
     ["patch ipp blue --type m", ["merge"]],
+    ["patch ipp blue bl", []],
+    ["label ipp/blue bl", []],
+    ["get ipp/blue ipp/", ["ipp/black"]],
+    ["get ipp/blue tiers/d", ["tiers/default"]],
+    ["get wep n", ["n1-cni-default-eth0"]],
+    ["get wep -n prod n", ["n1-cni-prod-eth0"]],
+    ["get wep --namespace=prod n", ["n1-cni-prod-eth0"]],
+    ["get --namespace prod wep/n", ["wep/n1-cni-prod-eth0"]],
+    ["get ipamblocks 1", []],
+    ["get ipamblocks -l ", []],
+    ["get -l ", []],
     ["get ipp -o j", ["json"]],
     ["get ipp -oj", ["-ojson"]],
     ["get ipp --output=j", ["--output=json"]],
