@@ -28,18 +28,10 @@ function applyOperation(root: unknown, operation: unknown, number: number): unkn
   const path = pathOf("path");
   const at = (steps: readonly string[]): unknown => {
     const found = lookUp(root, steps);
-    return found === undefined ? fail(`there is nothing at ${quote(`/${steps.join("/")}`)}`) : found.value;
+    return found === undefined ? fail(`there is nothing at ${quote(toPointer(steps))}`) : found.value;
   };
   const change = (from: unknown, steps: readonly string[], edit: Edit): unknown =>
-    edited(from, steps, edit) ??
-    fail(
-      `there is no place ${quote(
-        steps
-          .slice(1)
-          .map((step) => `/${step}`)
-          .join(""),
-      )}`,
-    );
+    edited(from, steps, edit) ?? fail(`there is no place ${quote(toPointer(steps.slice(1)))}`);
   switch (operation["op"]) {
     case "add":
       return change({ root }, ["root", ...path], { insert: structuredClone(valueOf(operation)) });
@@ -61,7 +53,7 @@ function applyOperation(root: unknown, operation: unknown, number: number): unkn
     }
     case "test":
       if (!Bun.deepEquals(at(path), valueOf(operation)))
-        return fail(`test of ${quote(path.join("/"))}: got ${quoteValue(at(path))}, want ${quoteValue(valueOf(operation))}`);
+        return fail(`test of ${quote(toPointer(path))}: got ${quoteValue(at(path))}, want ${quoteValue(valueOf(operation))}`);
       return root;
     default:
       return fail(`op: got ${quoteValue(operation["op"] ?? null)}, want "add", "remove", "replace", "move", "copy" or "test"`);
@@ -75,6 +67,10 @@ function parsePointer(text: unknown): readonly string[] | undefined {
     .split("/")
     .slice(1)
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function toPointer(steps: readonly string[]): string {
+  return steps.map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 function lookUp(root: unknown, steps: readonly string[]): { readonly value: unknown } | undefined {
