@@ -1,5 +1,6 @@
 /** Columns of one's own choice: `NAME:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone`. */
 
+import { isJsonObject } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { type Column, toCellText } from "./columns.ts";
@@ -66,9 +67,7 @@ function find(values: readonly unknown[], path: readonly Step[]): readonly unkno
     found = found.flatMap((value) => {
       if ("all" in step) return Array.isArray(value) ? value : typeof value === "object" && value !== null ? Object.values(value) : [];
       if ("index" in step) return Array.isArray(value) && step.index < value.length ? [value[step.index]] : [];
-      return typeof value === "object" && value !== null && Object.hasOwn(value, step.key)
-        ? [(value as Record<string, unknown>)[step.key]]
-        : [];
+      return isJsonObject(value) && Object.hasOwn(value, step.key) ? [value[step.key]] : [];
     });
   }
   return found.filter((value) => value !== undefined && value !== null);
