@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { parseCommandLine } from "./command-line.ts";
+import { UsageError } from "./failure.ts";
 
 test.each([
   [
@@ -41,4 +42,28 @@ test.each([
   ],
 ])("an option whose value is empty is no argument: %j is %j", (argv, words) => {
   expect(parseCommandLine(argv).words).toEqual(words);
+});
+
+test.each([
+  [["-c", "f", "get", "ipp"], { config: "f" }, ["get", "ipp"]],
+  [["-cf", "get", "ipp"], { config: "f" }, ["get", "ipp"]],
+  [["-c=f", "get", "ipp"], { config: "f" }, ["get", "ipp"]],
+  [["get", "--config=a=b", "ipp"], { config: "a=b" }, ["get", "ipp"]],
+  [["get", "ipp", "--kubeconfig", "k", "--context", "c"], { kubeconfig: "k", context: "c" }, ["get", "ipp"]],
+  [["patch", "ipp", "x", "-p", "--context"], {}, ["patch", "ipp", "x", "-p", "--context"]],
+  [["get", "--output", "--context", "c"], {}, ["get", "--output", "--context", "c"]],
+  [["get", "--", "--context", "c"], {}, ["get", "--", "--context", "c"]],
+])("options that may stand anywhere are taken out, where they are options: %j", (argv, options, words) => {
+  expect(parseCommandLine(argv)).toEqual({ options, words });
+});
+
+test.each([
+  [["get", "--context"], 'read option "--context": its value is missing'],
+  [["get", "--context="], 'read option "--context": its value is missing'],
+  [["get", "--context", ""], 'read option "--context": its value is missing'],
+  [["-c"], 'read option "-c": its value is missing'],
+  [["--config", "a", "get", "-cb"], 'read option "-c": got it twice, want it once'],
+  [["--context", "a", "--context=b"], 'read option "--context": got it twice, want it once'],
+])("%j is wrong usage", (argv, fault) => {
+  expect(() => parseCommandLine(argv)).toThrow(new UsageError(fault));
 });

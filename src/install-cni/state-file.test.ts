@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NetplugError } from "../lib/errors.ts";
@@ -32,6 +32,8 @@ test("what an installer says is what the other process reads, each time", () => 
   const folder = mkdtempSync(join(tmpdir(), "npgt-state-"));
   try {
     const path = join(folder, "state");
+    // As an installer leaves it that is killed while it writes.
+    writeFileSync(join(folder, ".state.netplug-tmp"), "{");
     const state = new StateFile(path, { disk: durableFiles, userId: process.getuid?.() ?? 0 });
     for (const trouble of ["token has expired", undefined, "no space left"]) {
       state.say(trouble);

@@ -57,7 +57,10 @@ describe("what a runtime takes for a network config", () => {
     ['{"name": "a", "plugins": [{"type": "x"}, {}]}', "10.conflist", '"plugins[1].type": got nothing, want the name of a plugin'],
     ['{"name": "a", "plugins": [{"type": "x"}]}', "10.conf", '"10.conf" is no name for one: want .conflist; set CNI_CONF_NAME'],
     ['{"name": "a", "type": "netplug"}', "10.conflist", 'not read from "10.conflist"; make it a list, or set CNI_CONF_NAME'],
+    ['{"name": "a", "plugins": [{"type": ""}]}', "10.conflist", '"plugins[0].type": got "", want the name of a plugin'],
     ['{"name": "a"}', "10.conf", '"type": got nothing'],
+    ['{"name": "a", "type": ""}', "10.conf", '"type": got "", want the name of a plugin'],
+    ['{"name": "a", "type": ["x"]}', "10.conf", '"type": got a list'],
   ])("%s as %s is refused", (text, fileName, message) => {
     const check = (): void => checkNetworkConfig(text, fileName, "it");
     expect(check).toThrow(message);

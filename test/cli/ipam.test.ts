@@ -277,7 +277,7 @@ describe("ipam split", () => {
   });
 
   test.each([
-    [["3", "--name", "blue"], 1, "want a power of two"],
+    [["3", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 3 parts, want a power of two'],
     [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
     [["2", "--name", "nope"], 1, "there is none"],
     [["2"], 2, "want one of --name, --cidr"],

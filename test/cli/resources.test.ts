@@ -174,6 +174,29 @@ describe("get", () => {
     ]);
   });
 
+  test("tiers are shown in the order in which they are asked", async () => {
+    await world.done(["init"]);
+    const tier = (name: string, spec: object): string =>
+      JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name }, spec });
+    await world.done(["create", "-f", "-"], { stdin: [tier("b", {}), tier("a", {}), tier("z", { order: 1 })].join("\n") });
+    expect(await world.done(["get", "tiers", "-o", "name"])).toBe(
+      "tier/z\ntier/kube-admin\ntier/default\ntier/kube-baseline\ntier/a\ntier/b\n",
+    );
+  });
+
+  test("an endpoint that is missing is named with its namespace, and with what lists the others", async () => {
+    for (const [argv, name] of [
+      [["get", "wep", "x"], "default/x"],
+      [["delete", "wep/x", "-n", "prod"], "prod/x"],
+    ] as const) {
+      expect(await world.ctl(argv)).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: `netplugctl: find workloadendpoint "${name}": there is none\nnext: netplugctl get workloadendpoints -A -o wide\n`,
+      });
+    }
+  });
+
   test("what to do next is about the kind that is missing", async () => {
     await createPool("blue", "10.65.0.0/16");
     const { status, stdout, stderr } = await world.ctl(["get", "ippool/blue", "node/n1", "-o", "name"]);
@@ -217,6 +240,9 @@ describe("get", () => {
     { argv: ["delete", "ipp", "a", ".."], message: 'read arguments: got the name "..", which no object can have' },
     { argv: ["label", "ipp", "..", "a=b"], message: 'read arguments: got the name "..", which no object can have' },
     { argv: ["patch", "ipp", "..", "-p", "{}"], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["patch", "ipp", "-p", "{}"], message: "read arguments: want KIND NAME or KIND/NAME" },
+    { argv: ["label", "ipp"], message: "read arguments: want KIND NAME or KIND/NAME" },
+    { argv: ["label", ""], message: "read arguments: want KIND NAME or KIND/NAME" },
     { argv: ["get", "wep", "-n", ".."], message: 'read option "--namespace": got "..", want a name' },
     { argv: ["get", "wep", "-n", ""], message: 'read option "--namespace": got "", want a name' },
     { argv: ["get", "wep", "a", "-n", "a/b"], message: 'read option "--namespace": got "a/b", want a name' },

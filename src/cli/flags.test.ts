@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { UsageError } from "./failure.ts";
+import { parseBoolean, parseCount } from "./flags.ts";
+
+test.each([
+  ["true", true],
+  ["TRUE", true],
+  ["True", true],
+  ["false", false],
+  ["FALSE", false],
+])("%j is %p", (text, value) => expect(parseBoolean(text)).toBe(value));
+
+test.each(["", "yes", "1", "0", "untrue", "trueish", "unfalse", "falsely", "true false"])("%j is neither true nor false", (text) =>
+  expect(() => parseBoolean(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want true or false`)),
+);
+
+test.each([
+  ["0", 0],
+  ["007", 7],
+  ["999999999999999", 999_999_999_999_999],
+])("%j is the number %p", (text, value) => expect(parseCount(text)).toBe(value));
+
+test.each(["", "-1", "+1", " 1", "1 ", "1.5", "1e3", "0x1", "many", "9999999999999999"])("%j is no whole number", (text) =>
+  expect(() => parseCount(text)).toThrow(new UsageError(`got ${JSON.stringify(text)}, want a whole number`)),
+);
