@@ -1,11 +1,24 @@
 /** What one run leaves on a node, whatever was there before. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { isAccepted } from "../../src/install-cni/plugin-account.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { type FakeApiServer, startFakeApiServer } from "../kube/support/fake-api-server.ts";
+import { lockWithFlock } from "./support/lock.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 
 let api: FakeApiServer;
@@ -132,6 +145,31 @@ test("a second run changes nothing but the token", async () => {
   ]);
 });
 
+describe("a network config that is ours", () => {
+  test.each<[what: string, spoil: (path: string, elsewhere: string) => void]>([
+    ["another content", (path) => writeFileSync(path, "{}")],
+    ["permissions for everybody", (path) => chmodSync(path, 0o644)],
+    ["another owner", (path) => chownSync(path, 12_345, 0)],
+    [
+      "a symbolic link to what is the same",
+      (path, elsewhere) => {
+        renameSync(path, elsewhere);
+        symlinkSync(elsewhere, path);
+      },
+    ],
+  ])("is put right where there is %s", async (_what, spoil) => {
+    using node = new InstallNode();
+    await node.run();
+    const text = node.read(`net.d/${CONFLIST}`);
+    const path = join(node.confDir, CONFLIST);
+    spoil(path, join(node.folder, "elsewhere"));
+    expect((await node.run()).messages).toContain("network config written");
+    const { mode, uid } = lstatSync(path);
+    expect([node.read(`net.d/${CONFLIST}`), mode, uid]).toEqual([text, 0o100_600, process.getuid?.() ?? 0]);
+    expect(readdirSync(node.confDir)).toEqual([CONFLIST]);
+  });
+});
+
 describe("executables", () => {
   test.each<[what: string, spoil: (node: InstallNode) => void]>([
     ["another content", (node) => node.write("bin/netplug", "the executablx\n")],
@@ -254,16 +292,3 @@ describe("folders", () => {
     expect(errorOf(await node.run({ host: { clock } }))).toBe(`lock "${node.confDir}": another installer has been at work there for 60 s`);
   });
 });
-
-/** Another process, which locks as we do. */
-async function lockWithFlock(folder: string): Promise<Disposable & { end(): Promise<void> }> {
-  const child = Bun.spawn(["flock", folder, "cat"], { stdin: "pipe", stdout: "pipe" });
-  const end = async (): Promise<void> => {
-    await child.stdin.end();
-    await child.exited;
-  };
-  await child.stdin.write("locked\n");
-  await child.stdin.flush();
-  await child.stdout.getReader().read();
-  return { end, [Symbol.dispose]: () => void child.stdin.end() };
-}

@@ -7,6 +7,7 @@ import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
+import { lockWithFlock } from "./support/lock.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";
 
 let node: InstallNode;
@@ -80,6 +81,16 @@ describe("files", () => {
     expect([node.read("bin/netplug"), node.read(`net.d/${CONFLIST}`)]).toEqual(["newer", "{}"]);
     expect((await staying.stop()).messages).not.toContain("cannot keep files in place, trying again");
     expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`]);
+  });
+
+  test("that are all in their places need no turn in their folders", async () => {
+    let waits = 0;
+    const clock: Clock = { ...systemClock, sleep: () => Promise.reject(new Error(`waits for the ${++waits}. time`)) };
+    await using staying = await stay({ clock });
+    using _bin = await lockWithFlock(node.binDir);
+    using _conf = await lockWithFlock(node.confDir);
+    await staying.look();
+    expect([waits, (await staying.stop()).messages]).toEqual([0, expect.not.arrayContaining(["cannot keep files in place, trying again"])]);
   });
 
   test("with etcd's certificates follow the Secret; one that is gone stays as it was", async () => {
