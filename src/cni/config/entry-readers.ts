@@ -9,7 +9,7 @@ import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
-import { type Entry, type EntryKind, FieldFault, type Label, SKIPPED } from "./field.ts";
+import { type Entry, type EntryKind, FieldFault, type Label } from "./field.ts";
 import type { Findings } from "./findings.ts";
 import { checkSpelling } from "./spelling.ts";
 
@@ -64,12 +64,11 @@ function parseAddressOrCidr(text: string): Address | undefined {
 
 const ROUTE_KEYS = { dst: true, gw: true, mtu: true, advmss: true, priority: true, table: true, scope: true } as const;
 
-/** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. */
-function readRoute(entry: unknown, place: string, findings: Findings): Prefix | typeof SKIPPED | undefined {
+/** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. Without `dst` it would silently be no route. */
+function readRoute(entry: unknown, place: string, findings: Findings): Prefix | undefined {
   if (!isJsonObject(entry)) return undefined;
   checkSpelling(entry, ROUTE_KEYS, place, findings);
   const { dst } = entry;
-  if (dst === undefined || dst === null || dst === "") return SKIPPED;
   const cidr = typeof dst === "string" ? tryParseCidr(dst) : undefined;
   if (cidr === undefined) throw new FieldFault(`${place}.dst`, dst, "address/length");
   return blockOf(cidr.address, cidr.length);

@@ -15,9 +15,6 @@ export interface Label {
   readonly value: string;
 }
 
-/** Stands for a route entry without `dst`, which has no meaning and is no fault. */
-export const SKIPPED = null;
-
 /** Kinds of value, and what each becomes. */
 interface KindValues {
   /** Without control characters. */
@@ -44,7 +41,7 @@ interface EntryValues {
   readonly pool: string;
   readonly url: string;
   readonly address: Address;
-  readonly route: Prefix | typeof SKIPPED;
+  readonly route: Prefix;
   readonly label: Label;
   readonly attachment: Attachment;
 }

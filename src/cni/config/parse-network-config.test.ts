@@ -140,7 +140,7 @@ describe("misspelt keys", () => {
     [{ IPAM: {} }, "IPAM", "ipam"],
     [{ ipam: { asign_ipv4: "true" } }, "ipam.asign_ipv4", "ipam.assign_ipv4"],
     [{ ipam: { type: "host-local", Routes: [] } }, "ipam.Routes", "ipam.routes"],
-    [{ ipam: { routes: [{ dts: "0.0.0.0/0" }] } }, "ipam.routes[0].dts", "ipam.routes[0].dst"],
+    [{ ipam: { routes: [{ dst: "0.0.0.0/0", GW: "10.0.0.1" }] } }, "ipam.routes[0].GW", "ipam.routes[0].gw"],
     [
       { container_settings: { allow_ip_forwardin: true } },
       "container_settings.allow_ip_forwardin",

@@ -2,7 +2,7 @@
 
 import type { Family } from "../../lib/ip/address.ts";
 import type { EtcdOptions, IpamConfig, NetworkConfig } from "./network-config.ts";
-import { type Label, SKIPPED, type Values } from "./field.ts";
+import type { Label, Values } from "./field.ts";
 import type { NETWORK_CONFIG } from "./tables.ts";
 
 type ConfigValues = Values<typeof NETWORK_CONFIG>;
@@ -90,7 +90,7 @@ function toIpam(ipam: NonNullable<ConfigValues["ipam"]>): IpamConfig {
   const pools: { 4?: readonly string[]; 6?: readonly string[] } = {};
   if (ipv4_pools.length > 0) pools[4] = ipv4_pools;
   if (ipv6_pools.length > 0) pools[6] = ipv6_pools;
-  return { type, families, pools, routes: routes?.filter((route) => route !== SKIPPED) };
+  return { type, families, pools, routes };
 }
 
 function toEtcdOptions(values: ConfigValues, warnings: string[]): EtcdOptions {
