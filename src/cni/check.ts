@@ -2,6 +2,7 @@
 
 import { ANNOTATION_PREFIX } from "../api/pod-annotations.ts";
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
 import { toOwnMac } from "../endpoint/plan-attachment.ts";
 import { IP_POOLS } from "../ipam/cluster.ts";
 import { addressOf, heldBy, NO_DRAFT } from "../ipam/draft.ts";
@@ -24,7 +25,7 @@ import { openPodNetns } from "./link/pod-netns.ts";
 import { isPodAsked } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 
-/** @throws NetplugError attachmentIncomplete with every fault; what the delegate says */
+/** @throws NetplugError attachmentIncomplete with every fault, or notInitialised, the reason of them; what the delegate says */
 export async function check(call: Call): Promise<void> {
   const stored = await call.ledger.time("datastore", () => readStored(call));
   // The parser of the network config refuses a CHECK without prevResult.
@@ -35,13 +36,18 @@ export async function check(call: Call): Promise<void> {
     ...(call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : []),
     ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
   ];
-  if (faults.length > 0) throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
+  if (faults.length > 0) {
+    // Nobody has removed what the datastore lacks: it is another one, or a new one.
+    if (!stored.isInitialised) requireReady(undefined);
+    throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
+  }
   const delegate = delegateOf(call);
   if (delegate !== undefined) await delegateCheck(delegate);
 }
 
 /** What the datastore holds of the attachment. */
 interface StoredAttachment {
+  readonly isInitialised: boolean;
   /** Addresses of our own management. */
   readonly held: readonly Address[];
   /** undefined also under another main plugin, where nobody writes a record. */
@@ -61,6 +67,7 @@ async function readStored(call: Call): Promise<StoredAttachment> {
   return await transact(ports, [...releaseQueries(node), isMain ? record : IP_POOLS], (facts) => ({
     writes: [],
     result: {
+      isInitialised: know(facts, CLUSTER_INFORMATION) !== undefined,
       held: heldBy(facts, NO_DRAFT, id, node).map(addressOf),
       record: isMain ? know(facts, record)?.value : undefined,
       pools: isMain ? undefined : toPoolTable(know(facts, IP_POOLS)).pools.map(({ cidr }) => cidr),
