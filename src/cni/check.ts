@@ -113,7 +113,7 @@ function checkKernel(
   const { environment, host } = call;
   const podMac = record === undefined ? undefined : podMacOf(call, record);
   using netns = openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call));
-  return checkLink(host.kernel, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
+  return checkLink(host, netns, { names: linkNamesOf(call), addresses, podMac }, previous);
 }
 
 /** The pod side's MAC from the record. On Kubernetes the record is a view of the pod, and its annotation names the MAC, if any. */

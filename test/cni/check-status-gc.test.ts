@@ -13,7 +13,7 @@ import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
 beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
+  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
 });
 afterAll(async () => await node[Symbol.asyncDispose]());
 
@@ -29,6 +29,8 @@ describe("CHECK", () => {
     ["the pod's interface", (pod: TestNetns) => pod.must(["ip", "link", "del", "eth0"])],
     ["the host's route", (_pod: TestNetns, address: string) => nodePlace.must(["ip", "route", "del", address])],
     ["the pod's MAC", (pod: TestNetns) => pod.must(["ip", "link", "set", "eth0", "address", "02:00:5e:00:00:99"])],
+    ["the pod's running lo", (pod: TestNetns) => pod.must(["ip", "link", "set", "lo", "down"])],
+    ["the host's forwarding", () => nodePlace.must(["sh", "-c", `echo 0 > /proc/sys/net/ipv4/conf/${hostSide()}/forwarding`])],
     ["the host's interface as it was", () => nodePlace.must(["ip", "link", "set", hostSide(), "down"])],
   ])("sees that %s is gone or changed", async (_what, damage) => {
     using pod = new TestNetns();
@@ -132,6 +134,25 @@ describe("CHECK", () => {
     const reply = await node.call("CHECK", { containerID, netns: pod.path });
     expect([reply.status, reply.json?.code]).toEqual([1, 7]);
     await node.del({ containerID, netns: pod.path });
+  });
+
+  test.each([
+    ["forwarding", "0"],
+    ["disable_ipv6", "1"],
+  ])("names the setting %s of the host's side that an IPv6 pod needs, and none that it does not need", async (setting, value) => {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: pod.path };
+    const ipam = { assign_ipv4: "false", assign_ipv6: "true" };
+    const prevResult = await node.add(pod, { ...call, config: node.config({ ipam }) });
+    const set = (path: string, to: string): string => nodePlace.must(["sh", "-c", `echo ${to} > /proc/sys/net/${path}`]);
+    const config = node.config({ ipam, prevResult });
+    for (const path of [`ipv4/conf/${hostSide()}/forwarding`, `ipv6/conf/${hostSide()}/proxy_ndp`]) set(path, "0");
+    expect((await node.call("CHECK", { ...call, config })).stdout).toBe("");
+    const path = `ipv6/conf/${hostSide()}/${setting}`;
+    set(path, value);
+    const { json } = await node.call("CHECK", { ...call, config });
+    expect([json?.code, json?.msg]).toEqual([113, expect.stringContaining(`"net/${path}" on the host: got "${value}"`)]);
+    await node.del(call);
   });
 
   test("is content when prevResult shows that a later plugin changed MAC, MTU or a route", async () => {

@@ -4,6 +4,7 @@ import { type LinkNames, NEXT_HOPS } from "../../endpoint/pod-link.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { type Prefix, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
+import type { Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Link } from "../../linux/netlink/link.ts";
 import type { Netns } from "../../linux/netns.ts";
@@ -11,6 +12,7 @@ import type { CniResult } from "../protocol/result.ts";
 import { findLink } from "./find.ts";
 import { inspectLink } from "./inspect.ts";
 import type { Kernel } from "./kernel.ts";
+import { hostSettings } from "./requests.ts";
 import { openLinkSockets } from "./sockets.ts";
 
 /** Our next hops, as a result writes them. */
@@ -25,14 +27,37 @@ export interface CheckedLink {
   readonly podMac: MacAddress | undefined;
 }
 
+/** Where to look. */
+interface CheckedHost {
+  readonly kernel: Kernel;
+  readonly files: Files;
+}
+
 /** Looks at an attachment's link. @returns one sentence per fault @throws {NetplugError} */
-export function checkLink(kernel: Kernel, netns: Netns, { names, addresses, podMac }: CheckedLink, previous: CniResult): readonly string[] {
+export function checkLink(
+  { kernel, files }: CheckedHost,
+  netns: Netns,
+  { names, addresses, podMac }: CheckedLink,
+  previous: CniResult,
+): readonly string[] {
   using sockets = openLinkSockets(kernel, netns, names);
   const pod = findLink(sockets.pod, { name: names.podName });
   return [
     ...inspectLink(sockets, { ...names, podMac, addresses, routes: ownRoutes(previous) }),
     ...(pod === undefined ? [] : changesOf(previous, pod, podMac)),
+    ...(findLink(sockets.pod, { name: "lo" })?.isUp === false ? ['interface "lo" in the pod: down'] : []),
+    ...changedSettings(files, { hostName: names.hostName, addresses }),
   ];
+}
+
+/** Those without which the host drops all that the pod sends. The others are for special cases, and others may change them. */
+const NEEDED_SETTINGS = /\/(?:forwarding|disable_ipv6)$/;
+
+function changedSettings(files: Files, link: Parameters<typeof hostSettings>[0]): readonly string[] {
+  return hostSettings(link).flatMap(({ path, value }) => {
+    const found = NEEDED_SETTINGS.test(path) ? files.readText(`/proc/sys/net/${path}`)?.trim() : undefined;
+    return found === undefined || found === value ? [] : [`setting "net/${path}" on the host: got ${quote(found)}, want "${value}"`];
+  });
 }
 
 function ownRoutes(previous: CniResult): readonly Prefix[] {
