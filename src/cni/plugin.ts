@@ -71,10 +71,12 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     parsing[Symbol.dispose]();
     return await play(verb, call);
   } catch (thrown) {
-    const error = (await errorOutput()).toErrorOutput(thrown);
+    const [{ toErrorOutput }, { inTheirWords }] = await Promise.all([errorOutput(), import("./config/setting-words.ts")]);
+    const failure = inTheirWords(thrown, config, host.env);
+    const error = toErrorOutput(failure);
     code = error.code;
     log.error(error.msg, { verb, code, details: error.details });
-    throw thrown;
+    throw failure;
   } finally {
     if (verb === "ADD" || verb === "DEL")
       ledger.write(log, {

@@ -115,17 +115,20 @@ describe("CHECK", () => {
     expect([json?.code, reply.json?.code]).toEqual([undefined, 113]);
   });
 
-  test.each(["netplug", "netplug-ipam"])("of %s on a datastore that was never initialised is code 112, and changes nothing", async (plugin) => {
-    await using empty = await startEtcd();
-    using pod = new TestNetns();
-    const call = { plugin, containerID: node.newContainerID(), netns: pod.path };
-    const { json: prevResult } = await node.call("ADD", call);
-    const config = node.config({ datastore_type: "etcdv3", etcd_endpoints: empty.endpoint, prevResult });
-    const { json } = await node.call("CHECK", { ...call, config });
-    expect([json?.code, json?.msg]).toEqual([112, expect.stringContaining("netplugctl init")]);
-    expect(await empty.ctl(["get", "", "--prefix", "--keys-only"])).toBe("");
-    await node.del(call);
-  });
+  test.each(["netplug", "netplug-ipam"])(
+    "of %s on a datastore that was never initialised is code 112, and changes nothing",
+    async (plugin) => {
+      await using empty = await startEtcd();
+      using pod = new TestNetns();
+      const call = { plugin, containerID: node.newContainerID(), netns: pod.path };
+      const { json: prevResult } = await node.call("ADD", call);
+      const config = node.config({ datastore_type: "etcdv3", etcd_endpoints: empty.endpoint, prevResult });
+      const { json } = await node.call("CHECK", { ...call, config });
+      expect([json?.code, json?.msg]).toEqual([112, expect.stringContaining("netplugctl init")]);
+      expect(await empty.ctl(["get", "", "--prefix", "--keys-only"])).toBe("");
+      await node.del(call);
+    },
+  );
 
   test("without prevResult is code 7", async () => {
     using pod = new TestNetns();

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pluginPath } from "../support/cni.ts";
-import type { CniCall } from "../support/cni-call.ts";
+import type { CniCall, Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
 import { TestNode } from "../support/test-node.ts";
@@ -66,6 +66,24 @@ describe("the environment", () => {
   ])("%s=%p is code %i and named", async (name, value, code) => {
     const { code: got, msg } = await refusal({ env: { [name]: value } });
     expect([got, [name, "K8S_POD_NAME", "IP", value ?? name].some((word) => msg.includes(word))]).toEqual([code, true]);
+  });
+
+  const ENDPOINT = { ETCD_ENDPOINTS: "https://127.0.0.1:1" };
+  test.each<[env: Record<string, string>, keys: Json, msg: string]>([
+    [{ ...ENDPOINT, NETPLUG_ETCD_DISCOVERY_SRV: "x.org" }, {}, "got ETCD_ENDPOINTS and NETPLUG_ETCD_DISCOVERY_SRV, want only one of them"],
+    [{ ...ENDPOINT, ETCD_CERT_FILE: "/x" }, {}, "want ETCD_CERT_FILE and etcd_key_file together"],
+    [{ ETCD_USERNAME: "u" }, {}, "want ETCD_USERNAME and etcd_password together"],
+    [{ ETCD_ENDPOINTS: "http://a/b" }, {}, 'parse ETCD_ENDPOINTS "http://a/b": want'],
+    [{ DATASTORE_TYPE: "sqlite" }, {}, 'got type "sqlite" of DATASTORE_TYPE, want'],
+    [{ ...ENDPOINT, ETCD_CA_CERT_FILE: "/none" }, {}, 'read ETCD_CA_CERT_FILE "/none": no such file'],
+    [
+      { ETCD_CA_CERT_FILE: "/none" },
+      { etcd_ca_cert_file: "/etcd_key_file", etcd_endpoints: "https://127.0.0.1:1" },
+      'read etcd_ca_cert_file "/etcd_key_file"',
+    ],
+  ])("where %j makes a setting of etcd, a message names the variable (config: %j)", async (env, keys, msg) => {
+    const config = { ...node.config({ name: "bad-input" }), datastore_type: "", etcd_endpoints: "", ...keys };
+    expect(await refusal({ env, config })).toEqual({ code: msg.includes("read ") ? 5 : 7, msg: expect.stringContaining(msg) });
   });
 
   test("empty pieces and a trailing semicolon in CNI_ARGS are accepted", async () => {

@@ -6,6 +6,7 @@ import {
   mergeDatastoreSettings,
   settingsOfEtcd,
   toDatastoreConfig,
+  variableOf,
 } from "../../datastore/datastore-settings.ts";
 import type { DatastoreConfig } from "../../datastore/datastore-config.ts";
 import type { KubeSettings } from "../../kube/access/access.ts";
@@ -17,7 +18,10 @@ import type { NetworkConfig } from "./network-config.ts";
  * @throws NetplugError invalidConfig
  */
 export function resolveDatastore(config: NetworkConfig, env: Environment): DatastoreConfig {
-  return toDatastoreConfig(mergeSettings(config, env));
+  const settings = mergeSettings(config, env);
+  if (settings.datastoreType === "kubernetes") return toDatastoreConfig(settings);
+  // What the network config says was checked when it was read.
+  return toDatastoreConfig(settings, (name) => variableOf(name, env) ?? name);
 }
 
 /** How the Kubernetes API is reached, whatever the datastore is. */
