@@ -38,6 +38,8 @@ export interface Host {
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
   /** Waits for a turn among the calls of the node: see `linux/turn.ts`. */
   takeTurn(path: string, options: Omit<TurnOptions, "clock" | "signal">): Promise<Turn | undefined>;
+  /** How often those who had their turns did work for others: see `linux/turn.ts`. @throws {NetplugError} ioFailure */
+  countWork(path: string): number;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;
   /** A client of the Kubernetes API, which is loaded by the first who wants one. */

@@ -16,6 +16,7 @@ interface NodeCall {
   readonly host: Host;
   readonly config: NetworkConfig;
   readonly datastoreKey: () => string;
+  readonly workCount: number | undefined;
   readonly openLine: (line: LineRequests) => Promise<NodeLine>;
 }
 
@@ -33,12 +34,7 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
   using held = new DisposableStack();
   held.use(turn);
   const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));
-  const isAfterMeeting = turn.workUntil !== undefined && turn.workUntil >= beginOf(call);
+  const isAfterMeeting = turn.workCount !== call.workCount;
   const all = held.move();
   return { line, isAfterMeeting, [Symbol.dispose]: () => all.dispose() };
-}
-
-/** When the call began, in milliseconds since the machine was started: it has read nothing before. */
-function beginOf({ host: { clock, sinceBoot, processStart } }: NodeCall): number {
-  return sinceBoot() - (clock.monotonic() - processStart());
 }

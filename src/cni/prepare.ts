@@ -1,7 +1,7 @@
 /** From a network config that was read to a {@link Call}: everything that must be known before the first request. */
 
 import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
-import { NetplugError } from "../lib/errors.ts";
+import { NetplugError, orNothing } from "../lib/errors.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
 import type { Call, LocalCall } from "./call.ts";
@@ -48,7 +48,8 @@ async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
   const datastore = host.openDatastore(onNode(datastoreConfig, node, runFolderOf(config)), openKube);
   const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig, withoutSecrets));
-  return { ...local, node, nextAdd, openKube, datastore, datastoreKey };
+  const workCount = orNothing(() => host.countWork(config.ipamLockFile));
+  return { ...local, node, nextAdd, workCount, openKube, datastore, datastoreKey };
 }
 
 /** For `JSON.stringify`: who has another password of the same user has the same access. */

@@ -16,7 +16,7 @@ import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
-import { takeTurn } from "../linux/turn.ts";
+import { countWork, takeTurn } from "../linux/turn.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import type { PluginName } from "./call.ts";
 import type { LogConfig } from "./config/network-config.ts";
@@ -63,6 +63,7 @@ export function realHost(): Host {
     processStartSinceBoot: readProcessStartSinceBoot,
     takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }),
+    countWork,
     openDatastore: (config, openClient) =>
       openDatastore(config, {
         clock: systemClock,

@@ -1,13 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { Fd } from "./fd.ts";
 import { leaveRequest, requestsIn } from "./line-requests.ts";
 import { stand } from "./place.ts";
-import { readTimeSinceBoot } from "./process-start.ts";
-import { lineOf, workFileOf, takeTurn } from "./turn.ts";
+import { countWork, lineOf, takeTurn, workFileOf } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,33 +24,42 @@ test("a turn that cannot be begun is another's at once, and leaves nothing open"
   expect(turn).toBeDefined();
 });
 
-test("what an earlier boot noted of work for others counts for nothing", async () => {
-  const path = join(folder, "earlier-boot");
-  const [later, before] = [readTimeSinceBoot() + 3_600_000, readTimeSinceBoot() - 1];
-  for (const [noted, workUntil] of [
-    [`${later}`, undefined],
-    [`${later} ${later}`, undefined],
-    [`${before}`, before + 60_000],
-    [`${before} ${before}`, before],
+test("work that whoever began it never ended is over with the next turn; a file with anything else says none", async () => {
+  const path = join(folder, "never-ended");
+  for (const [noted, workCount] of [
+    ["7", 8],
+    ["8", 8],
+    ["0", 0],
+    ["", 0],
+    ["1795000000000 1795000000001", 0],
   ] as const) {
     writeFileSync(workFileOf(path), noted);
     using turn = await takeNow(path);
-    expect(turn?.workUntil).toBe(workUntil);
+    expect(turn?.workCount).toBe(workCount);
+    expect(countWork(path)).toBe(workCount);
   }
 });
 
-test("work for others that came to nothing is over when they are told so; without any, nothing is noted", () => {
+test("work for others is under way from the first look at their requests to the turn's end; without any, nothing is noted", () => {
   const path = join(folder, "nothing-met");
-  requestsIn(path).tellMet([]);
+  requestsIn(path, 0)[Symbol.dispose]();
+  {
+    using nothing = requestsIn(path, 0);
+    expect(nothing.read()).toEqual([]);
+  }
   expect(readdirSync(folder).filter((name) => name.startsWith("nothing-met"))).toEqual([]);
   using place = stand(lineOf(path));
   if (place === undefined) throw new Error("there can be no line");
   using left = leaveRequest(path, place.name, "wanted");
-  const requests = requestsIn(path);
-  expect(requests.read()).toEqual([{ place: place.name, text: "wanted" }]);
-  expect(readFileSync(workFileOf(path), "utf8").split(" ")).toHaveLength(1);
-  requests.tellMet([]);
-  expect(readFileSync(workFileOf(path), "utf8").split(" ")).toHaveLength(2);
+  {
+    using requests = requestsIn(path, 4);
+    expect(requests.read()).toEqual([{ place: place.name, text: "wanted" }]);
+    expect(requests.read()).toHaveLength(1);
+    expect(countWork(path)).toBe(5);
+    requests.tellMet([]);
+    expect(countWork(path)).toBe(5);
+  }
+  expect(countWork(path)).toBe(6);
   expect(left?.isMet()).toBe(false);
 });
 
@@ -61,5 +69,5 @@ test("a file that nobody can have meant as a request does not stop whoever has t
   if (place === undefined) throw new Error("there can be no line");
   using _left = leaveRequest(path, place.name, "wanted");
   truncateSync(`${path}.requests/${place.name}`, 80 * 1024 * 1024);
-  expect(requestsIn(path).read()).toEqual([]);
+  expect(requestsIn(path, 0).read()).toEqual([]);
 });

@@ -3,10 +3,10 @@
  * work, and tells those whose request it met; they need no turn then.
  *
  * Somebody whose request is read may die before it is met. Whoever looks for what was done for it (a DEL) must not look too early, and then
- * find the lock free: so a file says when such work began, and when it was done.
+ * find the lock free: so a file counts how often such work began and ended.
  */
 
-import { NetplugError } from "../lib/errors.ts";
+import { orNothing } from "../lib/errors.ts";
 import { O_CREAT, O_EXCL, O_WRONLY } from "./constants.ts";
 import { ENOENT } from "./errno.ts";
 import { linuxFiles, openFile, writeAll } from "./files.ts";
@@ -14,8 +14,7 @@ import { listFolder, makeFolders } from "./folders.ts";
 import { KernelError } from "./kernel-error.ts";
 import { rareLibc, toCString } from "./libc.ts";
 import { isStanding } from "./place.ts";
-import { readTimeSinceBoot } from "./process-start.ts";
-import { type LineRequest, type LineRequests, lineOf, workFileOf } from "./turn.ts";
+import { type LineRequest, type LineRequests, lineOf, requestsOf, workFileOf } from "./turn.ts";
 
 const FILE_MODE = 0o600;
 /** Ends the name of the file of a request that was met. */
@@ -41,31 +40,36 @@ export function leaveRequest(path: string, place: string, text: string): LeftReq
   };
 }
 
-/** The requests of those who wait for the lock on a file; for the one whose turn it is. */
-export function requestsIn(path: string): LineRequests {
-  let isWorkNoted = false;
+/** The requests of those who wait for the lock on a file; for the one whose turn it is, until the turn is over. @param workCount before any is done */
+export function requestsIn(path: string, workCount: number): LineRequests & Disposable {
+  let isUnderWay = false;
   return {
     read: () =>
       orNothing(() => {
         const requests = readLiving(path);
-        if (requests.length > 0) noteWork(path, [readTimeSinceBoot()]);
-        isWorkNoted ||= requests.length > 0;
+        if (requests.length > 0 && !isUnderWay) noteWork(path, workCount + 1);
+        isUnderWay ||= requests.length > 0;
         return requests;
       }) ?? [],
-    tellMet: (requests) =>
-      void orNothing(() => {
-        if (!isWorkNoted) return;
-        for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + MET));
-        const now = readTimeSinceBoot();
-        noteWork(path, [now, now]);
-      }),
+    tellMet(requests) {
+      for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + MET));
+    },
+    [Symbol.dispose]() {
+      if (isUnderWay) endWork(path, workCount + 1);
+    },
   };
+}
+
+/** Notes that work is over. @returns how often any has begun or ended by now */
+export function endWork(path: string, workCount: number): number {
+  orNothing(() => noteWork(path, workCount + 1));
+  return workCount + 1;
 }
 
 /** Also clears after the dead. */
 function readLiving(path: string): readonly LineRequest[] {
   const requests: LineRequest[] = [];
-  for (const name of [...(listFolder(folderOf(path)) ?? [])].sort()) {
+  for (const name of [...(listFolder(requestsOf(path)) ?? [])].sort()) {
     if (requests.length === MOST) break;
     const isMet = name.endsWith(MET);
     const place = isMet ? name.slice(0, -MET.length) : name;
@@ -75,32 +79,18 @@ function readLiving(path: string): readonly LineRequest[] {
   return requests;
 }
 
-function noteWork(path: string, times: readonly number[]): void {
-  linuxFiles.writeAtomically(workFileOf(path), times.join(" "), FILE_MODE);
+function noteWork(path: string, count: number): void {
+  linuxFiles.writeAtomically(workFileOf(path), String(count), FILE_MODE);
 }
 
 function writeNew(path: string, file: string, text: string): true {
   const flags = O_WRONLY | O_CREAT | O_EXCL;
-  using fd = openFile(file, flags, FILE_MODE) ?? (makeFolders(folderOf(path)), openFile(file, flags, FILE_MODE));
+  using fd = openFile(file, flags, FILE_MODE) ?? (makeFolders(requestsOf(path)), openFile(file, flags, FILE_MODE));
   if (fd === undefined) throw new KernelError({ operation: "make", object: file, errno: ENOENT, kind: "ioFailure" });
   writeAll(fd, new TextEncoder().encode(text), file);
   return true;
 }
 
-function folderOf(path: string): string {
-  return `${path}.requests`;
-}
-
 function fileOf(path: string, name: string): string {
-  return `${folderOf(path)}/${name}`;
-}
-
-/** Nothing of this is needed: who is not met gets its own turn. */
-function orNothing<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (thrown) {
-    if (thrown instanceof NetplugError) return undefined;
-    throw thrown;
-  }
+  return `${requestsOf(path)}/${name}`;
 }

@@ -20,8 +20,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { Fd } from "./fd.ts";
 import { waitInLine } from "./line.ts";
 import { requestsIn } from "./line-requests.ts";
-import { readTimeSinceBoot } from "./process-start.ts";
-import { type LineRequest, takeTurn, type TurnOptions } from "./turn.ts";
+import { countWork, type LineRequest, takeTurn, type TurnOptions } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -259,7 +258,7 @@ describe("what those in line ask for", () => {
     const held = await take(path, 0);
     const takers = ["a", "b", "c", "d"].map((name) => ({ name, request: name === "b" ? {} : { request: `for ${name}` } }));
     for (const { name, request } of takers) await untilInLine(path, startTaker(path, name, log, request).pid);
-    const line = requestsIn(path);
+    const line = requestsIn(path, 0);
     const requests = await eventually(() => allOf(line.read(), 3));
     expect(requests.map(({ text }) => text)).toEqual(["for a", "for c", "for d"]);
     line.tellMet(requests.slice(0, 2));
@@ -277,7 +276,7 @@ describe("what those in line ask for", () => {
     await untilInLine(path, dead.pid);
     const living = startTaker(path, "living", log, { request: "for the living" });
     await untilInLine(path, living.pid);
-    const line = requestsIn(path);
+    const line = requestsIn(path, 0);
     await eventually(() => allOf(line.read(), 2));
     dead.kill("SIGKILL");
     await dead.exited;
@@ -291,29 +290,28 @@ describe("what those in line ask for", () => {
     expect(readFileSync(log, "utf8")).toBe("living\n");
   });
 
-  test("a later turn knows until when it may have been done; while nobody says that it is, for a minute", async () => {
+  test("a later turn knows whether it may have been done since somebody looked", async () => {
     const [path, log] = [join(folder, "asked-when"), join(folder, "asked-when.log")];
-    const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
-    expect(held).toMatchObject({ isMet: false, line: undefined, workUntil: undefined });
-    await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
-    const line = requestsIn(path);
-    const workUntil = async (): Promise<number | undefined> => {
+    const countInTurn = async (): Promise<number | undefined> => {
       using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
-      return turn?.workUntil;
+      return turn?.workCount;
     };
+    const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    expect(held).toMatchObject({ isMet: false, line: undefined, workCount: 0 });
+    await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
-    expect(await workUntil()).toBeUndefined();
+    // Nobody has looked at what it wanted.
+    expect(await countInTurn()).toBe(0);
 
-    using again = await takeTurn(path, { waitMs: 0, clock: systemClock });
-    await untilInLine(path, startTaker(path, "b", log, { request: "for b" }).pid);
-    const before = readTimeSinceBoot();
-    const requests = await eventually(() => allOf(line.read(), 1));
-    again?.[Symbol.dispose]();
-    await Promise.all(started.map(({ exited }) => exited));
-    expect(await workUntil()).toBeWithin(before + 60_000, readTimeSinceBoot() + 60_000);
-    line.tellMet(requests);
-    expect(await workUntil()).toBeWithin(before, readTimeSinceBoot());
+    const busy = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    const asking = startTaker(path, "b", log, { request: "for b" });
+    await untilInLine(path, asking.pid);
+    await eventually(() => allOf(requestsIn(path, 0).read(), 1));
+    const meanwhile = countWork(path);
+    busy?.[Symbol.dispose]();
+    await asking.exited;
+    expect([meanwhile, await countInTurn(), countWork(path)]).toEqual([1, 2, 2]);
   });
 });
 

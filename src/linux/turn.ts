@@ -4,7 +4,6 @@ import type { Clock } from "../lib/ports.ts";
 import { linuxFiles } from "./files.ts";
 import { takeLock } from "./flock.ts";
 import { listFolder } from "./folders.ts";
-import { readTimeSinceBoot } from "./process-start.ts";
 
 export interface TurnOptions {
   /** How long to wait while the line stands still, in milliseconds. */
@@ -21,17 +20,17 @@ export interface TurnOptions {
 export interface Turn extends Disposable {
   /** Somebody has done what we asked for: there is no turn, and the lock is another's. */
   readonly isMet: boolean;
-  /** The requests of those who wait; undefined: nobody does. */
+  /** What those who wait ask for; undefined: nothing, as the turn began. */
   readonly line: LineRequests | undefined;
-  /** Until when others may have worked for those in line, in milliseconds since the machine was started; undefined: nobody has. */
-  readonly workUntil: number | undefined;
+  /** What {@link countWork} says in this turn before we have done any; undefined: there is no turn. */
+  readonly workCount: number | undefined;
 }
 
 /** What those who wait want done. */
 export interface LineRequests {
-  /** Of the living, the first in line first. From now on until `tellMet()` work for them may be under way. */
+  /** Of the living, the first in line first. From now on until the turn is over work for them may be under way. */
   read(): readonly LineRequest[];
-  /** Tells those who have what they want; the work for the others has come to nothing. */
+  /** Tells those who have what they want. */
   tellMet(requests: readonly LineRequest[]): void;
 }
 
@@ -40,9 +39,6 @@ export interface LineRequest {
   readonly place: string;
   readonly text: string;
 }
-
-/** Work for others of which no end is noted is over after this time: whoever did it is dead. */
-const WORK_MS = 60_000;
 
 /**
  * Takes the lock on a file as {@link takeLock} does, after the processes that wait already. With `waitMs` 0 it takes a free lock at once, even
@@ -57,13 +53,33 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   const { waitMs, clock } = options;
   const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
   if (lock === undefined) return undefined;
-  if (lock === "met") return { isMet: true, line: undefined, workUntil: undefined, [Symbol.dispose]: () => undefined };
+  if (lock === "met") return { isMet: true, line: undefined, workCount: undefined, [Symbol.dispose]: () => undefined };
   using held = new DisposableStack();
   held.use(lock);
-  const line = (listFolder(lineOf(path)) ?? []).length === 0 ? undefined : (await import("./line-requests.ts")).requestsIn(path);
-  const workUntil = readWorkUntil(path);
+  const count = countWork(path);
+  // Whoever began it has ended without a word, and given back the lock.
+  const workCount = isUnderWay(count) ? (await import("./line-requests.ts")).endWork(path, count) : count;
+  // Where some have waited, more are on their way.
+  const isLine = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;
+  const line = isLine ? held.use((await import("./line-requests.ts")).requestsIn(path, workCount)) : undefined;
   const all = held.move();
-  return { isMet: false, line, workUntil, [Symbol.dispose]: () => all.dispose() };
+  return { isMet: false, line, workCount, [Symbol.dispose]: () => all.dispose() };
+}
+
+/**
+ * How often work for those in line has begun or ended. It is odd while some is under way. Who learns the same number before a look at the
+ * datastore and in a later turn knows that nobody has done anything for others in between. No clock could tell: it may be set, or stand
+ * still while the machine is suspended.
+ *
+ * @throws {KernelError} ioFailure
+ */
+export function countWork(path: string): number {
+  const count = Number(linuxFiles.readText(workFileOf(path)));
+  return Number.isSafeInteger(count) ? count : 0;
+}
+
+function isUnderWay(workCount: number): boolean {
+  return workCount % 2 === 1;
 }
 
 /** The folder of the places of those who wait. */
@@ -71,15 +87,12 @@ export function lineOf(path: string): string {
   return `${path}.line`;
 }
 
-/** The file that says when work for others began, and when it was done, in milliseconds since the machine was started. */
-export function workFileOf(path: string): string {
-  return `${path}.work`;
+/** The folder of what they ask for. */
+export function requestsOf(path: string): string {
+  return `${path}.requests`;
 }
 
-function readWorkUntil(path: string): number | undefined {
-  const text = linuxFiles.readText(workFileOf(path));
-  if (text === undefined) return undefined;
-  const [begun = 0, ended] = text.split(" ").map(Number);
-  // A time in the future is of an earlier boot, in a folder that was not cleared.
-  return begun > readTimeSinceBoot() ? undefined : (ended ?? begun + WORK_MS);
+/** The file with the number of {@link countWork}; none: 0. */
+export function workFileOf(path: string): string {
+  return `${path}.work`;
 }
