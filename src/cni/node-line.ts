@@ -1,7 +1,8 @@
 /**
  * Those who wait in line, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds, see
  * `attachment-state/hold.ts`: a DEL that has ended one reads nothing later. If one is ended meanwhile, nobody may be left who looks for what
- * it was given: its DEL need not wait for our turn. Then we note for the next DEL that it must be released.
+ * it was given: its DEL need not wait for our turn. Then we note for the next DEL that it must be released; or, if we die before, whoever
+ * clears its request away.
  */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -17,12 +18,20 @@ import type { NodeLine } from "./node-turn.ts";
 /** The line of a turn. */
 export function openNodeLine(call: Call, line: LineRequests): NodeLine {
   const read = new Map<AddressRequest, LineRequest>();
+  const parse = (text: string): AddressRequest | undefined => {
+    const request = parseRequest(text, call.datastoreKey());
+    return request?.owner.node === call.node ? request : undefined;
+  };
+  const onDead = (text: string): void => {
+    const request = parse(text);
+    if (request !== undefined) releaseUnlessHeld(call, request.owner);
+  };
   return {
     requests() {
       const found: AddressRequest[] = [];
-      for (const one of line.read()) {
-        const request = parseRequest(one.text, call.datastoreKey());
-        if (request?.owner.node !== call.node || !isHeld(call, request.owner)) continue;
+      for (const one of line.read(onDead)) {
+        const request = parse(one.text);
+        if (request === undefined || !isHeld(call, request.owner)) continue;
         found.push(request);
         read.set(request, one);
       }
@@ -33,7 +42,7 @@ export function openNodeLine(call: Call, line: LineRequests): NodeLine {
       if (met.length > 0) call.log.debug("others in line got their addresses, too", { count: met.length });
     },
     [Symbol.dispose]() {
-      for (const { owner } of read.keys()) if (!isHeld(call, owner)) noteForRelease(call, owner);
+      for (const { owner } of read.keys()) releaseUnlessHeld(call, owner);
     },
   };
 }
@@ -47,9 +56,9 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
   return isThere;
 }
 
-/** Nothing must be gone before the release: the DEL has removed the interface, if there was one. */
-function noteForRelease(call: LocalCall, owner: AllocationOwner): void {
-  attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0 }));
+/** Leaves the release to the next DEL. Nothing must be gone before it: the DEL has removed the interface, if there was one. */
+function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
+  if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0 }));
 }
 
 /** As a call for the attachment of somebody in line, whose notes are kept in the same folder. */

@@ -44,9 +44,9 @@ export function leaveRequest(path: string, place: string, text: string): LeftReq
 export function requestsIn(path: string, workCount: number): LineRequests & Disposable {
   let isUnderWay = false;
   return {
-    read: () =>
+    read: (onDead = () => undefined) =>
       orNothing(() => {
-        const requests = readLiving(path);
+        const requests = readLiving(path, onDead);
         if (requests.length > 0 && !isUnderWay) noteWork(path, workCount + 1);
         isUnderWay ||= requests.length > 0;
         return requests;
@@ -67,14 +67,17 @@ export function endWork(path: string, workCount: number): number {
 }
 
 /** Also clears after the dead. */
-function readLiving(path: string): readonly LineRequest[] {
+function readLiving(path: string, onDead: (text: string) => void): readonly LineRequest[] {
   const requests: LineRequest[] = [];
+  const textOf = (name: string): string => linuxFiles.readText(fileOf(path, name)) ?? "";
   for (const name of [...(listFolder(requestsOf(path)) ?? [])].sort()) {
     if (requests.length === MOST) break;
     const isMet = name.endsWith(MET);
     const place = isMet ? name.slice(0, -MET.length) : name;
-    if (!isStanding(lineOf(path), place)) linuxFiles.remove(fileOf(path, name));
-    else if (!isMet) requests.push({ place, text: linuxFiles.readText(fileOf(path, name)) ?? "" });
+    if (!isStanding(lineOf(path), place)) {
+      onDead(orNothing(() => textOf(name)) ?? "");
+      linuxFiles.remove(fileOf(path, name));
+    } else if (!isMet) requests.push({ place, text: textOf(name) });
   }
   return requests;
 }

@@ -28,8 +28,12 @@ export interface Turn extends Disposable {
 
 /** What those who wait want done. */
 export interface LineRequests {
-  /** Of the living, the first in line first. From now on until the turn is over work for them may be under way. */
-  read(): readonly LineRequest[];
+  /**
+   * Of the living, the first in line first. From now on until the turn is over work for them may be under way.
+   *
+   * @param onDead gets what somebody wanted who has died since, before it is cleared away: it may have been done
+   */
+  read(onDead?: (text: string) => void): readonly LineRequest[];
   /** Tells those who have what they want. */
   tellMet(requests: readonly LineRequest[]): void;
 }

@@ -6,7 +6,10 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
+import { quote } from "../../src/lib/quote.ts";
 import { takeLock } from "../../src/linux/flock.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
@@ -58,6 +61,27 @@ test("an ADD that is killed in line, and whose DEL does not wait for the one tha
     expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
   };
   await addAndDelAnother(node, { host: beforeStep(isCommit, endIt) });
+  expect(await node.verify()).toEqual([]);
+});
+
+/** A node that takes no note of what is to be released. */
+function withoutNotes(real: Host): Host {
+  const writeAtomically: Host["files"]["writeAtomically"] = (path, ...rest) => {
+    if (path.includes("/unreleased/")) throw new NetplugError("ioFailure", `create ${quote(path)}: ENOSPC`);
+    real.files.writeAtomically(path, ...rest);
+  };
+  return { ...real, files: { ...real.files, writeAtomically } };
+}
+
+test("the same, where the one that works for it ends before it can say so: whoever next reads what others want does", async () => {
+  await using node = await startNode(FLOW);
+  const waiting = await stopInLine(node);
+  const endIt = async (): Promise<void> => {
+    await waiting.kill();
+    expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
+  };
+  await addAndDelAnother(node, { host: (real) => beforeStep(isCommit, endIt)(withoutNotes(real)) });
+  await addAndDelAnother(node);
   expect(await node.verify()).toEqual([]);
 });
 
