@@ -109,7 +109,9 @@ export type Write =
   | { readonly op: "create-block"; readonly block: Block }
   /** Replaces a block; when its node differs from the previous one's, the claim moves with it. */
   | { readonly op: "update-block"; readonly block: Block; readonly previous: Stored<Block> }
-  | { readonly op: "delete-block"; readonly previous: Stored<Block> };
+  | { readonly op: "delete-block"; readonly previous: Stored<Block> }
+  /** Changes nothing; fails the commit when the block has changed. Without effect where a commit is not applied at once. */
+  | { readonly op: "expect-block"; readonly previous: Stored<Block> };
 
 export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */

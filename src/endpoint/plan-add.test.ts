@@ -91,6 +91,20 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
   expect((await records(world)).map(({ spec }) => spec.ipNetworks)).toEqual([["10.65.0.7/32"]]);
 });
 
+test("an ADD whose address others have given it records nothing when a DEL was quicker", async () => {
+  const world = await createWorld();
+  await addAll(world, [request("c0")]);
+  const [first, given] = [request("c1"), request("c2")];
+  const facts = await readFacts(world.ports, addQueries([first]));
+  const others = (): readonly AddressRequest[] => ("ipam" in given ? [given.ipam] : []);
+  await world.datastore.commit(planAdds([first], facts, { now: 1, salt: 0n, others }).writes);
+  const late = planAdds([given], await readFacts(world.ports, addQueries([given])), { now: 1, salt: 0n });
+  expect(late.outcomes).toMatchObject([{ isNew: false }]);
+  await del(world, "c2", [recordQueryOf(given.attachment)]);
+  expect(await world.datastore.commit(late.writes)).toMatchObject({ committed: false });
+  expect((await records(world)).map(({ spec }) => spec.containerID)).toEqual(["c0", "c1"]);
+});
+
 describe("planAdds()", () => {
   test("records block, endpoint and profile of an ADD in one commit", async () => {
     const world = await createWorld();

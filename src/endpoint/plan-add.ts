@@ -110,7 +110,7 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
-    own.length === 0 ? { outcomes: [], writes: [], forNext: [], defects: [], met: [] } : planAllocation(own, facts, options);
+    own.length === 0 ? { outcomes: [], writes: [], standing: [], forNext: [], defects: [], met: [] } : planAllocation(own, facts, options);
   const { defects, met } = allocation;
   const ready = expectReady(facts);
   const allocated = allocation.outcomes.values();
@@ -121,8 +121,8 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
   if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, met };
   // An allocation's writes contain the condition.
-  const condition = allocation.writes.length > 0 ? [] : [ready];
-  return { outcomes, writes: [...condition, ...allocation.writes, ...records], forNext: allocation.forNext, defects, met };
+  const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.standing];
+  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], forNext: allocation.forNext, defects, met };
 }
 
 /**

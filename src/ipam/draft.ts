@@ -89,6 +89,14 @@ export function addressOf({ from, allocation }: Held): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
 }
 
+/** That blocks stand as they were read, of those that the draft does not write. */
+export function expectUnwritten(blocks: readonly DraftBlock[], draft: Draft): readonly Write[] {
+  const byCidr = new Map(blocks.map(({ stored, block }) => [toPrefixText(block.cidr), stored]));
+  return [...byCidr].flatMap(([cidr, previous]): Write[] =>
+    previous === undefined || draft.has(cidr) ? [] : [{ op: "expect-block", previous }],
+  );
+}
+
 /** The writes that make a draft true: one per changed block. */
 export function toBlockWrites(draft: Draft): readonly Write[] {
   return [...draft.values()].flatMap(({ stored, block }): Write[] => {

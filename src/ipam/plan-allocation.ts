@@ -12,7 +12,7 @@ import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 import { assignAutomatic } from "./automatic.ts";
 import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
-import { addressOf, type Draft, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
+import { addressOf, type Draft, type DraftBlock, expectUnwritten, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
 import { assignExplicit } from "./explicit.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { spreadOf } from "./places.ts";
@@ -39,6 +39,8 @@ export interface AllocationPlan {
   readonly outcomes: readonly AllocationOutcome[];
   /** At most one per block, with the conditions under which they are right; none when nothing changes. */
   readonly writes: readonly Write[];
+  /** That addresses which are not new still stand: for a commit that records them, but writes none of their blocks. */
+  readonly standing: readonly Write[];
   /** Queries that the node's next request is likely to need in addition; usually none. */
   readonly forNext: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
@@ -89,6 +91,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const outcomes: AllocationOutcome[] = [];
   let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
+  const held: DraftBlock[] = [];
   for (const request of requests) {
     const attempt = attemptRequest(request, situation, draft);
     if (attempt instanceof FactsWanted) {
@@ -99,11 +102,13 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
       outcomes.push({ addresses: attempt.addresses });
       draft = attempt.draft;
       for (const pool of attempt.pools) pools.set(pool.name, pool);
+      held.push(...attempt.held);
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = situation;
-  if (toBlockWrites(draft).length === 0) return { outcomes, writes: [], forNext: [], defects, met: [] };
+  if (toBlockWrites(draft).length === 0)
+    return { outcomes, writes: [], standing: expectUnwritten(held, draft), forNext: [], defects, met: [] };
   const met: AddressRequest[] = [];
   for (const request of options.others?.() ?? []) {
     const attempt = attemptRequest(request, situation, draft);
@@ -119,7 +124,8 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     revision,
   }));
   const forNext = queriesForNext([...requests, ...met], situation, draft);
-  return { outcomes, writes: [ready, ...poolsUnchanged, ...toBlockWrites(draft)], forNext, defects, met };
+  const writes = [ready, ...poolsUnchanged, ...toBlockWrites(draft)];
+  return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, met };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
@@ -171,6 +177,8 @@ interface Attempt {
   readonly addresses: readonly AllocatedAddress[];
   readonly draft: Draft;
   readonly pools: readonly Pool[];
+  /** Those of addresses that are not new. */
+  readonly held: readonly DraftBlock[];
 }
 
 function attemptRequest(request: AddressRequest, situation: Situation, before: Draft): Attempt | NetplugError | FactsWanted {
@@ -184,13 +192,15 @@ function attemptRequest(request: AddressRequest, situation: Situation, before: D
 
 function meet(request: AddressRequest, situation: Situation, before: Draft): Attempt {
   const { owner } = request;
-  const held = heldBy(situation.facts, before, owner, owner.node);
+  const candidates = heldBy(situation.facts, before, owner, owner.node);
   const addresses: AllocatedAddress[] = [];
   const pools: Pool[] = [];
+  const held: DraftBlock[] = [];
   let draft = before;
   const add = (existing: Held | undefined, assign: () => Assigned): void => {
     if (existing !== undefined) {
       addresses.push({ address: addressOf(existing), block: existing.from.block.cidr, isNew: false });
+      held.push(existing.from);
       return;
     }
     const assigned = assign();
@@ -200,14 +210,14 @@ function meet(request: AddressRequest, situation: Situation, before: Draft): Att
   };
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
-      const existing = held.find((candidate) => equalAddresses(addressOf(candidate), address));
+      const existing = candidates.find((candidate) => equalAddresses(addressOf(candidate), address));
       add(existing, () => assignExplicit(request, address, situation, draft));
     }
   } else {
     for (const family of request.families) {
-      const existing = held.find((candidate) => candidate.from.block.cidr.family === family);
+      const existing = candidates.find((candidate) => candidate.from.block.cidr.family === family);
       add(existing, () => assignAutomatic(request, family, situation, draft));
     }
   }
-  return { addresses, draft, pools };
+  return { addresses, draft, pools, held };
 }

@@ -126,7 +126,8 @@ export class MemoryDatastore implements Datastore {
       case "create-block":
         return this.#blocks.find(write.block.cidr) === undefined;
       case "update-block":
-      case "delete-block": {
+      case "delete-block":
+      case "expect-block": {
         const current: Stored<unknown> | undefined = this.#blocks.find(write.previous.value.cidr);
         return current?.revision === write.previous.revision;
       }
@@ -141,6 +142,7 @@ export class MemoryDatastore implements Datastore {
       case "delete":
         return this.#resources.remove(write.ref) ? [{ type: "delete", ref: write.ref }] : [];
       case "expect":
+      case "expect-block":
         return [];
       case "create-block":
       case "update-block": {
@@ -181,6 +183,7 @@ function targetOf(write: Write): string | undefined {
     case "delete":
       return toKey(write.ref);
     case "expect":
+    case "expect-block":
       return undefined;
     case "create-block":
       return toPrefixText(write.block.cidr);

@@ -52,6 +52,19 @@ export function describeBlocks(datastore: Datastore): void {
     }
   });
 
+  test("a condition on a block holds until it changes, where a commit is applied at once", async () => {
+    const block = makeBlock("10.65.0.0/26", "n1");
+    await commit(datastore, { op: "create-block", block });
+    const previous = await readBlock(datastore, block);
+    const expectBlock = () => datastore.commit([{ op: "expect-block", previous }]);
+    expect(await expectBlock()).toMatchObject({ committed: true });
+    expect(await readBlock(datastore, block)).toEqual(previous);
+    await commit(datastore, { op: "update-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }), previous });
+    expect(await expectBlock()).toMatchObject({ committed: !datastore.traits.commitsAtOnce });
+    await commit(datastore, { op: "delete-block", previous: await readBlock(datastore, block) });
+    expect(await expectBlock()).toMatchObject({ committed: !datastore.traits.commitsAtOnce });
+  });
+
   test("a block is read as it is by now, also when those who borrow of it were just asked for", async () => {
     const [block, changed] = [makeBlock("10.65.0.0/30", "n1", { 0: "n2" }), makeBlock("10.65.0.0/30", "n1", { 0: "n2", 1: "n2" })];
     await commit(datastore, { op: "create-block", block });

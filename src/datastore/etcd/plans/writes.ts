@@ -63,6 +63,8 @@ function planWrite(write: Write): WritePlan {
       return planBlock(write.previous, write.block);
     case "delete-block":
       return planBlock(write.previous, undefined);
+    case "expect-block":
+      return { compares: [{ key: blockKey(write.previous.value), modRevision: write.previous.revision }], operations: [] };
   }
 }
 

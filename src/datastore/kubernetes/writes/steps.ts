@@ -56,7 +56,7 @@ export function toSteps(writes: readonly Write[]): readonly Step[] {
   const steps: Step[] = [];
   const targets = new Set<string>();
   for (const write of writes) {
-    if (write.op === "expect") continue;
+    if (write.op === "expect" || write.op === "expect-block") continue;
     const step = toStep(write);
     if (targets.has(step.target)) {
       throw new NetplugError("internal", `commit ${writes.length} writes: two of them change the same resource or block`);
@@ -67,7 +67,7 @@ export function toSteps(writes: readonly Write[]): readonly Step[] {
   return steps;
 }
 
-function toStep(write: Exclude<Write, { readonly op: "expect" }>): Step {
+function toStep(write: Exclude<Write, { readonly op: "expect" | "expect-block" }>): Step {
   switch (write.op) {
     case "create":
     case "update":
