@@ -31,7 +31,7 @@ function requirePod({ plugin, args, datastore }: Call): void {
   if (plugin !== "netplug" || args.pod !== undefined || !datastore.traits.recordsArePods) return;
   throw new NetplugError(
     "podMismatch",
-    "read CNI_ARGS: got no K8S_POD_NAME, want one with the Kubernetes datastore; for containers without Kubernetes use etcd",
+    "read CNI_ARGS: got no pod, want K8S_POD_NAMESPACE and K8S_POD_NAME with the Kubernetes datastore; for containers without Kubernetes use etcd",
   );
 }
 

@@ -11,7 +11,8 @@ import type { AllocationSubject } from "../ipam/plan-allocation.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
 import type { AddressRequest, AttachmentId } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { Address } from "../lib/ip/address.ts";
+import { type Address, equalAddresses } from "../lib/ip/address.ts";
+import type { MacAddress } from "../lib/mac-address.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import type { PodNetnsOptions } from "./link/pod-netns.ts";
@@ -44,6 +45,11 @@ export function netnsOptionsOf({ host }: LocalCall): PodNetnsOptions {
   return { allowOwn: ["1", "true"].includes(host.env["CNI_NETNS_OVERRIDE"] ?? "") };
 }
 
+/** What the runtime asks for; a pod's annotation ranks before it. */
+export function requestedMac({ config, args }: LocalCall): MacAddress | undefined {
+  return config.runtimeConfig.mac ?? args.mac;
+}
+
 /** The attachment as environment and network config say. @throws NetplugError from files that say what the node's MTU is */
 export function toAttachmentRequest(call: Call): AttachmentRequest {
   const { config, node } = call;
@@ -52,7 +58,7 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
     network: config.name,
     workload: workloadOf(call),
     labels: config.args.labels,
-    mac: config.runtimeConfig.mac,
+    mac: requestedMac(call),
     mtu: resolveMtu(config, call.host.files),
     queues: config.numQueues,
     routes: config.ipam.routes,
@@ -127,10 +133,12 @@ function requestedAddresses({ config, args }: Call): readonly Address[] {
   ];
   const first = requests.find(({ addresses }) => addresses.length > 0);
   if (first === undefined) return [];
+  // `podman network reload` asks twice for an address that is fixed: as what the container has, and as what its user said
+  const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);
   for (const family of [4, 6] as const) {
-    const count = first.addresses.filter((address) => address.family === family).length;
+    const count = addresses.filter((address) => address.family === family).length;
     if (count > 1)
       throw new NetplugError("malformedRequest", `read ${first.source}: got ${count} IPv${family} addresses, want at most one`);
   }
-  return first.addresses;
+  return addresses;
 }

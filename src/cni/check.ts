@@ -16,7 +16,7 @@ import type { Cidr } from "../lib/ip/cidr.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
-import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery } from "./attachment.ts";
+import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery, requestedMac } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/of-call.ts";
@@ -120,7 +120,7 @@ function checkKernel(
 function podMacOf(call: LocalCall, { metadata, spec }: WorkloadEndpoint): MacAddress | undefined {
   if (spec.mac !== undefined) return tryParseMac(spec.mac);
   const asked = metadata.annotations?.[`${ANNOTATION_PREFIX}hwAddr`] ?? "";
-  return tryParseMac(asked) ?? call.config.runtimeConfig.mac ?? toOwnMac(workloadOf(call));
+  return tryParseMac(asked) ?? requestedMac(call) ?? toOwnMac(workloadOf(call));
 }
 
 function checkAllocations(held: readonly Address[], addresses: readonly Address[]): readonly string[] {

@@ -2,7 +2,7 @@
 
 import type { Address, Family } from "../lib/ip/address.ts";
 import { equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
-import type { MacAddress } from "../lib/mac-address.ts";
+import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 
 /** One attachment's veth pair, its addresses and its routes. */
 export interface PodLink {
@@ -30,6 +30,15 @@ export type LinkNames = Pick<PodLink, "hostName" | "podName" | "alias">;
 
 /** MAC of every host side: a constant, so that the pod's permanent neighbour entries are right whatever happens. */
 export const HOST_MAC = "ee:ee:ee:ee:ee:ee" as MacAddress;
+
+/** What {@link tryParsePodMac} reads, for messages. */
+export const POD_MAC_FORM = `a unicast address aa:bb:cc:dd:ee:ff, not the host side's ${HOST_MAC}`;
+
+/** A MAC address that is asked for the pod's side. The host side's own would make the pod take its next hop for itself. */
+export function tryParsePodMac(text: string): MacAddress | undefined {
+  const mac = tryParseMac(text);
+  return mac === HOST_MAC ? undefined : mac;
+}
 
 /**
  * Next hop inside every pod, 169.254.1.1 and fe80::ecee:eeff:feee:eeee: in IPv6 the host side's link-local address, which follows from

@@ -85,6 +85,21 @@ test("MTU, queues, MAC and forwarding are as the config asks", async () => {
   await node.del({ containerID, netns: pod.path, config });
 });
 
+test("a MAC address is asked for in CNI_ARGS, too; that of runtimeConfig ranks before it", async () => {
+  for (const [mac, extra] of [
+    ["02:00:5e:10:00:02", {}],
+    ["02:00:5e:10:00:01", { runtimeConfig: { mac: "02:00:5e:10:00:01" } }],
+  ] as const) {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), config: dualStack(extra), args: "MAC=02:00:5e:10:00:02" };
+    const result = await node.add(pod, call);
+    expect([pod.link("eth0")?.address, result.interfaces?.[1]?.mac]).toEqual([mac, mac]);
+    const check = await node.call("CHECK", { ...call, netns: pod.path, config: { ...call.config, prevResult: result } });
+    expect([check.status, check.stdout]).toEqual([0, ""]);
+    await node.del({ ...call, netns: pod.path });
+  }
+});
+
 test("two pods reach each other, in both families", async () => {
   using web = new TestNetns();
   using client = new TestNetns();
@@ -252,6 +267,7 @@ describe("requested addresses", () => {
     ["runtimeConfig.ips", { runtimeConfig: { ips: ["10.65.0.77/32"] } }, undefined],
     ["args.cni.ips", { args: { cni: { ips: ["10.65.0.77"] } } }, undefined],
     ["CNI_ARGS IP", {}, "IP=10.65.0.77"],
+    ["the same twice in runtimeConfig.ips", { runtimeConfig: { ips: ["10.65.0.77", "10.65.0.77"] } }, undefined],
   ])("by %s are given, and the one in use names its owner", async (_way, extra, args) => {
     using pod = new TestNetns();
     using other = new TestNetns();

@@ -1,9 +1,8 @@
 /** Reading the value of one key. On the way of every ADD: no regular expression, no callback for what is usual. */
 
-import { HOST_MAC } from "../../endpoint/pod-link.ts";
+import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
 import { hasControlCharacter, isName } from "../../lib/characters.ts";
 import { tryParseAddress } from "../../lib/ip/address.ts";
-import { type MacAddress, tryParseMac } from "../../lib/mac-address.ts";
 import { ENTRY_WANTED, parseHttpUrl, readList } from "./entry-readers.ts";
 import type { Field, IntegerField, WordField } from "./field.ts";
 import type { Findings } from "./findings.ts";
@@ -40,7 +39,7 @@ export function readValue(field: Field, value: unknown, place: string, findings:
     case "url":
       return parseHttpUrl(value);
     case "mac":
-      return readPodMac(value);
+      return tryParsePodMac(value);
     case "domain":
       return isDomainName(value) ? value : undefined;
     case "endpoints":
@@ -71,7 +70,7 @@ const SCALAR_WANTED = {
   plugin: 'the name of a plugin, without "/"',
   flag: "true or false, without quotes",
   url: ENTRY_WANTED.url,
-  mac: `a unicast address aa:bb:cc:dd:ee:ff, not the host side's ${HOST_MAC}`,
+  mac: POD_MAC_FORM,
   domain: "a domain name",
   endpoints: "http:// or https:// URLs without user and path, joined by commas",
   authority: "host:port",
@@ -81,12 +80,6 @@ function choiceOf({ words, anyCase }: WordField): string {
   const quoted = words.map((word) => `"${word}"`);
   const choice = quoted.length === 1 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1) ?? ""}`;
   return anyCase === true ? `${choice} as text, in any case` : choice;
-}
-
-/** The host side's own would make the pod take its next hop for itself. */
-function readPodMac(value: string): MacAddress | undefined {
-  const mac = tryParseMac(value);
-  return mac === HOST_MAC ? undefined : mac;
 }
 
 function isWithin({ min, max }: IntegerField, value: unknown): boolean {

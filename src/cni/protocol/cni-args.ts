@@ -1,9 +1,11 @@
 /** `CNI_ARGS`: what the runtime says of the container, as `KEY=value;KEY=value`. */
 
 import type { PodIdentity } from "../../endpoint/names.ts";
+import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
 import { isDnsLabel, isName } from "../../lib/characters.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
+import type { MacAddress } from "../../lib/mac-address.ts";
 import { quote } from "../../lib/quote.ts";
 
 /** The keys that we know; all others are ignored. */
@@ -12,6 +14,7 @@ export interface CniArgs {
   readonly pod: PodIdentity | undefined;
   /** The one address that is asked for. */
   readonly ip: Address | undefined;
+  readonly mac: MacAddress | undefined;
 }
 
 /** The keys that we know. */
@@ -20,6 +23,7 @@ type Values = {
   K8S_POD_NAMESPACE?: string;
   K8S_POD_UID?: string;
   IP?: string;
+  MAC?: string;
 };
 
 /**
@@ -29,13 +33,16 @@ type Values = {
  */
 export function parseCniArgs(text: string): CniArgs {
   const values: Values = {};
-  for (const piece of text.split(";")) {
+  const pieces = text.split(";");
+  const isContainer = namesContainer(pieces);
+  for (const piece of pieces) {
     if (piece === "") continue;
     const at = piece.indexOf("=");
     if (at < 0 || piece.includes("=", at + 1)) throw malformed(`got ${quote(piece)}, want key=value with exactly one "="`);
     const key = piece.slice(0, at);
     const value = piece.slice(at + 1);
-    if (value !== "" && isKnown(key)) take(values, key, value);
+    if (value === "" || !isKnown(key) || (isContainer && key === "K8S_POD_NAME")) continue;
+    take(values, key, value);
   }
   return toCniArgs(values);
 }
@@ -46,12 +53,21 @@ export function readCniArgs(text: string): { readonly args: CniArgs; readonly fa
     return { args: parseCniArgs(text), fault: undefined };
   } catch (thrown) {
     if (!(thrown instanceof NetplugError)) throw thrown;
-    return { args: { pod: undefined, ip: undefined }, fault: thrown };
+    return { args: { pod: undefined, ip: undefined, mac: undefined }, fault: thrown };
   }
 }
 
 function isKnown(key: string): key is keyof Values {
-  return key === "K8S_POD_NAME" || key === "K8S_POD_NAMESPACE" || key === "K8S_POD_UID" || key === "IP";
+  return key === "K8S_POD_NAME" || key === "K8S_POD_NAMESPACE" || key === "K8S_POD_UID" || key === "IP" || key === "MAC";
+}
+
+/**
+ * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman gives every container's name there, which is often none that a
+ * pod could have (`happy_pike`), and no other key of Kubernetes; runtimes that have pods give those, too.
+ */
+function namesContainer(pieces: readonly string[]): boolean {
+  const [first = "", ...more] = pieces.filter((piece) => piece.startsWith("K8S_"));
+  return pieces.includes("IgnoreUnknown=1") && first.startsWith("K8S_POD_NAME=") && more.length === 0;
 }
 
 /** What is wanted instead of a value that is not allowed; undefined when it is. */
@@ -59,6 +75,7 @@ function findFault(key: keyof Values, value: string): string | undefined {
   if (key === "K8S_POD_NAME") return findPodNameFault(value);
   if (key === "K8S_POD_NAMESPACE") return findNamespaceFault(value);
   if (key === "IP") return tryParseAddress(value) === undefined ? "an IPv4 or IPv6 address without prefix length" : undefined;
+  if (key === "MAC") return tryParsePodMac(value) === undefined ? POD_MAC_FORM : undefined;
   return findIdFault(value);
 }
 
@@ -70,7 +87,7 @@ function take(values: Values, key: keyof Values, value: string): void {
   values[key] = value;
 }
 
-function toCniArgs({ K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, K8S_POD_UID: uid, IP }: Values): CniArgs {
+function toCniArgs({ K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, K8S_POD_UID: uid, IP, MAC }: Values): CniArgs {
   if ((name === undefined) !== (namespace === undefined)) {
     const [given, missing] = name === undefined ? ["K8S_POD_NAMESPACE", "K8S_POD_NAME"] : ["K8S_POD_NAME", "K8S_POD_NAMESPACE"];
     throw malformed(`got ${given} without ${missing}, want both or none`);
@@ -78,6 +95,7 @@ function toCniArgs({ K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, K8S_POD_U
   return {
     pod: name === undefined || namespace === undefined ? undefined : { namespace, name, ...(uid !== undefined && { uid }) },
     ip: IP === undefined ? undefined : tryParseAddress(IP),
+    mac: MAC === undefined ? undefined : tryParsePodMac(MAC),
   };
 }
 
