@@ -6,6 +6,7 @@ import { messageOf } from "../lib/errors.ts";
 import { openLogFile } from "../lib/log-file.ts";
 import { textSink } from "../lib/log-format.ts";
 import { createLog, type LogSink } from "../lib/log.ts";
+import type { Processes } from "../lib/ports.ts";
 import { systemRandom } from "../lib/random.ts";
 import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
@@ -14,7 +15,6 @@ import { watchDirectory } from "../linux/inotify.ts";
 import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
-import { linuxProcesses } from "../linux/processes.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { countWork, takeTurn } from "../linux/turn.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
@@ -52,7 +52,7 @@ export function realHost(): Host {
     clock: systemClock,
     random: systemRandom,
     files: linuxFiles,
-    processes: linuxProcesses,
+    processes,
     kernel: linuxKernel,
     fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
     watchDirectory,
@@ -70,16 +70,21 @@ export function realHost(): Host {
         random: systemRandom,
         files: linuxFiles,
         connect: connectTcp,
-        kubernetes: { processes: linuxProcesses, env: process.env, takeLock: takeFileLock, openClient },
+        kubernetes: { processes, env: process.env, takeLock: takeFileLock, openClient },
       }),
     openKube: async (settings, options) => {
       const { KubeClient } = await import("../kube/client.ts");
-      const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, processes: linuxProcesses, env: process.env };
+      const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, processes, env: process.env };
       return new KubeClient(settings, ports, options);
     },
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };
 }
+
+/** Few calls start a process: those with a delegate, or a kubeconfig that names a program. */
+const processes: Processes = {
+  run: async (request) => (await import("../linux/processes.ts")).linuxProcesses.run(request),
+};
 
 function takeFileLock(path: string, waitMs: number): Promise<Disposable | undefined> {
   return takeLock(path, { waitMs, clock: systemClock });
