@@ -1,5 +1,6 @@
 /** One CNI call from stdin to stdout: read, check, do, answer. */
 
+import { CorruptBlock } from "../api/ipam-block-codec.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { add } from "./add.ts";
@@ -99,6 +100,16 @@ function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<strin
 
 /** @returns what is printed */
 async function play(verb: Verb, call: Call): Promise<string> {
+  try {
+    return await playOnce(verb, call);
+  } catch (thrown) {
+    if (!(thrown instanceof CorruptBlock)) throw thrown;
+    const { playPastDamage } = await import("./past-damage.ts");
+    return await playPastDamage(verb, call, { fault: thrown, play: playOnce });
+  }
+}
+
+async function playOnce(verb: Verb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
       const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);

@@ -121,6 +121,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "changed-main",
       "changed-request",
       "check-status-gc",
+      "damaged-block",
       "del",
       "delegated",
       "late-add",

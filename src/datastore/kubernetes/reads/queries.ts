@@ -48,9 +48,11 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       return stored?.value.node === query.ref.node ? stored : undefined;
     }
     case "blocks-of-node": {
-      const { own } = await nodeBlocks(query.node);
-      if (own instanceof CorruptBlock) throw own;
-      return own;
+      const { own, sound } = await nodeBlocks(query.node);
+      if (!(own instanceof CorruptBlock)) return own;
+      if (onDamage === undefined) throw own;
+      onDamage({ kind: "IPAMBlock", name: toBlockName(own.ref.cidr), ...own.ref, reason: own.message, isAnswered: false });
+      return sound;
     }
     case "blocks-borrowed-by": {
       const { borrowed } = await nodeBlocks(query.node);

@@ -1,0 +1,165 @@
+/** A node one of whose blocks has a record that cannot be read: nothing in it is touched, and all else goes on. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { CniJson } from "../support/cni.ts";
+import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
+import { TestNetns } from "../support/netns.ts";
+import { isOnEtcd } from "../support/node-datastore.ts";
+import { TestNode } from "../support/test-node.ts";
+
+interface Attached {
+  readonly containerID: string;
+  readonly pod: TestNetns;
+  readonly result: CniJson;
+  readonly address: string;
+}
+
+let node: TestNode;
+let pods: DisposableStack;
+let inDamaged: Attached;
+let elsewhere: Attached;
+let block: string;
+let repair: () => Promise<void>;
+/** Addresses in blocks that can be read. */
+let inUse: number;
+
+beforeAll(async () => {
+  node = await TestNode.start([]);
+  await node.createPool("pairs", { cidr: "10.65.0.0/24", blockSize: 31 });
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+/** Three attachments in blocks of two addresses; the block of one is damaged. */
+beforeEach(async () => {
+  pods = new DisposableStack();
+  const [first, second, third] = [await attach(), await attach(), await attach()];
+  inDamaged = first;
+  block = blockOf(first);
+  elsewhere = blockOf(second) === block ? third : second;
+  repair = await damage(block);
+  inUse = await node.addressesInUse();
+});
+afterEach(async () => {
+  using _pods = pods;
+  await repair();
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).status).toBe(0);
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+async function attach(): Promise<Attached> {
+  const pod = pods.use(new TestNetns());
+  const containerID = node.newContainerID();
+  const result = await node.add(pod, { containerID });
+  return { containerID, pod, result, address: result.ips?.[0]?.address.replace("/32", "") ?? "" };
+}
+
+const blockOf = ({ address }: Attached): string => `${address.replace(/\d+$/, (last) => String(Number(last) & ~1))}/31`;
+
+const toCall = ({ containerID, pod }: Attached): { readonly containerID: string; readonly netns: string } => ({
+  containerID,
+  netns: pod.path,
+});
+
+/** @returns repairs it */
+async function damage(cidr: string): Promise<() => Promise<void>> {
+  const { datastore } = node;
+  if (datastore instanceof KubernetesNodeDatastore) {
+    const { items } = JSON.parse(await datastore.api.kubectl(["get", "ipamblocks", "-o", "json"])) as {
+      readonly items: readonly { readonly metadata: { readonly name: string }; readonly spec: Record<string, unknown> }[];
+    };
+    const found = items.find(({ spec }) => spec["cidr"] === cidr);
+    const write = async (allocations: unknown): Promise<void> => {
+      const patch = JSON.stringify({ spec: { allocations } });
+      await datastore.api.kubectl(["patch", "ipamblock", found?.metadata.name ?? "", "--type=merge", "-p", patch]);
+    };
+    await write("{");
+    return () => write(found?.spec["allocations"]);
+  }
+  const keys = (await node.keys()).filter((key) => key.includes("/blocks/"));
+  for (const key of keys) {
+    const value = (await node.etcd.ctl(["get", key, "--print-value-only"])).trim();
+    if (!value.includes(`"${cidr}"`)) continue;
+    await node.etcd.ctl(["put", key, "{"]);
+    return async () => void (await node.etcd.ctl(["put", key, value]));
+  }
+  throw new Error(`no block ${cidr}`);
+}
+
+const damaged = (): object => ({ code: 5, msg: expect.stringContaining(`read block "${block}" of node "node-a": `) });
+
+test("gives addresses of other blocks, and the log names the damaged one", async () => {
+  const given = [await attach(), await attach(), await attach()].map(({ address }) => address);
+  expect(new Set([...given, inDamaged.address, elsewhere.address]).size).toBe(5);
+  const warning = { level: "WARNING", msg: `block "${block}" is left out`, reason: expect.stringContaining("netplugctl ipam check") };
+  expect(node.logLines().filter(({ msg }) => msg === warning.msg)).toEqual(Array(3).fill(expect.objectContaining(warning)));
+});
+
+test("keeps the addresses of those in other blocks when an ADD is repeated", async () => {
+  expect(await node.add(elsewhere.pod, toCall(elsewhere))).toEqual(elsewhere.result);
+});
+
+test.each<[what: string, lose: () => unknown]>([
+  ["whose interface stands", () => undefined],
+  ["whose interface is gone", () => inDamaged.pod.must(["ip", "link", "del", "eth0"])],
+])("gives no second address to one in the damaged block %s", async (_what, lose) => {
+  lose();
+  const links = inDamaged.pod.links().map(({ ifindex }) => ifindex);
+  const records = await node.endpoints();
+  expect((await node.call("ADD", toCall(inDamaged))).json).toMatchObject(damaged());
+  expect(inDamaged.pod.links().map(({ ifindex }) => ifindex)).toEqual(links);
+  expect([await node.addressesInUse(), await node.endpoints()]).toEqual([inUse, records]);
+});
+
+test("does not give an address of the damaged block that is asked for", async () => {
+  const pod = pods.use(new TestNetns());
+  const call = { containerID: node.newContainerID(), netns: pod.path, args: `IP=${inDamaged.address}` };
+  expect((await node.call("ADD", call)).json).toMatchObject(damaged());
+  expect([pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, inUse]);
+});
+
+test("DEL gives back what lies in other blocks", async () => {
+  await node.del(toCall(elsewhere));
+  expect([elsewhere.pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, inUse - 1]);
+  expect(await node.endpoints()).toHaveLength(2);
+  if (isOnEtcd) await node.del(toCall(elsewhere));
+});
+
+test("DEL takes the interface of one in the damaged block away, and fails until the block is repaired", async () => {
+  for (let times = 0; times < 2; times++) {
+    expect((await node.call("DEL", toCall(inDamaged))).json).toMatchObject(damaged());
+    expect([inDamaged.pod.link("eth0"), (await node.endpoints()).length]).toEqual([undefined, 3]);
+  }
+  await repair();
+  expect(await node.addressesInUse()).toBe(3);
+  await node.del(toCall(inDamaged));
+  expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([2, 2]);
+});
+
+test("CHECK looks at those in other blocks, and tells of the damaged one for those in it", async () => {
+  const check = (one: Attached): ReturnType<TestNode["call"]> =>
+    node.call("CHECK", { ...toCall(one), config: node.config({ prevResult: one.result }) });
+  expect((await check(elsewhere)).stdout).toBe("");
+  elsewhere.pod.must(["ip", "route", "del", "default"]);
+  expect((await check(elsewhere)).json).toMatchObject({ code: 113, msg: expect.stringContaining('route "0.0.0.0/0"') });
+  expect((await check(inDamaged)).json).toMatchObject(damaged());
+});
+
+test("GC gives back what lies in other blocks, and tells of the damaged one", async () => {
+  const kept = { containerID: inDamaged.containerID, ifname: "eth0" };
+  const { json } = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [kept] }) });
+  expect(json).toMatchObject(damaged());
+  expect([elsewhere.pod.link("eth0"), inDamaged.pod.link("eth0")?.ifname]).toEqual([undefined, "eth0"]);
+  expect(await node.addressesInUse()).toBe(0);
+  await repair();
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [kept] }) })).status).toBe(0);
+  expect(await node.addressesInUse()).toBe(1);
+});
+
+test("under another main plugin ADD and DEL go on, too", async () => {
+  const call = { plugin: "netplug-ipam", containerID: node.newContainerID(), netns: "/run/netns/any" };
+  const { json } = await node.call("ADD", call);
+  expect(json?.ips).toHaveLength(1);
+  expect(await node.addressesInUse()).toBe(inUse + 1);
+  expect((await node.call("DEL", call)).status).toBe(0);
+  expect(await node.addressesInUse()).toBe(inUse);
+});
