@@ -1,0 +1,62 @@
+/** The conflists of docs/network-config.md, played as they stand; only where etcd and the node's files are is the test's own. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CniJson } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
+import { TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
+
+interface Conflist {
+  readonly cniVersion: string;
+  readonly name: string;
+  readonly plugins: readonly (Json & { readonly type: string })[];
+}
+
+const TEXT = readFileSync(join(import.meta.dir, "../../docs/network-config.md"), "utf8");
+const CONFLISTS = [...TEXT.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => JSON.parse(code) as Conflist);
+
+let node: TestNode;
+beforeAll(async () => {
+  node = await TestNode.start(["fd65::/112"]);
+  await node.createPool("blue", { cidr: "10.65.0.0/24" });
+});
+afterAll(async () => await node[Symbol.asyncDispose]());
+
+/** What a plugin of the list gets from the runtime. A plugin that does not know the list's version gets 1.0.0, as docs/install.md says. */
+async function toConfig({ cniVersion, name, plugins }: Conflist, i: number): Promise<Json & { readonly type: string }> {
+  const { capabilities: _, etcd_key_file: _key, etcd_cert_file: _cert, etcd_ca_cert_file: _ca, ...entry } = plugins[i] ?? { type: "" };
+  const { json } = await node.call("VERSION", { plugin: entry.type, config: { cniVersion: "1.0.0" } });
+  const version = json?.supportedVersions?.includes(cniVersion) === true ? cniVersion : "1.0.0";
+  const { etcd_endpoints, lib_dir, ipam_lock_file, log_file_path } = node.config();
+  const own = { etcd_endpoints, lib_dir, ipam_lock_file, ...("log_file_path" in entry && { log_file_path }) };
+  return { cniVersion: version, name, ...entry, ...("ipam" in entry && own), type: entry.type };
+}
+
+test.each(CONFLISTS.map((list): [string, Conflist] => [list.plugins.map(({ type }) => type).join(" + "), list]))(
+  "%s gives a pod its addresses and takes them back",
+  async (_what, list) => {
+    using pod = new TestNetns();
+    const containerID = node.newContainerID();
+    const configs = await Promise.all(list.plugins.map((_entry, i) => toConfig(list, i)));
+    let prevResult: CniJson | undefined;
+    for (const config of configs) {
+      const earlier = prevResult === undefined ? {} : { prevResult: { ...prevResult, cniVersion: config["cniVersion"] } };
+      const { json } = await node.call("ADD", { plugin: config.type, containerID, netns: pod.path, config: { ...config, ...earlier } });
+      expect(json?.code).toBeUndefined();
+      prevResult = json;
+    }
+    const wantsV6 = JSON.stringify(list).includes('"assign_ipv6":"true"');
+    const wanted = [expect.stringMatching(/^10\.65\.0\./), ...(wantsV6 ? [expect.stringMatching(/^fd65::/)] : [])];
+    expect(prevResult?.ips?.map(({ address }) => address)).toEqual(wanted);
+    expect(pod.addresses("eth0")).toEqual(wanted);
+    for (const config of configs.toReversed())
+      expect((await node.call("DEL", { plugin: config.type, containerID, netns: pod.path, config })).stdout).toBe("");
+    expect([pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, 0]);
+  },
+);
+
+test("there are the smallest one, a fuller one, and one of another main plugin", () => {
+  expect(CONFLISTS.map(({ plugins }) => plugins.map(({ type }) => type))).toEqual([["netplug"], ["netplug", "portmap"], ["ptp"]]);
+});
