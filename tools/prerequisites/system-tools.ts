@@ -23,6 +23,7 @@ export const SYSTEM_TOOLS = {
   iptables: { commands: ["iptables"], package: "iptables" },
   containerd: { commands: ["containerd"], package: "containerd" },
   ctr: { commands: ["ctr"], package: "containerd" },
+  podman: { commands: ["podman"], package: "podman" },
   runc: { commands: ["runc"], package: "runc" },
   zsh: { commands: ["zsh"], package: "zsh" },
   fish: { commands: ["fish"], package: "fish" },

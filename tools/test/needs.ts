@@ -4,11 +4,13 @@
  */
 
 import { goIsUsable } from "../prerequisites/go.ts";
+import { podmanCallsPlugins } from "../prerequisites/podman.ts";
 
 const NEEDS: Readonly<Record<string, () => boolean>> = {
   go: () => goIsUsable(),
   // a suite without a cluster proves too little to land on: with CI=true such a skip is never forgiven
   cluster: () => true,
+  "podman-4": () => podmanCallsPlugins(),
   root: () => process.getuid?.() === 0,
 };
 

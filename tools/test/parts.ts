@@ -185,6 +185,15 @@ export const TEST_PARTS: readonly TestPart[] = [
     timeoutMs: 10 * MINUTE,
   },
   {
+    name: "podman",
+    folders: ["test/podman"],
+    needsRoot: true,
+    tools: [...NODE, "podman", "runc", "busybox", "iptables"],
+    needsBuild: true,
+    testTimeoutMs: 4 * MINUTE,
+    timeoutMs: 10 * MINUTE,
+  },
+  {
     name: "crds",
     folders: ["test/crds"],
     needsRoot: true,

@@ -1,0 +1,148 @@
+/** The distribution's Podman runs containers on the plugin: they talk, get what they ask for, survive reloads and reboots, and leave nothing. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { podmanCallsPlugins } from "../../tools/prerequisites/podman.ts";
+import { repositoryRoot } from "../../tools/repository.ts";
+import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
+import type { Json } from "../support/cni-call.ts";
+import { eventually } from "../support/eventually.ts";
+import { nodePlace } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
+import { PodmanMachine } from "./podman-machine.ts";
+
+const isUsable = podmanCallsPlugins();
+const testPodman = test.skipIf(!isUsable);
+
+let node: TestNode;
+let machine: PodmanMachine;
+
+beforeAll(async () => {
+  if (!isUsable) return;
+  if (process.env["NETPLUG_TEST_RUN"] === undefined) {
+    throw new Error(
+      "portmap changes the packet filter of the node: run this by `npm run test:podman`, which gives it a namespace of its own",
+    );
+  }
+  node = await TestNode.start(["10.65.0.0/24"]);
+  const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
+  machine = await PodmanMachine.start([conflist("pods", "1.0.0", [portmap]), conflist("blue", "0.4.0")]);
+});
+afterAll(async () => {
+  await machine?.[Symbol.asyncDispose]();
+  await node?.[Symbol.asyncDispose]();
+});
+
+/** What is in /run goes with a reboot. */
+function pluginConfig(name: string): Json {
+  return node.config({ name, ipam_lock_file: "/run/netplug/ipam.lock" });
+}
+
+function conflist(name: string, cniVersion: string, chained: readonly Json[] = []): Json {
+  const { cniVersion: _version, name: _name, ...plugin } = pluginConfig(name);
+  return { cniVersion, name, plugins: [plugin, ...chained] };
+}
+
+async function expectNothingLeft(): Promise<void> {
+  expect(await node.addressesInUse()).toBe(0);
+  expect(await node.endpoints()).toEqual([]);
+  expect(nodePlace.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
+}
+
+testPodman("containers whose names no pod could have reach each other; removing them leaves nothing (needs podman-4)", async () => {
+  const server = machine.runContainer(["--name=happy_pike"], ["nc", "-ll", "-p", "8080", "-e", "/bin/echo", "hello"]);
+  const address = machine.addressOf(server, "pods");
+  expect(address).toStartWith("10.65.0.");
+  await eventually(() => {
+    const client = machine.tryContainer(["--name=Client.1"], ["nc", "-w", "3", address, "8080"]);
+    expect([client.stdout.trim(), client.stderr]).toEqual(["hello", ""]);
+  }, 10_000);
+  expect(await node.endpoints()).toMatchObject([{ spec: { orchestrator: "cni", containerID: server, ipNetworks: [`${address}/32`] } }]);
+
+  machine.podman(["rm", "--force", "happy_pike"]);
+  await expectNothingLeft();
+});
+
+testPodman("--ip and --mac-address hold through a restart and a reload; others are told who has them (needs podman-4)", async () => {
+  const wished = ["--ip=10.65.0.77", "--mac-address=02:00:5e:10:00:01"];
+  const fixed = machine.runContainer(["--name=fixed", ...wished]);
+  const expectAsWished = (): void => {
+    const shown = machine.podman(["exec", "fixed", "ip", "address", "show", "dev", "eth0"]);
+    expect(shown).toContain("inet 10.65.0.77/32");
+    expect(shown).toContain("link/ether 02:00:5e:10:00:01");
+  };
+  expectAsWished();
+  const other = machine.tryContainer(["--ip=10.65.0.77"], ["true"]);
+  expect([other.status, other.stderr]).toEqual([126, expect.stringContaining(`it belongs to container "${fixed}"`)]);
+
+  for (const [verb, ...options] of [
+    ["restart", "--time=0"],
+    ["network", "reload"],
+    ["network", "reload"],
+  ]) {
+    machine.podman([verb ?? "", ...options, "fixed"]);
+    expectAsWished();
+  }
+  machine.podman(["rm", "--force", "fixed"]);
+  await expectNothingLeft();
+});
+
+/** What comes from the node needs an address of it to come from. */
+const NODE_ADDRESS = "192.0.2.1";
+
+testPodman("a published port reaches the container, also after a reload (needs podman-4)", async () => {
+  nodePlace.must(["ip", "address", "add", `${NODE_ADDRESS}/32`, "dev", "lo"]);
+  machine.runContainer(["--name=server", "--publish=18080:8080"], ["nc", "-ll", "-p", "8080", "-e", "/bin/echo", "hello"]);
+  const ask = ["busybox", "nc", "-w", "3", NODE_ADDRESS, "18080"];
+  const expectAnswer = async (): Promise<void> => await eventually(() => expect(nodePlace.run(ask).stdout.trim()).toBe("hello"), 10_000);
+  await expectAnswer();
+  machine.podman(["network", "reload", "server"]);
+  await expectAnswer();
+  machine.podman(["rm", "--force", "server"]);
+  nodePlace.must(["ip", "address", "del", `${NODE_ADDRESS}/32`, "dev", "lo"]);
+  await expectNothingLeft();
+});
+
+testPodman("a container of two networks has an interface and an address of each (needs podman-4)", async () => {
+  const both = machine.runContainer(["--network=pods", "--network=blue"]);
+  const addresses = ["pods", "blue"].map((network) => machine.addressOf(both, network));
+  const shown = machine.podman(["exec", both, "ip", "address"]);
+  for (const text of ["eth0@", "eth1@", ...addresses.map((address) => `inet ${address}/32`)]) expect(shown).toContain(text);
+  machine.podman(["network", "disconnect", "blue", both]);
+  expect(await node.addressesInUse()).toBe(1);
+  machine.podman(["rm", "--force", both]);
+  await expectNothingLeft();
+});
+
+testPodman(
+  "after a reboot the documented GC gives everything back, and containers start with what they ask for (needs podman-4)",
+  async () => {
+    machine.runContainer(["--name=fixed", "--ip=10.65.0.77"]);
+    machine.runContainer(["--name=gone"]);
+    await machine.reboot();
+
+    // Podman takes a container that it has not started since for one without a network
+    machine.podman(["rm", "--force", "gone"]);
+    expect(await node.addressesInUse()).toBe(2);
+    const gc = machine.run([pluginPath("netplug")], JSON.stringify({ ...pluginConfig("pods"), ...documentedGc() }), {
+      CNI_COMMAND: "GC",
+      CNI_PATH: `${distFolder}:${cniPluginsFolder}`,
+    });
+    expect([gc.status, gc.stdout]).toEqual([0, ""]);
+    await expectNothingLeft();
+
+    machine.podman(["start", "fixed"]);
+    expect(machine.addressOf("fixed", "pods")).toBe("10.65.0.77");
+    machine.podman(["rm", "--force", "fixed"]);
+    await expectNothingLeft();
+  },
+);
+
+/** The network config that the document for users hands to GC. */
+function documentedGc(): Json {
+  const text = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
+  const [, config] = /^CNI_COMMAND=GC .*\n(\{.*\})$/m.exec(text) ?? [];
+  if (config === undefined) throw new Error("docs/install.md: no call of GC");
+  return JSON.parse(config) as Json;
+}
