@@ -121,7 +121,7 @@ export class PodmanMachine implements AsyncDisposable {
       stdout: "ignore",
       stderr: "inherit",
     });
-    await eventually(() => rmSync(ready), 20_000);
+    await eventually(() => rmSync(ready));
   }
 
   async #switchOff(): Promise<void> {
@@ -132,6 +132,6 @@ export class PodmanMachine implements AsyncDisposable {
     await eventually(() => {
       const left = nodePlace.links().filter(({ ifname }) => ifname !== "lo");
       if (left.length > 0) throw new Error(`switch off: interface "${left[0]?.ifname}" is left`);
-    }, 20_000);
+    });
   }
 }
