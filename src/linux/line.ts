@@ -64,12 +64,14 @@ async function waitFor(
 ): Promise<"locked" | "met" | undefined> {
   const patience = new Patience({ waitMs, longestMs, clock, signal }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
+  const isMet = (): boolean => request?.isMet() === true;
   let isPassing = false;
   for (;;) {
     using pipe = place?.findBefore();
     if (place === undefined || pipe === undefined) break;
     let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
     for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+      if (isMet()) return "met";
       patience.look(place.countPlaces());
       const isLast = patience.isOver();
       if (idle.take(() => (isPassing || isLast ? 1 : place.countLiving()))) {
@@ -79,7 +81,7 @@ async function waitFor(
       if (isLast) return undefined;
       isPassing = false;
     }
-    if (request?.isMet() === true) return "met";
+    if (isMet()) return "met";
     patience.look(place.countPlaces());
     isPassing = saysPassing(pipe);
   }
@@ -87,7 +89,7 @@ async function waitFor(
     if (patience.isOver()) return undefined;
     await patience.pause(pauseMs);
   }
-  return request?.isMet() === true ? "met" : "locked";
+  return isMet() ? "met" : "locked";
 }
 
 /** A free lock that the processes before us do not take, perhaps because they are stopped. */

@@ -269,6 +269,21 @@ describe("what those in line ask for", () => {
     expect(readdirSync(`${path}.requests`)).toEqual([]);
   });
 
+  test("whoever gets it waits neither for one before who stands still, nor for the turn's end", async () => {
+    const [path, log] = [join(folder, "asked-still"), join(folder, "asked-still.log")];
+    using _held = await take(path, 0);
+    const stopped = startTaker(path, "stopped", log);
+    await untilInLine(path, stopped.pid);
+    stopped.kill("SIGSTOP");
+    const asking = startTaker(path, "asking", log, { request: "for it" });
+    await untilInLine(path, asking.pid);
+    const line = requestsIn(path, 0);
+    line.tellMet(await eventually(() => allOf(line.read(), 1)));
+    // It looks up from its wait once a second.
+    expect(await durationOf(() => asking.exited)).toBeWithin(0, 3_000);
+    expect(readFileSync(log, "utf8")).toBe("asking met\n");
+  });
+
   test("is not read of the dead, and cleared away; nor what lies there otherwise", async () => {
     const [path, log] = [join(folder, "asked-dead"), join(folder, "asked-dead.log")];
     const held = await take(path, 0);
