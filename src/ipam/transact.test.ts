@@ -352,10 +352,11 @@ test("who has given up the turn, and must try again, does nothing for others", a
   const line = { requests: () => (events.push("asked"), []), tellMet: () => void events.push("told") };
   const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn };
+  const leaveForNext = (): void => void events.push("left");
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, met: others() }));
-  expect(events).toEqual(["asked", "told", "turn ends"]);
+  expect(events).toEqual(["asked", "left", "told", "turn ends"]);
 });
 
 test("who got its addresses from another's commit leaves what that one left for the next request", async () => {

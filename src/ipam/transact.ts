@@ -109,26 +109,18 @@ export async function transact<T>(
   const waited = await waitForTurn(ports, options.ask);
   using turns = new DisposableStack();
   turns.use(waited.turn);
-  let reading = await readBegin(toOwnPorts(ports, waited), certain, waited, options);
+  // Where turns are taken, what somebody left for the next request in a turn says more than who has none.
+  if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
+  let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {
-    // Who has given up the turn does nothing for others any more: somebody else does.
     const line = turns.disposed ? undefined : waited.turn?.line;
     const { decision, basis } = await decideOn(reading, decide, lost, line);
     if (decision.writes.length === 0) return decision.result;
     const commit = await commitDecision(basis, decision, options, { turns, line });
-    if (!(commit instanceof OutcomeUnknown) && commit.committed) {
-      basis.ports.leaveForNext?.(decision.forNext ?? []);
-      return decision.result;
-    }
+    if (!(commit instanceof OutcomeUnknown) && commit.committed) return decision.result;
     lost++;
     reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
   }
-}
-
-/** Who has no turn among those who take turns leaves nothing for the next request: what somebody left in a turn says more. */
-function toOwnPorts(ports: TransactPorts, { turn }: Waited): TransactPorts {
-  const { leaveForNext: _, ...silent } = ports;
-  return turn === undefined && ports.takeTurn !== undefined ? silent : ports;
 }
 
 /** What a decision is made on. */
@@ -199,19 +191,19 @@ async function commitDecision<T>(
   { turns, line }: { readonly turns: DisposableStack; readonly line: Line | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
-  let isTold = false;
-  const tellMet = (): void => {
-    if (!isTold) line?.tellMet(met);
-    isTold = true;
+  const tellOthers = (): void => {
+    // Who has given up the turn does nothing for others any more: somebody else does.
+    if (turns.disposed) return;
+    ports.leaveForNext?.(forNext);
+    line?.tellMet(met);
   };
   const onBlocksWritten = (): void => {
-    ports.leaveForNext?.(forNext);
-    tellMet();
+    tellOthers();
     turns.dispose();
     whileRecording?.(result);
   };
   const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
-  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellMet();
+  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellOthers();
   return commit;
 }
 
