@@ -29,8 +29,7 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
     return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
   };
   const turn = await host.takeTurn(config.ipamLockFile, { waitMs, longestMs, request });
-  if (turn === undefined) return undefined;
-  if (turn.isMet) return "met";
+  if (turn === undefined || turn === "met") return turn;
   using held = new DisposableStack();
   held.use(turn);
   const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));

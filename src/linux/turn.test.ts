@@ -28,8 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const take = (path: string, waitMs: number, signal?: AbortSignal) => takeWith(path, { waitMs, clock: systemClock, signal });
 /** A call that waits stands in line when this returns: `takeTurn()` would load the line first. */
 async function takeWith(path: string, options: TurnOptions): Promise<Disposable | undefined> {
-  if (options.waitMs === 0) return await takeTurn(path, options);
-  const turn = await waitInLine(path, options);
+  const turn = options.waitMs === 0 ? await takeTurn(path, options) : await waitInLine(path, options);
   if (turn === "met") throw new Error("met, but nothing was asked for");
   return turn;
 }
@@ -52,10 +51,13 @@ function startTaker(path: string, name: string, log: string, { request, keepMs =
     const { takeTurn } = await import(${JSON.stringify(join(import.meta.dir, "turn.ts"))});
     const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../lib/clock.ts"))});
     const request = () => ${JSON.stringify(request)};
-    using turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock, request });
+    const turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock, request });
     if (turn === undefined) throw new Error("no turn");
-    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn.isMet ? " met" : "") + "\\n");
-    await Bun.sleep(${keepMs});`;
+    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn === "met" ? " met" : "") + "\\n");
+    if (turn !== "met") {
+      await Bun.sleep(${keepMs});
+      turn[Symbol.dispose]();
+    }`;
   const taker = Bun.spawn([process.execPath, "-e", program], { stdin: "ignore", stdout: "ignore", stderr: "inherit" });
   started.push(taker);
   return taker;
@@ -312,7 +314,7 @@ describe("what those in line ask for", () => {
       return turn?.workCount;
     };
     const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
-    expect(held).toMatchObject({ isMet: false, line: undefined, workCount: 0 });
+    expect(held).toMatchObject({ line: undefined, workCount: 0 });
     await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));

@@ -18,12 +18,10 @@ export interface TurnOptions {
 
 /** A turn; over when it is disposed of. */
 export interface Turn extends Disposable {
-  /** Somebody has done what we asked for: there is no turn, and the lock is another's. */
-  readonly isMet: boolean;
   /** What those who wait ask for; undefined: nothing, as the turn began. */
   readonly line: LineRequests | undefined;
-  /** What {@link countWork} says in this turn before we have done any; undefined: there is no turn. */
-  readonly workCount: number | undefined;
+  /** What {@link countWork} says in this turn before we have done any. */
+  readonly workCount: number;
 }
 
 /** What those who wait want done. */
@@ -49,15 +47,16 @@ export interface LineRequest {
  * before the first in line has noticed. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
  * at a time.
  *
- * @returns undefined when the time is over
+ * @returns undefined when the time is over; `met` when somebody has done what we asked for: then we need no turn, and have none
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  * @throws the signal's reason
  */
-export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | undefined> {
+export async function takeTurn(path: string, options: TurnOptions & { readonly request?: undefined }): Promise<Turn | undefined>;
+export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "met" | undefined>;
+export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "met" | undefined> {
   const { waitMs, clock } = options;
   const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
-  if (lock === undefined) return undefined;
-  if (lock === "met") return { isMet: true, line: undefined, workCount: undefined, [Symbol.dispose]: () => undefined };
+  if (lock === undefined || lock === "met") return lock;
   using held = new DisposableStack();
   held.use(lock);
   const count = countWork(path);
@@ -67,7 +66,7 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   const isLine = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;
   const line = isLine ? held.use((await import("./line-requests.ts")).requestsIn(path, workCount)) : undefined;
   const all = held.move();
-  return { isMet: false, line, workCount, [Symbol.dispose]: () => all.dispose() };
+  return { line, workCount, [Symbol.dispose]: () => all.dispose() };
 }
 
 /**
