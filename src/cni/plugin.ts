@@ -93,8 +93,9 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
 }
 
 /** Fields of every log line, so that a search for the pod's name finds all of them. */
-function subjectOf({ containerID, args }: CniEnvironment): Readonly<Record<string, string>> {
-  const { pod } = readCniArgs(args).args;
+function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>> {
+  const { containerID } = environment;
+  const { pod } = readCniArgs(environment).args;
   return { ...(containerID !== "" && { containerID }), ...(pod !== undefined && { pod: `${pod.namespace}/${pod.name}` }) };
 }
 

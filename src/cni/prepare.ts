@@ -25,7 +25,7 @@ export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
  * @throws NetplugError malformedRequest, invalidConfig, ioFailure
  */
 export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
-  const { args, fault: argsFault } = readCniArgs(read.environment.args);
+  const { args, fault: argsFault } = readCniArgs(read.environment);
   const local = { ...read, args, argsFault };
   try {
     if (fault !== undefined) throw fault;

@@ -4,10 +4,12 @@ import { parseAddress } from "../../lib/ip/address.ts";
 import { parseMac } from "../../lib/mac-address.ts";
 import { parseCniArgs } from "./cni-args.ts";
 
+const CONTAINER_OF_PODMAN = "0123456789abcdef".repeat(4);
+
 test("reads what containerd sets", () => {
   const text =
     "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;K8S_POD_INFRA_CONTAINER_ID=abc123;K8S_POD_UID=1b4e28ba-2fa1-11d2-883f-0016d3cca427";
-  expect(parseCniArgs(text)).toEqual({
+  expect(parseCniArgs(text, "c1")).toEqual({
     pod: { namespace: "default", name: "web-0", uid: "1b4e28ba-2fa1-11d2-883f-0016d3cca427" },
     ip: undefined,
     mac: undefined,
@@ -15,7 +17,7 @@ test("reads what containerd sets", () => {
 });
 
 test.each(["happy_pike", "web", "Web.1"])("what Podman says of a container of the name %p is no pod", (name) => {
-  const args = parseCniArgs(`IgnoreUnknown=1;K8S_POD_NAME=${name};MAC=02:00:5e:10:00:01;IP=10.65.0.7`);
+  const args = parseCniArgs(`IgnoreUnknown=1;K8S_POD_NAME=${name};MAC=02:00:5e:10:00:01;IP=10.65.0.7`, CONTAINER_OF_PODMAN);
   expect(args).toEqual({ pod: undefined, ip: parseAddress("10.65.0.7"), mac: parseMac("02:00:5e:10:00:01") });
 });
 
@@ -29,24 +31,26 @@ test.each([
   "ip=1",
   "toString=x",
   "__proto__=x",
-])("%p names no pod and asks for nothing", (text) => expect(parseCniArgs(text)).toEqual({ pod: undefined, ip: undefined, mac: undefined }));
+])("%p names no pod and asks for nothing", (text) =>
+  expect(parseCniArgs(text, "c1")).toEqual({ pod: undefined, ip: undefined, mac: undefined }),
+);
 
 test("a pod's name is limited as a whole, its labels are not", () => {
   const name = `${"a".repeat(200)}.${"b".repeat(52)}`;
-  expect(parseCniArgs(`K8S_POD_NAME=${name};K8S_POD_NAMESPACE=a`).pod?.name).toBe(name);
+  expect(parseCniArgs(`K8S_POD_NAME=${name};K8S_POD_NAMESPACE=a`, "c1").pod?.name).toBe(name);
 });
 
 test("reads an address of either family", () => {
-  expect(parseCniArgs("IP=10.65.0.7;").ip).toEqual(parseAddress("10.65.0.7"));
-  expect(parseCniArgs("IP=fd00:65::7").ip).toEqual(parseAddress("fd00:65::7"));
+  expect(parseCniArgs("IP=10.65.0.7;", "c1").ip).toEqual(parseAddress("10.65.0.7"));
+  expect(parseCniArgs("IP=fd00:65::7", "c1").ip).toEqual(parseAddress("fd00:65::7"));
 });
 
 test("reads a MAC address in any spelling", () => {
-  expect(parseCniArgs("MAC=02-00-5E-10-00-01").mac).toBe(parseMac("02:00:5e:10:00:01"));
+  expect(parseCniArgs("MAC=02-00-5E-10-00-01", "c1").mac).toBe(parseMac("02:00:5e:10:00:01"));
 });
 
 test("the same key twice counts when both agree", () => {
-  expect(parseCniArgs("IP=10.65.0.7;IP=10.65.0.7").ip).toEqual(parseAddress("10.65.0.7"));
+  expect(parseCniArgs("IP=10.65.0.7;IP=10.65.0.7", "c1").ip).toEqual(parseAddress("10.65.0.7"));
 });
 
 describe("code 104", () => {
@@ -60,6 +64,7 @@ describe("code 104", () => {
     ["MAC=xx", 'MAC is "xx", want a unicast address'],
     ["MAC=ee:ee:ee:ee:ee:ee", 'MAC is "ee:ee:ee:ee:ee:ee", want a unicast address aa:bb:cc:dd:ee:ff, not the host side\'s'],
     ["K8S_POD_NAME=web-0", "got K8S_POD_NAME without K8S_POD_NAMESPACE"],
+    ["IgnoreUnknown=1;K8S_POD_NAME=web-0", "got K8S_POD_NAME without K8S_POD_NAMESPACE"],
     ["IgnoreUnknown=1;K8S_POD_NAMESPACE=default", "got K8S_POD_NAMESPACE without K8S_POD_NAME"],
     ["IgnoreUnknown=1;K8S_POD_NAME=web-0;K8S_POD_NAMESPACE=", "got K8S_POD_NAME without K8S_POD_NAMESPACE"],
     ["IgnoreUnknown=1;K8S_POD_NAME=web-0;K8S_POD_UID=a", "got K8S_POD_NAME without K8S_POD_NAMESPACE"],
@@ -77,7 +82,7 @@ describe("code 104", () => {
   ])("%p: %s", (text, message) => {
     let thrown: unknown;
     try {
-      parseCniArgs(text);
+      parseCniArgs(text, "c1");
     } catch (error) {
       thrown = error;
     }
@@ -89,7 +94,7 @@ describe("code 104", () => {
   test("hostile names are refused in no time", () => {
     const start = performance.now();
     for (const hostile of [`${"a-".repeat(50_000)}!`, "a.".repeat(50_000), `${"a".repeat(250)}!`]) {
-      expect(() => parseCniArgs(`K8S_POD_NAME=${hostile};K8S_POD_NAMESPACE=a`)).toThrow("K8S_POD_NAME");
+      expect(() => parseCniArgs(`K8S_POD_NAME=${hostile};K8S_POD_NAMESPACE=a`, "c1")).toThrow("K8S_POD_NAME");
     }
     expect(performance.now() - start).toBeLessThan(200);
   });

@@ -7,6 +7,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import { quote } from "../../lib/quote.ts";
+import type { CniEnvironment } from "./environment.ts";
 
 /** The keys that we know; all others are ignored. */
 export interface CniArgs {
@@ -31,10 +32,10 @@ type Values = {
  *
  * @throws NetplugError malformedRequest
  */
-export function parseCniArgs(text: string): CniArgs {
+export function parseCniArgs(text: string, containerID: string): CniArgs {
   const values: Values = {};
   const pieces = text.split(";");
-  const isContainer = namesContainer(pieces);
+  const isContainer = isOfPodman(pieces, containerID);
   for (const piece of pieces) {
     if (piece === "") continue;
     const at = piece.indexOf("=");
@@ -48,9 +49,12 @@ export function parseCniArgs(text: string): CniArgs {
 }
 
 /** As {@link parseCniArgs}, but args that cannot be read are empty, with the reason in `fault`: a DEL can do most of its work without them. */
-export function readCniArgs(text: string): { readonly args: CniArgs; readonly fault: NetplugError | undefined } {
+export function readCniArgs({ args, containerID }: Pick<CniEnvironment, "args" | "containerID">): {
+  readonly args: CniArgs;
+  readonly fault: NetplugError | undefined;
+} {
   try {
-    return { args: parseCniArgs(text), fault: undefined };
+    return { args: parseCniArgs(args, containerID), fault: undefined };
   } catch (thrown) {
     if (!(thrown instanceof NetplugError)) throw thrown;
     return { args: { pod: undefined, ip: undefined, mac: undefined }, fault: thrown };
@@ -63,11 +67,12 @@ function isKnown(key: string): key is keyof Values {
 
 /**
  * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman gives every container's name there, which is often none that a
- * pod could have (`happy_pike`), and no other key of Kubernetes; runtimes that have pods give those, too.
+ * pod could have (`happy_pike`), and no other key of Kubernetes; runtimes that have pods give those, too. So narrow that no pod whose namespace
+ * got lost is taken for a container.
  */
-function namesContainer(pieces: readonly string[]): boolean {
-  const [first = "", ...more] = pieces.filter((piece) => piece.startsWith("K8S_"));
-  return pieces.includes("IgnoreUnknown=1") && first.startsWith("K8S_POD_NAME=") && more.length === 0;
+function isOfPodman([first = "", second = "", ...more]: readonly string[], containerID: string): boolean {
+  const beginsLikeIt = first === "IgnoreUnknown=1" && second.startsWith("K8S_POD_NAME=");
+  return beginsLikeIt && !more.some((piece) => piece.startsWith("K8S_")) && /^[\da-f]{64}$/.test(containerID);
 }
 
 /** What is wanted instead of a value that is not allowed; undefined when it is. */
