@@ -6,9 +6,9 @@ import type { Log } from "../lib/log.ts";
 import type { InstallHost } from "./host.ts";
 
 /** The first version in which a runtime asks for STATUS and GC. */
-const NEWEST = "1.1.0";
+export const NEWEST = "1.1.0";
 /** What every chained plugin of the last years knows. */
-const SAFE = "1.0.0";
+export const SAFE = "1.0.0";
 
 const TIMEOUT_MS = 5_000;
 

@@ -39,7 +39,16 @@ export function toConflist(settings: Settings, findings: NodeFindings & { readon
     policy: { type: "k8s" },
     ...(kubeconfigPath !== undefined && { kubernetes: { kubeconfig: kubeconfigPath } }),
   };
-  return `${JSON.stringify({ name: NETWORK_NAME, cniVersion, plugins: [plugin, ...CHAINED] }, undefined, 2)}\n`;
+  return toText({ name: NETWORK_NAME, cniVersion, plugins: [plugin, ...CHAINED] });
+}
+
+/** The same conflist, of another CNI version. */
+export function atVersion(conflist: string, cniVersion: string): string {
+  return toText({ ...(JSON.parse(conflist) as object), cniVersion });
+}
+
+function toText(conflist: object): string {
+  return `${JSON.stringify(conflist, undefined, 2)}\n`;
 }
 
 function toEtcdKeys({ hostConfDir, etcdEndpoints, etcdDiscoverySrv }: Settings, assets: TlsAssets): Readonly<Record<string, string>> {

@@ -12,6 +12,7 @@ import { withFolderLock } from "./folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
+import { suitRuntime } from "./old-runtime.ts";
 import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
 import type { Settings } from "./settings.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
@@ -57,10 +58,15 @@ export class Installation implements Disposable {
     requireWritable(this.#folders.conf, this.#host.disk);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     warnOfSettings(settings, this.#assets, this.#log);
-    const config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
+    let config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
     this.#config = config;
     await this.#placeBinaries(settings.updatesBinaries);
-    if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
+    const account = this.#account;
+    if (account !== undefined) {
+      this.#grant = await requestFirstToken(account, settings.isOnce, this.#host, this.#log);
+      config = await suitRuntime(config, settings, { account, token: this.#grant.token }, this.#host, this.#log);
+      this.#config = config;
+    }
     const kubeconfig = await this.#makeKubeconfig();
     await this.#inConfFolder(() => {
       this.#writeAssets();

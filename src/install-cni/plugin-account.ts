@@ -1,6 +1,7 @@
 /** The plugin's token, asked for with our own credentials. */
 
 import { KubeClient } from "../kube/client.ts";
+import { NODES } from "../kube/core-types.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/kube-object.ts";
 import type { ResourceType } from "../kube/resource-type.ts";
@@ -39,18 +40,17 @@ export interface Grant {
 
 /** The plugin's account, as an installer sees it. */
 export class PluginAccount implements Disposable {
+  readonly #openClient: (token?: string) => KubeClient;
   readonly #client: KubeClient;
   readonly #name: string;
 
   /** @param kube how the API server is reached */
   constructor({ account, skipsTlsVerify }: Settings, kube: NonNullable<Settings["kube"]>, host: InstallHost) {
     const { env, files, clock, processes, random, serviceAccountFolder } = host;
+    const ports = { env, files, clock, processes, random, serviceAccountFolder };
     this.#name = account;
-    this.#client = new KubeClient(
-      { ...kube, skipsTlsVerify },
-      { env, files, clock, processes, random, serviceAccountFolder },
-      { role: ROLE },
-    );
+    this.#openClient = (token) => new KubeClient({ ...kube, skipsTlsVerify, ...(token !== undefined && { token }) }, ports, { role: ROLE });
+    this.#client = this.#openClient();
   }
 
   [Symbol.dispose](): void {
@@ -83,6 +83,21 @@ export class PluginAccount implements Disposable {
       throw new NetplugError("notInitialised", message, { cause: thrown });
     });
     return { token: takeToken(answer), lifeMs: 1000 * (answer.spec.expirationSeconds ?? LIFE_SECONDS) };
+  }
+
+  /**
+   * Reads, as the plugin may, which container runtime a node has.
+   *
+   * @returns such as `containerd://2.1.4`; undefined: its kubelet has not said yet
+   * @throws KubeError
+   */
+  async readRuntime(node: string, token: string, signal: AbortSignal): Promise<string | undefined> {
+    const client = this.#openClient(token);
+    try {
+      return (await client.get(NODES, { name: node }, { signal }))?.status?.nodeInfo?.containerRuntimeVersion;
+    } finally {
+      client.close();
+    }
   }
 }
 

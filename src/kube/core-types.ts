@@ -34,7 +34,10 @@ export interface ContainerPort {
 
 export interface Node extends KubeObject {
   readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+  readonly status?: {
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly nodeInfo?: { readonly containerRuntimeVersion?: string };
+  };
 }
 
 export const PODS: ResourceType<Pod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KernelError } from "../../src/linux/kernel-error.ts";
-import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
+import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 
 let api: FakeApiServer;
@@ -80,6 +80,57 @@ describe("the network config", () => {
     expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.0.0" });
     const reason = "it is a symbolic link to what cannot be seen from here; put the file itself there";
     expect(log.find(({ msg }) => msg.startsWith("chained plugin"))?.fields["reason"]).toBe(reason);
+  });
+
+  test.each<[runtime: string | undefined, expected: string]>([
+    ["containerd://1.7.29", "1.0.0"],
+    ["containerd://1.6.20~ds1", "1.0.0"],
+    ["containerd://2.1.4", "1.1.0"],
+    ["containerd://10.0.0", "1.1.0"],
+    ["cri-o://1.31.0", "1.1.0"],
+    [undefined, "1.1.0"],
+  ])("on a node whose runtime is %p says %s", async (containerRuntimeVersion, expected) => {
+    await using nodes = startTokenServer(({ path }) =>
+      path === "/api/v1/nodes/host-b" ? Response.json({ metadata: {}, status: { nodeInfo: { containerRuntimeVersion } } }) : undefined,
+    );
+    using node = new InstallNode();
+    node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+    const env = { K8S_API_ENDPOINT: nodes.url, KUBERNETES_NODE_NAME: "host-b" };
+    const { log } = await node.run({ env });
+    const written = node.read(`net.d/${CONFLIST}`);
+    const warned = log.filter(({ msg }) => msg.startsWith("the node's container runtime")).map(({ fields }) => fields["runtime"]);
+    expect(warned).toEqual(expected === "1.0.0" ? [containerRuntimeVersion] : []);
+    // All else is as it was, at its place.
+    expect(Object.keys(JSON.parse(written) as object)).toEqual(["name", "cniVersion", "plugins"]);
+    expect(JSON.parse(written)).toMatchObject({ cniVersion: expected, plugins: [{ nodename: "host-b" }, { type: "portmap" }] });
+  });
+
+  test.each([404, 403, 500])("says 1.1.0 where a %i hides which runtime the node has", async (status) => {
+    await using nodes = startTokenServer(({ path }) => (path.startsWith("/api/v1/nodes/") ? statusAnswer(status, "", "no") : undefined));
+    using node = new InstallNode();
+    node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+    expect((await node.run({ env: { K8S_API_ENDPOINT: nodes.url, KUBERNETES_NODE_NAME: "host-b" } })).status).toBe(0);
+    expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.1.0" });
+  });
+
+  test("of a template stays as it is, and a runtime that does not know its version is warned of", async () => {
+    await using nodes = startTokenServer(({ path }) =>
+      path.startsWith("/api/v1/nodes/")
+        ? Response.json({ metadata: {}, status: { nodeInfo: { containerRuntimeVersion: "containerd://1.7.29" } } })
+        : undefined,
+    );
+    using node = new InstallNode();
+    const template = '{"name":"a","cniVersion":"1.1.0","plugins":[{"type":"x"}]}';
+    const env = { K8S_API_ENDPOINT: nodes.url, KUBERNETES_NODE_NAME: "host-b", CNI_NETWORK_CONFIG: template };
+    const { log } = await node.run({ env });
+    expect(node.read(`net.d/${CONFLIST}`)).toBe(template);
+    const warnings = log.filter(({ level }) => level === "WARNING");
+    expect(warnings).toContainEqual(
+      expect.objectContaining({
+        msg: "the node's container runtime does not know CNI 1.1.0: no pod will start",
+        fields: expect.objectContaining({ runtime: "containerd://1.7.29", want: "cniVersion 1.0.0" }) as object,
+      }),
+    );
   });
 
   test("takes the place of one of another name, which goes only then", async () => {

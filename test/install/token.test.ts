@@ -46,6 +46,15 @@ async function runInPod(env: Readonly<Record<string, string>> = {}, args?: reado
   return await node.run({ env: { ...inPod(), ...env }, host: { serviceAccountFolder: account }, ...(args !== undefined && { args }) });
 }
 
+test("a node's runtime that does not know CNI 1.1.0 is found by the plugin's right, not the installer's (needs cluster)", async () => {
+  const status = { nodeInfo: { containerRuntimeVersion: "containerd://1.7.29" } };
+  await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: "old" } }));
+  await api.kubectl(["patch", "node", "old", "--subresource=status", "--type=merge", "-p", JSON.stringify({ status })]);
+  node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+  expect((await runInPod({ KUBERNETES_NODE_NAME: "old" })).status).toBe(0);
+  expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ cniVersion: "1.0.0" });
+});
+
 test("the DaemonSet that we ship is one that the API server takes, also over itself (needs cluster)", async () => {
   const apply = [
     "apply",
