@@ -27,8 +27,14 @@ export const ENTRY_WANTED = {
 export function readList(kind: EntryKind, list: readonly unknown[], place: string, findings: Findings): readonly Entry[] {
   const entries: Entry[] = [];
   for (let i = 0; i < list.length; i++) {
-    const entry = readEntry(kind, list[i], `${place}[${i}]`, findings);
-    if (entry === undefined) throw new FieldFault(`${place}[${i}]`, list[i], ENTRY_WANTED[kind]);
+    const at = `${place}[${i}]`;
+    const given = list[i];
+    if (kind === "route" && isWithoutDst(given) && !list.every(isWithoutDst)) {
+      checkSpelling(given, ROUTE_KEYS, at, findings);
+      continue;
+    }
+    const entry = readEntry(kind, given, at, findings);
+    if (entry === undefined) throw new FieldFault(at, given, ENTRY_WANTED[kind]);
     entries.push(entry);
   }
   return entries;
@@ -64,7 +70,12 @@ function parseAddressOrCidr(text: string): Address | undefined {
 
 const ROUTE_KEYS = { dst: true, gw: true, mtu: true, advmss: true, priority: true, table: true, scope: true } as const;
 
-/** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. Without `dst` it would silently be no route. */
+/** Such a route counts for nothing. But where there are no others, nothing would be left of the list, which means something else: no routes. */
+function isWithoutDst(entry: unknown): entry is Readonly<Record<string, unknown>> {
+  return isJsonObject(entry) && (entry["dst"] ?? "") === "";
+}
+
+/** An entry of `ipam.routes`: host bits of `dst` are cleared, everything else does not count. */
 function readRoute(entry: unknown, place: string, findings: Findings): Prefix | undefined {
   if (!isJsonObject(entry)) return undefined;
   checkSpelling(entry, ROUTE_KEYS, place, findings);

@@ -132,6 +132,12 @@ describe("DEL and GC", () => {
   });
 });
 
+test("a route without dst beside others has no effect, and its misspelling is warned about", () => {
+  const { config, warnings } = parseKeys({ ipam: { routes: [{ dst: "::/0" }, { dts: "10.0.0.0/8" }, {}] } });
+  expect(config.ipam.routes).toHaveLength(1);
+  expect(warnings).toEqual(['key "ipam.routes[1].dts" is unknown and has no effect: was "ipam.routes[1].dst" meant?']);
+});
+
 describe("misspelt keys", () => {
   test.each<[keys: object, found: string, meant: string]>([
     [{ MTU: 1500 }, "MTU", "mtu"],
