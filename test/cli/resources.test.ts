@@ -296,6 +296,17 @@ test("a pool that somebody wrote without a CIDR can be repaired and deleted", as
   expect(await world.done(["delete", "pool", "broken"])).toBe("ippool/broken deleted\n");
 });
 
+test("a pool that is being deleted is disabled first, and nothing else of it changes", async () => {
+  await createPool("blue", "10.65.0.0/16", { natOutgoing: true, blockSize: 28 });
+  const key = "/netplug/v3/ippools/blue";
+  const { [key]: before } = (await world.stored(key)) as Record<string, { readonly spec: object }>;
+  await world.done(["delete", "ipp", "blue"]);
+  // etcd keeps what was there before its last write.
+  const { header } = JSON.parse(await world.etcd.ctl(["get", key, "-w", "json"])) as { readonly header: { readonly revision: number } };
+  const last = await world.etcd.ctl(["get", key, `--rev=${header.revision - 1}`, "--print-value-only"]);
+  expect(JSON.parse(last)).toEqual({ ...before, spec: { ...before?.spec, disabled: true } });
+});
+
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
   await createPool("a", "10.1.0.0/16");
   await createPool("b", "10.2.0.0/16");
