@@ -14,15 +14,16 @@ export type CommandLine =
 export const USAGE = `netplug install-cni [--bin-dir D] [--conf-dir D] [--once]
 netplug install-cni --ready
 
-Puts the plugin's executables into D (default /host/opt/cni/bin), its kubeconfig and network config into
-D (default /host/etc/cni/net.d), then stays and keeps the kubeconfig's token fresh.
+Puts the plugin's executables, its kubeconfig and its network config onto a
+node, then stays and keeps the kubeconfig's token fresh.
 
-  --bin-dir D    folder of CNI plugins
-  --conf-dir D   folder of network configs
-  --once         end when everything is in its place; nobody renews the token then
-  --ready        only say, by the exit status, whether the one that writes STATE_FILE is ready
+  --bin-dir D    folder of CNI plugins (default /host/opt/cni/bin)
+  --conf-dir D   folder of network configs (default /host/etc/cni/net.d)
+  --once         end when everything is in its place; nobody renews the token
+  --ready        only say whether the installer that writes STATE_FILE is ready
 
-The environment says the rest: see docs/install.md.`;
+The environment says the rest: see docs/install.md.
+Exit status: 0 done, or ready; 1 failed, or not ready; 2 wrong usage.`;
 
 /** Reads the arguments behind the role's name. */
 export function parseCommandLine(args: readonly string[]): CommandLine {
