@@ -15,7 +15,6 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["edit", DISABLE],
   ["set", DISABLE],
   ["explain", "get --help"],
-  ["help", "--help"],
   ["list", `get ${OBJECT}`],
   ["logs", "ledger"],
   ["status", "version"],
@@ -53,8 +52,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
  * @param following what stands behind these
  */
 export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
-  const object = following.filter((word) => !word.startsWith("-"));
-  if (words.length === 1 && words[0] === "help" && object.length > 0) return [...object.filter(isPlain), "--help"].join(" ");
+  if (words.length === 1 && words[0] === "help") return [...following.filter(isPlain), "--help"].join(" ");
   const [argument = ""] = words.slice(-1);
   if (isPlain(argument)) {
     const command = words.slice(0, -1).join(" ");
@@ -62,12 +60,17 @@ export function commandMeantBy(words: readonly string[], following: readonly str
     if (ADDRESS_COMMANDS.has(command) && tryParseAddress(argument) !== undefined) return `${command} --ip=${argument}`;
   }
   const meant = COMMANDS.get(words.join(" "));
-  return object.length > 0 && object.every(isPlain) ? meant?.replace(OBJECT, object.join(" ")) : meant;
+  return following.length > 0 && following.every(isOfObject) ? meant?.replace(OBJECT, following.join(" ")) : meant;
 }
 
-/** Whether a shell takes it as it is. */
+/** Whether a shell takes it as it is, and no command takes it for an option. */
 function isPlain(word: string): boolean {
-  return /^[\w.:/-]+$/.test(word);
+  return /^[\w.:/][\w.:/-]*$/.test(word);
+}
+
+/** Options of other tools are not those of the proposed command, but for the namespace. */
+function isOfObject(word: string): boolean {
+  return word === "-n" || word === "--namespace" || isPlain(word.replace(/^--namespace=/, ""));
 }
 
 /** The plural of the kind that was most likely meant by a word that names no kind. */

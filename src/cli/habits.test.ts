@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { commandOf } from "./app.ts";
+import { commandMeantBy, kindMeantBy } from "./habits.ts";
+import { findKind } from "./kind-words.ts";
+
+const DISABLE = `-p '{"spec":{"disabled":true}}'`;
+
+test.each([
+  ["api-resources", "", "get --help"],
+  ["explain", "ippool", "get --help"],
+  ["describe", "", "get KIND NAME -o yaml"],
+  ["describe", "ippool blue", "get ippool blue -o yaml"],
+  ["describe", "wep web -n prod", "get wep web -n prod -o yaml"],
+  ["describe", "wep web --namespace prod", "get wep web --namespace prod -o yaml"],
+  ["describe", "--namespace=prod wep web", "get --namespace=prod wep web -o yaml"],
+  ["describe", "wep web -o wide", "get KIND NAME -o yaml"],
+  ["describe", "wep web --namespace=", "get KIND NAME -o yaml"],
+  ["describe", "ippool 'a b'", "get KIND NAME -o yaml"],
+  ["edit", "", `patch KIND NAME ${DISABLE}`],
+  ["edit", "ippool blue", `patch ippool blue ${DISABLE}`],
+  ["set", "ippool/blue", `patch ippool/blue ${DISABLE}`],
+  ["list", "ippools", "get ippools"],
+  ["logs", "", "ledger"],
+  ["status", "", "version"],
+  ["cluster", "info", "version"],
+  ["node", "status", "get nodes -o wide"],
+  ["endpoint", "", "get workloadendpoints -A"],
+  ["datastore", "migrate", `patch clusterinformation default -p '{"spec":{"datastoreReady":false}}'`],
+  ["ipam list", "", "ipam show"],
+  ["ipam ls", "", "ipam show"],
+  ["ipam status", "", "ipam show"],
+  ["help", "", "--help"],
+  ["help", "ipam show", "ipam show --help"],
+  ["help", "--verbose get 'a b'", "get --help"],
+  ["create pools.yaml", "", "create -f pools.yaml"],
+  ["apply ./a/pools.yaml", "", "apply -f ./a/pools.yaml"],
+  ["ipam show 10.65.0.7", "", "ipam show --ip=10.65.0.7"],
+  ["ipam release fd00::7", "", "ipam release --ip=fd00::7"],
+])("%j with %j behind it means %j, which is a command", (words, following, meant) => {
+  expect(commandMeantBy(words.split(" "), following === "" ? [] : (following.match(/'[^']*'|\S+/g) ?? []))).toBe(meant);
+  expect(meant === "--help" ? ["help"] : commandOf(meant.split(" "))).not.toEqual([]);
+});
+
+test.each([
+  "bogus",
+  "ipam bogus",
+  "create blue",
+  "create 'a.yaml'",
+  "create a;b.yaml",
+  "delete pools.yaml",
+  "ipam show 10.65.0",
+  "ipam check 10.65.0.7",
+  "show 10.65.0.7",
+])("%j means nothing that we know", (words) => expect(commandMeantBy(words.split(" "))).toBeUndefined());
+
+test.each(["po", "pod", "Pods", "ep", "endpoint", "endpoints", "blockaffinity", "BlockAffinities"])(
+  "%j is no kind of ours, and means one",
+  (word) => {
+    expect(findKind(word)).toBeUndefined();
+    expect(findKind(kindMeantBy(word) ?? "")).toBeDefined();
+  },
+);
