@@ -128,7 +128,10 @@ describe("a token", () => {
     expect(kept.log.at(-1)).toMatchObject({
       level: "ERROR",
       msg: "pods get no network on this node",
-      fields: { reason: "token has expired and cannot be renewed: connection refused" },
+      fields: {
+        reason: "token has expired and cannot be renewed: connection refused",
+        expires: new Date(1_700_000_000_000 + DAY).toISOString(),
+      },
     });
     expect(kept.troubles).toEqual([undefined, "token has expired and cannot be renewed: connection refused"]);
     kept.fail({});

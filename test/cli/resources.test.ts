@@ -307,6 +307,19 @@ test("a pool that is being deleted is disabled first, and nothing else of it cha
   expect(JSON.parse(last)).toEqual({ ...before, spec: { ...before?.spec, disabled: true } });
 });
 
+test("what has the name of a built-in tier, and is none, can be deleted", async () => {
+  for (const kind of ["Profile", "IPReservation"]) {
+    const stdin = JSON.stringify({
+      apiVersion: "netplug.io/v3",
+      kind,
+      metadata: { name: "default" },
+      spec: kind === "Profile" ? {} : { reservedCIDRs: [] },
+    });
+    await world.done(["create", "-f", "-"], { stdin });
+    expect(await world.done(["delete", kind, "default"])).toBe(`${kind.toLowerCase()}/default deleted\n`);
+  }
+});
+
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
   await createPool("a", "10.1.0.0/16");
   await createPool("b", "10.2.0.0/16");

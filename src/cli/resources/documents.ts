@@ -42,7 +42,7 @@ export async function parseDocuments(text: string, name: string): Promise<readon
   const values = await parseValues(text, name);
   return values.flatMap((value, index) => {
     const origin = values.length === 1 ? name : `${name}, document ${index + 1}`;
-    if (value === null || value === undefined) return [];
+    if (value === null) return [];
     if (!isList(value)) return [{ value, origin }];
     return value.items.map((item, number) => ({ value: item, origin: `${origin}, item ${number + 1}` }));
   });
