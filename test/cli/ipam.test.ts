@@ -127,10 +127,15 @@ describe("ipam show", () => {
   test("lists borrowed addresses", async () => {
     await createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
     await give("c1", "n1");
+    expect(await world.ctl(["ipam", "show", "--show-borrowed"])).toEqual({ status: 0, stdout: "", stderr: "no borrowed addresses\n" });
     const ip = await give("c2", "n2");
     expect(await json("ipam", "show", "--show-borrowed")).toEqual({
       borrowed: [{ ip, borrowingNode: "n2", block: "10.65.0.0/30", blockOwner: "n1", allocatedTo: "c2" }],
     });
+    expect(await world.done(["ipam", "show", "--show-borrowed"])).toBe(
+      "IP          BORROWING-NODE   BLOCK          BLOCK OWNER   ALLOCATED-TO\n" +
+        `${ip}   n2               10.65.0.0/30   n1            c2\n`,
+    );
     expect(await json("ipam", "show")).toMatchObject({ blocks: [{ inUse: 2, borrowed: 1 }] });
   });
 });

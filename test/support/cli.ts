@@ -32,6 +32,8 @@ export interface CliOptions {
   readonly isTerminal?: boolean;
   /** What it is called as. @default "netplugctl" */
   readonly program?: string;
+  /** What the command gets for the datastore. @default that itself */
+  readonly instead?: (datastore: Datastore) => Datastore;
 }
 
 /** A server, and commands on it. */
@@ -94,7 +96,7 @@ const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
 
 /** Runs one command in this process, with this environment and no other. */
 export async function runInTest(argv: readonly string[], options: CliOptions): Promise<CliResult> {
-  const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl" } = options;
+  const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl", instead = (datastore) => datastore } = options;
   const texts = { stdout: "", stderr: "" };
   const kubernetes = { processes: linuxProcesses, env };
   const io: CliIo = {
@@ -106,7 +108,7 @@ export async function runInTest(argv: readonly string[], options: CliOptions): P
     openLog,
     readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
     makeUuid: () => crypto.randomUUID(),
-    openDatastore: (config) => openDatastore(config, { ...ports, kubernetes }),
+    openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
     openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
   };
   return { status: await runCli(argv, io, { program }), ...texts };

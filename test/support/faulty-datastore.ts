@@ -1,6 +1,6 @@
 /** For tests: a datastore whose commits go wrong when they are told to, and one that changes while it is read. */
 
-import type { Datastore, Query } from "../../src/datastore/datastore.ts";
+import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 
 /** What happens to the next commit: its reply is lost after or before it is applied, or the caller dies after it. */
@@ -47,4 +47,17 @@ export function changedAfter(inner: Datastore, type: Query["type"], change: () =
     return answers;
   };
   return { ...new FaultyDatastore(inner).datastore, read };
+}
+
+/** The same datastore, in which `change` happens before the first commit with a write of this kind: after what led to it was read. */
+export function changedBefore(inner: Datastore, op: Write["op"], change: () => Promise<unknown>): Datastore {
+  let isDone = false;
+  const commit: Datastore["commit"] = async (writes, options) => {
+    if (!isDone && writes.some((write) => write.op === op)) {
+      isDone = true;
+      await change();
+    }
+    return await inner.commit(writes, options);
+  };
+  return { ...new FaultyDatastore(inner).datastore, commit };
 }

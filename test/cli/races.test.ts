@@ -1,0 +1,153 @@
+/** Somebody else writes between a command's read and its write: nothing of theirs is lost, and what the command says is so. */
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Datastore, Write } from "../../src/datastore/datastore.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { changedAfter, changedBefore } from "../support/faulty-datastore.ts";
+import { idOf, requestFor } from "../support/ipam.ts";
+import { releaseAttachment } from "../support/ipam-operations.ts";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await world.reset();
+  await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/24") });
+  await world.done(["create", "-f", "-"], { stdin: NODE });
+});
+
+const NODE = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" } });
+const RED = poolYaml("red", "10.66.0.0/24");
+const NAT = poolYaml("blue", "10.65.0.0/24", { natOutgoing: true });
+
+/** The labels and some fields of what is stored; undefined when it is not. */
+async function stored(path: string): Promise<object | undefined> {
+  const { [`/netplug/v3/${path}`]: object } = (await world.stored(`/netplug/v3/${path}`)) as Record<
+    string,
+    { metadata: object; spec?: object }
+  >;
+  return object;
+}
+
+const labelled = (labels: object): object => expect.objectContaining({ metadata: expect.objectContaining({ labels }) }) as object;
+const withSpec = (spec: object): object => expect.objectContaining({ spec: expect.objectContaining(spec) }) as object;
+
+/** What they do, what we do, at which of our writes they are quicker, and what comes of it. */
+type Race = [
+  theirs: readonly [argv: string[], stdin?: string],
+  ours: readonly [argv: string[], stdin?: string],
+  at: Write["op"],
+  said: string,
+  path: string,
+  left: object | undefined,
+];
+
+const LABEL = ["label", "ippool/blue", "a=1"];
+
+test.each<Race>([
+  [[LABEL], [["label", "ippool/blue", "b=2"]], "update", "ippool/blue labelled", "ippools/blue", labelled({ a: "1", b: "2" })],
+  [
+    [LABEL],
+    [["patch", "ippool/blue", "-p", "spec: {disabled: true}"]],
+    "update",
+    "ippool/blue patched",
+    "ippools/blue",
+    labelled({ a: "1" }),
+  ],
+  [[LABEL], [LABEL], "update", "ippool/blue unchanged", "ippools/blue", labelled({ a: "1" })],
+  [
+    [["label", "ippool/blue", "b=1"]],
+    [["label", "ippool/blue", "b=2"]],
+    "update",
+    '"b" is "1" already; give --overwrite',
+    "ippools/blue",
+    labelled({ b: "1" }),
+  ],
+  [[LABEL], [["delete", "ippool", "blue"]], "update", "ippool/blue deleted", "ippools/blue", undefined],
+  [[LABEL], [["delete", "ippool", "blue"]], "delete", "ippool/blue deleted", "ippools/blue", undefined],
+  [
+    [["delete", "ippool", "blue"]],
+    [["delete", "ippool", "blue"]],
+    "update",
+    'find ippool "blue": there is none',
+    "ippools/blue",
+    undefined,
+  ],
+  [
+    [["delete", "ippool", "blue"]],
+    [["delete", "ippool", "blue"]],
+    "delete",
+    'find ippool "blue": there is none',
+    "ippools/blue",
+    undefined,
+  ],
+  [[["label", "node/n1", "a=1"]], [["delete", "node", "n1"]], "delete", "node/n1 deleted", "nodes/n1", undefined],
+  [[["delete", "node", "n1"]], [["delete", "node", "n1"]], "delete", 'find node "n1": there is none', "nodes/n1", undefined],
+  [
+    [["create", "-f", "-"], RED],
+    [["create", "-f", "-"], RED],
+    "create",
+    'create ippool "red": it exists',
+    "ippools/red",
+    withSpec({ cidr: "10.66.0.0/24" }),
+  ],
+  [
+    [["create", "-f", "-"], RED],
+    [["apply", "-f", "-"], RED],
+    "create",
+    "ippool/red unchanged",
+    "ippools/red",
+    withSpec({ cidr: "10.66.0.0/24" }),
+  ],
+  [[["delete", "node", "n1"]], [["label", "node/n1", "a=1"]], "update", 'find node "n1": there is none', "nodes/n1", undefined],
+  [
+    [["delete", "ippool", "blue"]],
+    [["apply", "-f", "-"], NAT],
+    "update",
+    "ippool/blue created",
+    "ippools/blue",
+    withSpec({ natOutgoing: true }),
+  ],
+  [[["delete", "ippool", "blue"]], [["replace", "-f", "-"], NAT], "update", 'find ippool "blue": there is none', "ippools/blue", undefined],
+  [
+    [["ipam", "configure", "--strict-affinity=true"]],
+    [["ipam", "configure", "--max-blocks-per-host=3"]],
+    "create",
+    "maxBlocksPerHost: 3",
+    "ipamconfigurations/default",
+    withSpec({ strictAffinity: true, maxBlocksPerHost: 3 }),
+  ],
+])("%j, and meanwhile %j before its %s: %s", async ([theirs, theirInput = ""], [ours, ourInput = ""], at, said, path, left) => {
+  let isQuicker = false;
+  const interfere = async (): Promise<void> => {
+    await world.done([...theirs], { stdin: theirInput });
+    isQuicker = true;
+  };
+  const { stdout, stderr } = await world.ctl([...ours], {
+    stdin: ourInput,
+    instead: (datastore) => changedBefore(datastore, at, interfere),
+  });
+  expect([isQuicker, `${stdout}${stderr}`]).toEqual([true, expect.stringContaining(said)]);
+  expect(await stored(path)).toEqual(left as object);
+});
+
+test.each<[when: string, instead: (datastore: Datastore, change: () => Promise<void>) => Datastore]>([
+  ["after they were listed", (datastore, change) => changedAfter(datastore, "empty-blocks", change)],
+  ["before one is deleted", (datastore, change) => changedBefore(datastore, "delete-block", change)],
+])("two who delete a pool with empty blocks do not stumble over each other: %s", async (_when, instead) => {
+  const ports = { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+  await allocate(ports, requestFor("c1", "n1"));
+  await releaseAttachment(ports, idOf("c1"), "n1");
+  let first = "";
+  const interfere = async (): Promise<void> => void (first = await world.done(["delete", "ippool", "blue"]));
+  const second = await world.ctl(["delete", "ippool", "blue"], { instead: (datastore) => instead(datastore, interfere) });
+  expect(first).toBe("ippool/blue deleted; 1 empty block released\n");
+  expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('find ippool "blue": there is none') });
+  expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([]);
+});
