@@ -196,6 +196,23 @@ describe("patch and label", () => {
     });
   });
 
+  test("an endpoint is labelled and patched in its namespace", async () => {
+    const names = ["default", "prod"].map((namespace) => ({ name: "n1-cni-c1-eth0", namespace }));
+    const spec = { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0" };
+    for (const metadata of names)
+      await world.done(["create", "-f", "-"], {
+        stdin: JSON.stringify({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec }),
+      });
+    await world.done(["label", "wep/n1-cni-c1-eth0", "a=1"]);
+    await world.done(["label", "wep", "n1-cni-c1-eth0", "-n", "prod", "a=2"]);
+    await world.done(["patch", "wep", "n1-cni-c1-eth0", "-p", "spec: {mac: 'ee:ee:ee:ee:ee:01'}"]);
+    const endpoints = await world.stored("/netplug/v3/workloadendpoints/");
+    expect(Object.values(endpoints)).toMatchObject([
+      { metadata: { namespace: "default", labels: { a: "1" } }, spec: { mac: "ee:ee:ee:ee:ee:01" } },
+      { metadata: { namespace: "prod", labels: { a: "2" } } },
+    ]);
+  });
+
   test("labels are set, replaced and removed", async () => {
     await world.done(["create", "-f", "-"], { stdin: '{"apiVersion":"netplug.io/v3","kind":"Node","metadata":{"name":"n1"}}' });
     expect(await world.done(["label", "node", "n1", "zone=a", "rack=r1"])).toBe("node/n1 labelled\n");
@@ -212,6 +229,12 @@ describe("patch and label", () => {
     expect((await world.stored("/netplug/v3/nodes/"))["/netplug/v3/nodes/n1"]).not.toHaveProperty("metadata.labels");
     expect((await world.ctl(["label", "node", "n1", "zone=a b"])).stderr).toContain("metadata.labels.zone");
     expect((await world.ctl(["label", "node", "n1"])).status).toBe(2);
+    for (const word of ["zone", "-", "=", "=a", "=a-", ""])
+      expect(await world.ctl(["label", "node", "n1", "--", word])).toEqual({
+        status: 2,
+        stdout: "",
+        stderr: `netplugctl: read label "${word}": want KEY=VALUE to set or KEY- to remove\nnext: netplugctl label --help\n`,
+      });
     expect((await world.ctl(["label", "node", "n2", "a=b"])).status).toBe(1);
   });
 });

@@ -253,6 +253,21 @@ describe("executables", () => {
   });
 });
 
+test("what an installer that was killed has left stays where nothing can be written, if all else is in its place", async () => {
+  using node = new InstallNode();
+  await node.run();
+  node.write("bin/.netplug.netplug-tmp", "half");
+  const disk = filesWith({
+    checkWritable(folder) {
+      if (folder === node.binDir) throw new KernelError({ operation: "write to", object: folder, errno: 30, kind: "ioFailure" });
+    },
+  });
+  expect((await node.run({ host: { disk } })).status).toBe(0);
+  expect(node.read("bin/.netplug.netplug-tmp")).toBe("half");
+  rmSync(join(node.binDir, "netplug"));
+  expect(errorOf(await node.run({ host: { disk } }))).toStartWith(`install into "${node.binDir}": write to "${node.binDir}": EROFS`);
+});
+
 describe("folders", () => {
   test("that were named are made", async () => {
     using node = new InstallNode();
