@@ -52,6 +52,7 @@ describe("proposals", () => {
     ["get ipp -o j", ["json"]],
     ["get ipp -oj", ["-ojson"]],
     ["get ipp --output=j", ["--output=json"]],
+    ["get ipp --output=", ["json", "yaml", "wide", "name", "custom-columns="].map((format) => `--output=${format}`)],
     ["get --sel", ["--selector"]],
     ["get ipp -l ", ["rack=r1", "tier=web"]],
     ["get ipp -lrack=", ["-lrack=r1"]],
