@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
+import type { Datastore } from "../../src/datastore/datastore.ts";
 import { allocate } from "../../src/ipam/allocate.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -8,6 +9,7 @@ import { parseAddress } from "../../src/lib/ip/address.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { blocksShown } from "../support/blocks-shown.ts";
 import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { changedAfter } from "../support/faulty-datastore.ts";
 import { idOf, NETWORK, requestFor, textsOf } from "../support/ipam.ts";
 import { releaseAttachment, releaseStale } from "../support/ipam-operations.ts";
 
@@ -337,6 +339,15 @@ describe("a resource that cannot be read", () => {
     ]);
     const { status, stderr } = await world.ctl(["ipam", "check", "-o", "yaml"]);
     expect([status, stderr.trimEnd().split("\n").at(-1)]).toEqual([1, end.trimEnd().split("\n").at(-1)]);
+  });
+
+  test("is named also when it has become so while the check looked", async () => {
+    const request = requestFor("lost", "n1", { addresses: [parseAddress("10.65.0.1")] });
+    await allocate(ports(), { ...request, owner: { ...request.owner, endpoint: "n1-cni-lost-eth0", namespace: "default" } });
+    const damage = async (): Promise<void> => void (await world.etcd.ctl(["put", "/netplug/v3/workloadendpoints/default/zzz", "x"]));
+    const instead = (datastore: Datastore): Datastore => changedAfter(datastore, "list", damage);
+    const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"], { instead });
+    expect([status, JSON.parse(stdout)]).toMatchObject([1, { problems: [], unread: [{ kind: "WorkloadEndpoint" }] }]);
   });
 
   test.each([

@@ -21,13 +21,18 @@ export interface CheckReport {
 
 /**
  * Looks for contradictions. An address that is given or released while it looks is seen before and after: what is found is
- * looked at once more, and only what is still there is reported.
+ * looked at once more, and only what is still there is reported. What only one of the two could read counts as not read.
  */
 export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
   const report = await look(datastore);
   if (report.problems.length === 0) return report;
-  const again = new Set((await look(datastore)).problems.map(keyOf));
-  return { ...report, problems: report.problems.filter((problem) => again.has(keyOf(problem))) };
+  const again = await look(datastore);
+  const [problems, unread] = [new Set(again.problems.map(keyOf)), new Set(report.unread.map(({ object }) => object))];
+  return {
+    ...report,
+    problems: report.problems.filter((problem) => problems.has(keyOf(problem))),
+    unread: [...report.unread, ...again.unread.filter(({ object }) => !unread.has(object))],
+  };
 }
 
 /** Keeps nothing of the inventory, which in a large cluster is large. */
