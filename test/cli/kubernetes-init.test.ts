@@ -139,6 +139,24 @@ describe("init", () => {
     expect(await world.done(["get", "ipreservations", "-o", "name"])).toBe("");
   });
 
+  test("names the definition whose names another one has, at once (needs cluster)", async () => {
+    const names = { kind: "Pond", listKind: "PondList", plural: "ponds", singular: "pond", shortNames: ["ipp"] };
+    const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }];
+    const foreign = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: "ponds.netplug.io" },
+      spec: { group: "netplug.io", scope: "Cluster", names, versions },
+    };
+    await world.api.kubectl(["delete", "crd", "ippools.netplug.io"]);
+    await world.api.kubectl(["create", "-f", "-"], JSON.stringify(foreign));
+    await world.api.kubectl(["wait", "crd/ponds.netplug.io", "--for=condition=Established"]);
+    const { status, stderr } = await world.ctl(["init"]);
+    expect([status, stderr]).toEqual([1, 'netplugctl: establish customresourcedefinition "ippools.netplug.io": "ipp" is already in use\n']);
+    await world.api.kubectl(["delete", "crd", "ponds.netplug.io"]);
+    expect(await world.done(["init"])).toContain("datastore already initialised");
+  });
+
   test("by an older program than the cluster's leaves the definitions alone (needs cluster)", async () => {
     const setVersion = (version: string): Promise<string> =>
       world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { version } })]);
