@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { startFakeApiServer, statusAnswer } from "../../../test/kube/support/fake-api-server.ts";
+import { runInTest } from "../../../test/support/cli.ts";
+import { isOlder } from "./server-version.ts";
+
+test.each([
+  ["v1.30.14", true],
+  ["v1.9.0", true],
+  ["1.30", true],
+  ["v0.99.0", true],
+  ["v1.31.0", false],
+  ["v1.31.0-rc.1+k3s1", false],
+  ["v1.100.0", false],
+  ["v2.0.0", false],
+  ["v2.31.0", false],
+  ["", false],
+  ["unknown", false],
+  [undefined, false],
+])("Kubernetes %p is older than 1.31: %p", (version, older) => expect(isOlder(version, "1.31")).toBe(older));
+
+test("init leaves a Kubernetes alone that is too old for the definitions", async () => {
+  await using api = startFakeApiServer(({ path }) =>
+    path === "/version" ? Response.json({ gitVersion: "v1.30.14" }) : statusAnswer(404, "NotFound", `${path} not found`),
+  );
+  const env = { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: api.url, K8S_API_TOKEN: "t" };
+  const { status, stdout, stderr } = await runInTest(["init"], { env });
+  const fault = "apply custom resource definitions: the API server is of version v1.30.14, want v1.31 or later";
+  expect([status, stdout, stderr]).toEqual([1, "", expect.stringContaining(`netplugctl: ${fault}\n`)]);
+  expect(api.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+});
