@@ -68,3 +68,17 @@ test("the option is named, and the default", async () => {
     rmSync(home, { recursive: true });
   }
 });
+
+const WANTED =
+  "netplugctl: find the Kubernetes API: want a kubeconfig or the API server's address, or to run in a pod (KUBERNETES_SERVICE_HOST and _PORT)\n";
+
+test.each<[Record<string, string>, string]>([
+  [{}, `${WANTED}  name a kubeconfig: --kubeconfig FILE, or KUBECONFIG\n`],
+  [{ HOME: "" }, `${WANTED}  name a kubeconfig: --kubeconfig FILE, or KUBECONFIG\n`],
+  [{ HOME: "/none" }, `${WANTED}  name a kubeconfig: --kubeconfig FILE, or KUBECONFIG; there is no "/none/.kube/config"\n`],
+  // Half of what a pod has: there the port is what is missing.
+  [{ HOME: "/none", KUBERNETES_SERVICE_HOST: "127.0.0.1" }, WANTED],
+  [{ HOME: "/none", K8S_API_ENDPOINT: "foo bar" }, 'netplugctl: read K8S_API_ENDPOINT: got "foo bar", want https://host:port\n'],
+])("who named no kubeconfig is told how to, who named something else is not: %j", async (env, message) => {
+  expect(await said({ DATASTORE_TYPE: "kubernetes", ...env })).toBe(message);
+});
