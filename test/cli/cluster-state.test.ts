@@ -144,6 +144,16 @@ describe("a datastore that cannot be used", () => {
     expect((await world.ctl(["get", "tiers"])).stderr).toBe("");
   });
 
+  test("is initialised once, and called by its own name", async () => {
+    const first = await world.done(["init"]);
+    const { "/netplug/v3/clusterinformations/default": stored } = await world.stored("/netplug/v3/clusterinformations/");
+    const { guid } = (stored as { readonly spec: { readonly guid: string } }).spec;
+    expect([first, await world.done(["init"])]).toEqual([
+      `datastore initialised: cluster ${guid}\n`,
+      `datastore already initialised: cluster ${guid}\n`,
+    ]);
+  });
+
   test("that was never initialised is shown as empty, and told how to begin", async () => {
     expect(await world.ctl(["version"])).toMatchObject({
       status: 0,

@@ -96,7 +96,9 @@ describe("ipam show", () => {
       node: "n1",
       since: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     });
-    expect(await world.done(["ipam", "show", "--ip", ip])).toContain('is in use by pod "prod/web-0"');
+    expect(await world.done(["ipam", "show", "--ip", ip])).toMatch(
+      /^10\.65\.0\.\d+ is in use by pod "prod\/web-0".*\nit lies in pool "blue" \(10\.65\.0\.0\/24\)\nblock 10\.65\.0\.\d+\/26 belongs to node "n1"\n$/,
+    );
     expect(await json("ipam", "show", "--ip=10.65.0.200")).toEqual({ ip: "10.65.0.200", inUse: false });
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.200"])).status).toBe(0);
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.x"])).status).toBe(2);
