@@ -289,6 +289,14 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   },
 );
 
+test("a proxy that the environment names is asked for Kubernetes, and named where it does not answer", () => {
+  // A name that only a proxy could know.
+  const kubernetes = { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: "https://api.invalid:6443", K8S_API_TOKEN: "t" };
+  const more = { ...kubernetes, ETCD_ENDPOINTS: undefined, HTTPS_PROXY: "http://127.0.0.1:1" };
+  const { stderr } = Bun.spawnSync([netplugctl, "ipam", "show"], { env: { ...env, ...more }, stderr: "pipe" });
+  expect(stderr.toString()).toContain("https://api.invalid:6443, perhaps by the proxy of HTTPS_PROXY: connection refused\n");
+});
+
 describe("colour", () => {
   const onTerminal = async (argv: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string> => {
     await using session = startOnTerminal([netplugctl, ...argv], { ...env, NO_COLOR: undefined, ...more });

@@ -57,6 +57,8 @@ describe("without definitions", () => {
       ),
       "the datastore was never initialised\nnext: netplugctl init\n",
     ]);
+    const report = { clientVersion: expect.stringMatching(/^v3\.31\./), kubernetesVersion: serverVersion.gitVersion };
+    expect(JSON.parse(await world.done(["version", "-o", "json"]))).toEqual(report);
   });
 });
 
