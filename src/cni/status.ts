@@ -21,7 +21,7 @@ export async function status(call: Call): Promise<void> {
       requireRights(call.host.kernel);
     }
     const [[cluster]] = await Promise.all([
-      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true })),
+      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true, wantsCommits: true })),
       arePodsAsked(call) || isNodeAsked(call) ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
     ]);
     requireReady(cluster, "add");

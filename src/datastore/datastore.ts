@@ -146,6 +146,12 @@ export interface ReadOptions extends RequestOptions {
    * damage fails the read.
    */
   readonly onDamage?: (damage: Damage) => void;
+  /**
+   * Whether the read fails, too, when the datastore says that it takes no commit: on etcd, an alarm. One request more.
+   *
+   * @default false
+   */
+  readonly wantsCommits?: boolean;
 }
 
 export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {

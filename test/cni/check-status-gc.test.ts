@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { startEtcd } from "../support/etcd.ts";
+import { raiseAlarm } from "../support/etcd-alarm.ts";
 import { setReady } from "../support/netplugctl.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
@@ -190,6 +191,17 @@ describe("STATUS", () => {
     await setReady(node.datastore.env, true);
     expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining("locked")]);
     expect((await node.call("STATUS")).status).toBe(0);
+  });
+
+  onEtcd(() => {
+    test("is code 50 with what to do while etcd takes no commit, and content afterwards", async () => {
+      await raiseAlarm(node.etcd.endpoint, "NOSPACE");
+      const { status, json } = await node.call("STATUS");
+      await node.etcd.ctl(["alarm", "disarm"]);
+      const msg = "commit to etcd: its alarm NOSPACE is raised, it takes no commit; compact and defragment etcd, then disarm its alarm";
+      expect([status, json?.code, json?.msg]).toEqual([1, 50, msg]);
+      expect((await node.call("STATUS")).status).toBe(0);
+    });
   });
 
   test("is code 50 when the datastore was never initialised", async () => {

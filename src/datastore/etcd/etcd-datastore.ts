@@ -41,7 +41,8 @@ export class EtcdDatastore implements Datastore {
     const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
-    const { onDamage } = options;
+    const { onDamage, wantsCommits } = options;
+    if (wantsCommits === true) await import("./alarms.ts").then(({ requireNoAlarm }) => requireNoAlarm(this.#client, options));
     if (onDamage === undefined) return toAnswers(plans, replies);
     const { pastDamage } = await import("./plans/damage.ts");
     return toAnswers(

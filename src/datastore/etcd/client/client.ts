@@ -8,6 +8,7 @@ import { EtcdFailure, isSurelyNotApplied, judge, STATUS, type Verdict } from "..
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
+import type { AlarmSource } from "../wire/transport.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
 import { withLiveness } from "./liveness.ts";
@@ -72,6 +73,10 @@ export class EtcdClient {
 
   write(request: WriteRequest, options: CallOptions): Promise<WriteReply> {
     return this.#call("commit to", options, (transport, target) => transport.write(request, target));
+  }
+
+  alarms(source: AlarmSource, options: CallOptions): Promise<readonly string[]> {
+    return this.#call("read from", options, (transport, target) => transport.alarms(source, target));
   }
 
   /**

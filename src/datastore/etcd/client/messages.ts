@@ -37,9 +37,15 @@ function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {
   return tries.length > 0 && tries.every(({ failure }) => failure.reason === "untrusted") ? "accessDenied" : "tryAgainLater";
 }
 
+/** What to do when etcd takes no commit, by its alarm. */
+export const ALARM_ADVICE = {
+  "no-space": "compact and defragment etcd, then disarm its alarm",
+  corrupt: "its members do not have the same data; replace those that are wrong, then disarm the alarm",
+} as const;
+
 function adviceFor(tries: readonly FailedTry[], verdict: Verdict): string {
   if (verdict === "needs-user") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
-  if (verdict === "no-space") return "; compact and defragment etcd, then disarm its alarm";
+  if (verdict === "no-space" || verdict === "corrupt") return `; ${ALARM_ADVICE[verdict]}`;
   if (verdict === "denied") {
     const isForbidden = tries.at(-1)?.failure.status === STATUS.permissionDenied;
     return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;

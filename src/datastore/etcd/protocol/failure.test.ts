@@ -15,6 +15,7 @@ const REFUSALS = [
   ["stream terminated", 13, "try-elsewhere", false],
   ["etcdserver: too many requests", STATUS.resourceExhausted, "try-elsewhere", true],
   ["etcdserver: mvcc: database space exceeded", STATUS.resourceExhausted, "no-space", true],
+  ["etcdserver: corrupt cluster", 15, "corrupt", true],
   ["etcdserver: permission denied", STATUS.permissionDenied, "denied", true],
   ["etcdserver: authentication failed, invalid user ID or password", STATUS.invalidArgument, "denied", true],
   ["auth: authentication failed, password was given for no password user", 2, "denied", true],

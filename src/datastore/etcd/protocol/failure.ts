@@ -65,6 +65,8 @@ export type Verdict =
   | "denied"
   /** Nothing can be written until somebody makes space. */
   | "no-space"
+  /** Nothing can be written until somebody repairs the cluster: its members do not have the same data. */
+  | "corrupt"
   /** A defect of ours. */
   | "defect";
 
@@ -82,8 +84,8 @@ const NOTHING_PROPOSED: readonly number[] = [
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
-  // Of a password for a user that has none, etcd says so with the status "unknown".
-  if (isLogInRefused(failure)) return true;
+  // Of a password for a user that has none, etcd says so with the status "unknown"; of its alarms, with one that also means other things.
+  if (isLogInRefused(failure) || isCorrupt(failure)) return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
     return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
@@ -95,6 +97,10 @@ function isLogInRefused({ message }: EtcdFailure): boolean {
   return message.includes("authentication failed");
 }
 
+function isCorrupt({ message }: EtcdFailure): boolean {
+  return message.includes("corrupt cluster");
+}
+
 export function judge(failure: EtcdFailure): Verdict {
   if (failure.reason === "unsupported") return "use-grpc";
   if (failure.reason !== "refused") return "try-elsewhere";
@@ -103,6 +109,7 @@ export function judge(failure: EtcdFailure): Verdict {
   if (/user name is empty/.test(message)) return "needs-user";
   if (/revision has been compacted|is a future revision/.test(message)) return "compacted";
   if (/database space exceeded/.test(message)) return "no-space";
+  if (isCorrupt(failure)) return "corrupt";
   if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || isLogInRefused(failure)) return "denied";
   return status === STATUS.invalidArgument || status === STATUS.unimplemented || status === STATUS.outOfRange ? "defect" : "try-elsewhere";
 }

@@ -4,7 +4,7 @@ import { EtcdFailure } from "../../protocol/failure.ts";
 import { toFailure } from "../fetch-failure.ts";
 import { Sessions } from "../sessions.ts";
 import type { Target, Transport } from "../transport.ts";
-import { decodeRead, decodeWrite, encodeRead, encodeWrite } from "./json.ts";
+import { decodeAlarms, decodeRead, decodeWrite, encodeRead, encodeWrite } from "./json.ts";
 import { PlainHttp } from "./plain-http.ts";
 import { toRefusal } from "./refusal.ts";
 
@@ -30,6 +30,9 @@ export function createGateway(plainHttp?: PlainHttp): Transport {
     async authenticate(name, password, target) {
       const body = await post("/v3/auth/authenticate", JSON.stringify({ name, password }), target);
       return decode((text) => (JSON.parse(text) as { token: string }).token, body);
+    },
+    async alarms(source, target) {
+      return decode(decodeAlarms, await post(`/v3/maintenance/${source}`, "{}", target));
     },
     async *watch(ranges, target) {
       const { encodeWatch, readWatch } = await import("./watch.ts");

@@ -145,6 +145,13 @@ export class MessageReader {
     return found !== undefined && "bytes" in found ? new TextDecoder().decode(found.bytes) : "";
   }
 
+  /** All of a field that repeats. */
+  texts(field: number): readonly string[] {
+    return this.#fields.flatMap((candidate) =>
+      candidate.field === field && "bytes" in candidate ? [new TextDecoder().decode(candidate.bytes)] : [],
+    );
+  }
+
   /** Bytes as characters, as they are; "" when it is absent. */
   latin1(field: number): string {
     const found = this.#fields.findLast((candidate) => candidate.field === field);

@@ -2,11 +2,15 @@
 
 import type { Transport } from "../transport.ts";
 import { Connection } from "./connection.ts";
-import { decodeRead, decodeToken, decodeWatch, decodeWrite, encodeAuthenticate, encodeRead, encodeWatch, encodeWrite } from "./messages.ts";
+import { decodeAlarms, decodeErrors, decodeRead, decodeToken, decodeWatch, decodeWrite, encodeAuthenticate, encodeRead, encodeWatch, encodeWrite } from "./messages.ts";
 
 const TXN = "/etcdserverpb.KV/Txn";
 const AUTHENTICATE = "/etcdserverpb.Auth/Authenticate";
 const WATCH = "/etcdserverpb.Watch/Watch";
+const ALARMS = {
+  status: { method: "/etcdserverpb.Maintenance/Status", decode: decodeErrors },
+  alarm: { method: "/etcdserverpb.Maintenance/Alarm", decode: decodeAlarms },
+} as const;
 
 export function createGrpcTransport(): Transport {
   const connection = new Connection();
@@ -19,6 +23,10 @@ export function createGrpcTransport(): Transport {
     },
     async authenticate(name, password, target) {
       return decodeToken(await connection.unary(AUTHENTICATE, encodeAuthenticate(name, password), target));
+    },
+    async alarms(source, target) {
+      const { method, decode } = ALARMS[source];
+      return decode(await connection.unary(method, new Uint8Array(), target));
     },
     async *watch(ranges, target) {
       const stream = connection.stream(WATCH, ranges.map(encodeWatch), target, false);

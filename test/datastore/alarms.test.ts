@@ -1,0 +1,87 @@
+/** While etcd has raised an alarm it takes no commit and answers reads: whoever wants to commit soon can know before. */
+
+import { describe, expect, test } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { connectTcp } from "../../src/linux/tcp.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { type Alarm, ALARMS, raiseAlarm } from "../support/etcd-alarm.ts";
+import { IMPATIENT, openEtcd } from "./open-etcd.ts";
+import { poolRef } from "./resources.ts";
+import { create, failureOf, namesIn } from "./steps.ts";
+import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
+
+const ADVICE: Record<Alarm, string> = {
+  NOSPACE: "compact and defragment etcd, then disarm its alarm",
+  CORRUPT: "its members do not have the same data; replace those that are wrong, then disarm the alarm",
+};
+
+const WAYS = [
+  ["the gateway over fetch", {}, []],
+  ["the gateway over sockets of our own", { connect: connectTcp }, []],
+  ["gRPC", {}, ["--enable-grpc-gateway=false"]],
+] as const;
+
+const CASES = WAYS.flatMap(([way, ports, args]) => ALARMS.map((alarm) => [alarm, way, ports, args] as const));
+
+/** What somebody asks who wants to commit soon. */
+async function askBeforeCommit(datastore: Datastore): Promise<void> {
+  await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsCommits: true });
+}
+
+describe.concurrent("an alarm", () => {
+  test.each(CASES)("%s is told over %s, before a commit and by it, and reads go on", async (alarm, _way, ports, args) => {
+    await using server = await startEtcd({ quick: true, args });
+    const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
+    await create(datastore, "a");
+    await askBeforeCommit(datastore);
+    await raiseAlarm(server.endpoint, alarm);
+
+    expect(await failureOf(askBeforeCommit(datastore))).toMatchObject({
+      kind: "tryAgainLater",
+      message: `commit to etcd: its alarm ${alarm} is raised, it takes no commit; ${ADVICE[alarm]}`,
+    });
+    const refused = await failureOf(create(datastore, "b"));
+    expect(refused).toMatchObject({ kind: "tryAgainLater", message: expect.stringMatching(new RegExp(`^commit to etcd: .*; ${ADVICE[alarm]}$`)) });
+    expect(refused).not.toBeInstanceOf(OutcomeUnknown);
+    expect(await namesIn(datastore)).toEqual(["a"]);
+
+    await server.ctl(["alarm", "disarm"]);
+    await askBeforeCommit(datastore);
+    await create(datastore, "c");
+    expect(await namesIn(datastore)).toEqual(["a", "c"]);
+    datastore.close();
+  });
+
+  // etcd 3.6 shows its status to root alone
+  test.each(CASES)("%s is told over %s to a user who may no more than we need", async (alarm, _way, ports, args) => {
+    await using server = await startEtcd({ quick: true, args });
+    await switchUsersOn(server);
+    await raiseAlarm(server.endpoint, alarm);
+    const datastore = openEtcd({ endpoints: [server.endpoint], username: "netplug", password: PASSWORD }, ports);
+    expect((await failureOf(askBeforeCommit(datastore))).message).toContain(`its alarm ${alarm} is raised`);
+    await server.ctl(["alarm", "disarm"], AS_ROOT);
+    await askBeforeCommit(datastore);
+    datastore.close();
+  });
+
+  test.each([
+    ["lets nobody ask", () => Response.json({ error: "no", message: "etcdserver: permission denied", code: 7 }, { status: 403 })],
+    ["answers in no way that we know", () => new Response("<html>")],
+    ["tells of other errors only", () => Response.json({ errors: ["etcdserver: no leader", "alarm:NEW "], alarms: [{}] })],
+  ])("stays unknown, and reads go on, where a proxy before etcd %s", async (_what, answer) => {
+    await using server = await startEtcd({ quick: true });
+    await raiseAlarm(server.endpoint, "NOSPACE");
+    using proxy = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        const { pathname } = new URL(request.url);
+        return pathname.startsWith("/v3/maintenance/") ? answer() : fetch(server.endpoint + pathname, request);
+      },
+    });
+    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: IMPATIENT });
+    await askBeforeCommit(datastore);
+    datastore.close();
+  });
+});
