@@ -25,6 +25,10 @@ class PoolWatch implements Disposable {
     return (await take(this.#events, count)).map(toText);
   }
 
+  async nextEvent(): Promise<WatchEvent | undefined> {
+    return (await take(this.#events, 1))[0];
+  }
+
   [Symbol.dispose](): void {
     this.#ending.abort();
   }
@@ -84,6 +88,22 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(1)).toEqual(["put c"]);
   });
 
+  test("begins anew when the server's history is that of an older backup, in which what it waits for is far ahead", async () => {
+    await using server = await startEtcd(options);
+    await using restored = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    await create(openEtcd({ endpoints: [restored.endpoint] }), "old");
+    const direct = openEtcd({ endpoints: [server.endpoint] });
+    for (const name of ["a", "b", "c", "d"]) await create(direct, name);
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
+    expect(await watch.next(6)).toEqual(["reset", "put a", "put b", "put c", "put d", "in-sync"]);
+    proxy.target = restored.port;
+    proxy.cut();
+    expect(await watch.next(3)).toEqual(["reset", "put old", "in-sync"]);
+    await create(openEtcd({ endpoints: [restored.endpoint] }), "new");
+    expect(await watch.next(1)).toEqual(["put new"]);
+  });
+
   test("is not disturbed by a compaction while it is up to date", async () => {
     await using server = await startEtcd(options);
     const datastore = openEtcd({ endpoints: [server.endpoint] });
@@ -135,7 +155,8 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     using watch = new PoolWatch(datastore);
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await server.ctl(["put", "/netplug/v3/ippools/strange", "no JSON"]);
-    expect(await watch.next(1)).toEqual(["unreadable"]);
+    const key = "/netplug/v3/ippools/strange";
+    expect(await watch.nextEvent()).toEqual({ type: "unreadable", key, reason: expect.stringContaining(`read "${key}" in etcd: `) });
     await server.ctl(["put", "/netplug/v3/ippools/a/b", "{}"]);
     await server.ctl(["del", "/netplug/v3/ippools/a/b"]);
     expect(await watch.next(2)).toEqual(["unreadable", "unreadable"]);

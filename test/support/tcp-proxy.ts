@@ -16,6 +16,8 @@ export type ReplyMode =
 
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
+  /** The port of 127.0.0.1 that new connections are passed on to. */
+  target: number;
   mode: ReplyMode;
   /** By how many milliseconds replies come late. @default 0 */
   delayMs: number;
@@ -63,7 +65,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const connectUpstream = (client: Socket<Link>): Promise<unknown> =>
     Bun.connect<Link>({
       hostname: "127.0.0.1",
-      port: targetPort,
+      port: proxy.target,
       data: { peer: client, waiting: [], isLost: false },
       socket: {
         open(upstream) {
@@ -98,6 +100,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   });
   const proxy: TcpProxy = {
     port: server.port,
+    target: targetPort,
     mode: "pass",
     delayMs: 0,
     dropped: dropped.promise,

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import type { EtcdClient } from "./client/client.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import { blockRange, resourceRange } from "./layout/keys.ts";
+import { EtcdFailure, STATUS } from "./protocol/failure.ts";
 import type { RangeReply, RangeRequest, ReadReply, ReadRequest } from "./protocol/rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
@@ -40,4 +42,31 @@ test("what is small or a node's own is read at once", async () => {
   expect(await pagesOf(blockRange("node-a"), many(110, 10_000))).toHaveLength(1);
   expect(await pagesOf({ ...blockRange(), keysOnly: true }, many(900, 0))).toHaveLength(1);
   expect(await pagesOf(resourceRange("IPPool"), many(1_000, 900))).toHaveLength(1);
+});
+
+/** An etcd whose first reads fail like this. */
+function failingReads(count: number, message: string) {
+  let reads = 0;
+  const read = async (): Promise<ReadReply> => {
+    if (++reads > count) return { revision: "7", ranges: [] };
+    const cause = new EtcdFailure("refused", message, STATUS.outOfRange);
+    throw new NetplugError("tryAgainLater", "read from etcd: failed", { cause });
+  };
+  return { client: { read } as unknown as EtcdClient, readCount: () => reads };
+}
+
+const COMPACTED = "etcdserver: mvcc: required revision has been compacted";
+
+test.each([
+  ["lost its revision to a compaction begins anew", COMPACTED, 2, "7", 3],
+  ["loses its revision again and again ends", COMPACTED, 3, "failed", 3],
+  ["fails otherwise ends", "etcdserver: permission denied", 1, "failed", 1],
+])("a read that %s", async (_what, message, failures, outcome, reads) => {
+  const { client, readCount } = failingReads(failures, message);
+  const result = await readSnapshot(client, [blockRange()], {}).then(
+    ({ revision }) => revision,
+    (thrown: NetplugError) => thrown.message.replace("read from etcd: ", ""),
+  );
+  expect(result).toBe(outcome);
+  expect(readCount()).toBe(reads);
 });

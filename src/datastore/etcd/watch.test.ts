@@ -10,7 +10,8 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-const CREATED = '{"result":{"header":{"revision":"5"},"watch_id":"1","created":true}}';
+// as a server says that has come further meanwhile
+const CREATED = '{"result":{"header":{"revision":"9"},"watch_id":"1","created":true}}';
 
 /** A gateway that answers the watches with these lines, one after the other, and the last of them for ever. */
 function serve(answers: readonly (readonly string[])[], onWatch: () => void = () => undefined) {
@@ -37,15 +38,21 @@ function deletion(name: string, revision: number): string {
 }
 
 /** Watches pools with a clock on which pauses pass at once; `onPause` may move it. */
-function watch(endpoint: string, onPause: (ms: number) => void, monotonic = systemClock.monotonic): AsyncIterable<WatchEvent> {
+function watch(
+  endpoint: string,
+  onPause: (ms: number) => void,
+  monotonic = systemClock.monotonic,
+  onPauseOver: () => void = () => undefined,
+): AsyncIterable<WatchEvent> {
   const ending = new AbortController();
   const clock: Clock = {
     ...systemClock,
     monotonic,
-    sleep(ms, signal) {
-      if (ms >= 30_000) return systemClock.sleep(ms, signal); // until a silent server is asked
+    async sleep(ms, signal) {
+      if (ms >= 30_000) return await systemClock.sleep(ms, signal); // until a silent server is asked
       onPause(ms);
-      return systemClock.sleep(0, signal);
+      await systemClock.sleep(0, signal);
+      onPauseOver();
     },
   };
   const datastore = new EtcdDatastore(
@@ -101,7 +108,42 @@ test.each([
   ["that it has begun", [[CREATED]]],
   ["that it has begun, and a refusal", [[CREATED, '{"error":{"grpc_code":14,"message":"no leader"}}']]],
 ])("connections that say %s and end are made with pauses that grow", async (_, answers) => {
-  expect(await pausesOf(serve(answers).endpoint, GROWING.length)).toEqual(GROWING);
+  expect(await pausesOf(serve(answers).endpoint, GROWING.length, () => 1_000_000)).toEqual(GROWING);
+});
+
+test("no connection is made before a pause is over", async () => {
+  const story: string[] = [];
+  const { endpoint } = serve([[CREATED], [CREATED], [CREATED, deletion("a", 6)]], () => story.push("connection"));
+  await take(
+    watch(
+      endpoint,
+      () => story.push("pause"),
+      () => 0,
+      () => story.push("end"),
+    ),
+    3,
+  );
+  expect(story).toEqual(["connection", "pause", "end", "connection", "pause", "end", "connection"]);
+});
+
+test("a signal ends a watch at once that has no snapshot yet", async () => {
+  const asked = Promise.withResolvers<void>();
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => {
+      asked.resolve();
+      return new Promise<Response>(() => undefined);
+    },
+  });
+  stops.push(() => void server.stop(true));
+  const ending = new AbortController();
+  const ports = { clock: systemClock, random: () => 1, files: {} as Files, limits: { requestMs: 600_000, tryMs: 600_000 } };
+  const datastore = new EtcdDatastore({ endpoints: [`http://127.0.0.1:${server.port}`] }, ports);
+  const next = datastore.watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]().next();
+  await asked.promise;
+  ending.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
 });
 
 test("after a connection that gave an event, or that lasted, the pause is short again", async () => {

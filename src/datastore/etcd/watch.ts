@@ -9,7 +9,7 @@ import type { EtcdClient } from "./client/client.ts";
 import { blockRange, parseBlockKey, parseResourceKey, resourceRange } from "./layout/keys.ts";
 import type { KeyRange } from "./layout/keys.ts";
 import { notOurs, toStoredBlock, toStoredResource } from "./layout/records.ts";
-import type { KeyEvent } from "./protocol/watch-rpc.ts";
+import type { KeyEvent, WatchRange } from "./protocol/watch-rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 /** Between two connections while none lasts. */
@@ -44,7 +44,7 @@ export async function* watchEtcd(source: WatchSource, { kinds, signal }: WatchOp
   }
 }
 
-/** Changes after `revision`; returns when the history that it needs is gone. */
+/** Changes after `revision`; returns when the history that it needs is gone, or is another one: somebody has restored a backup. */
 async function* followUntilCompacted(
   source: WatchSource,
   keyRanges: readonly KeyRange[],
@@ -59,7 +59,11 @@ async function* followUntilCompacted(
       for await (const reply of source.client.watch(ranges, signal)) {
         if (reply.compacted) return;
         const range = ranges[reply.range];
-        if (range === undefined || reply.created) continue;
+        if (range === undefined) continue;
+        if (reply.created) {
+          if (reply.revision < range.startRevision - 1n && (await hasGoneBack(source, range, signal))) return;
+          continue;
+        }
         if (reply.events.length > 0) failures = 0;
         yield* reply.events.map(toWatchEvent);
         const last = reply.events.at(-1);
@@ -74,6 +78,15 @@ async function* followUntilCompacted(
   }
 }
 
+/**
+ * Whether the cluster has not come to the revision that is wanted next, although we have seen the one before it. A member that does not know
+ * that revision yet may only be behind the others; so they are all asked.
+ */
+async function hasGoneBack({ client }: WatchSource, { key, startRevision }: WatchRange, signal: AbortSignal): Promise<boolean> {
+  const { revision } = await client.read({ ranges: [{ key, countOnly: true }] }, { signal });
+  return BigInt(revision) < startRevision - 1n;
+}
+
 /** @throws what no waiting mends */
 async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!(thrown instanceof NetplugError) || thrown.kind !== "tryAgainLater") throw thrown;
@@ -83,7 +96,7 @@ async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, fai
 function toWatchEvent(event: KeyEvent): WatchEvent {
   const { key } = event.type === "put" ? event.kv : event;
   const block = parseBlockKey(key);
-  const ref = block === undefined ? parseResourceKey(key) : undefined;
+  const ref = parseResourceKey(key);
   try {
     if (event.type === "put")
       return block === undefined
