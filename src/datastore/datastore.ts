@@ -14,6 +14,11 @@ export type Revision = string & { readonly brand: "Revision" };
 export interface Stored<T> {
   readonly value: T;
   readonly revision: Revision;
+  /**
+   * Of a pool that was listed: something that netplug does not write stands in its place, only its name is known. No other damage is answered:
+   * a pool that is unknown gives nothing, but without a reservation that is unknown an address would be given that nobody may have.
+   */
+  readonly isUnreadable?: boolean;
 }
 
 export interface ResourceRef {
@@ -138,6 +143,15 @@ export interface Damage {
   readonly reason: string;
   /** Whether the answer contains it, because only its index entries or labels are wrong. */
   readonly isAnswered: boolean;
+  /** What stands in the place of a resource. */
+  readonly found?: FoundText;
+}
+
+/** Something that is no resource, in the place of one. */
+export interface FoundText {
+  readonly ref: ResourceRef;
+  readonly text: string;
+  readonly revision: Revision;
 }
 
 export interface ReadOptions extends RequestOptions {

@@ -118,13 +118,16 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     draft = attempt.draft;
     for (const pool of attempt.pools) pools.set(pool.name, pool);
   }
-  const poolsUnchanged = [...pools.values()].map(({ name, revision }): Write => ({
+  const blockWrites = toBlockWrites(draft);
+  // One that is repaired meanwhile may be older and have the same addresses: who knows it would claim blocks of another size among them.
+  const broken = blockWrites.some(({ op }) => op === "create-block") ? situation.pools.broken : [];
+  const poolsUnchanged = [...pools.values(), ...broken].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
   const forNext = queriesForNext([...requests, ...met], situation, draft);
-  const writes = [ready, ...poolsUnchanged, ...toBlockWrites(draft)];
+  const writes = [ready, ...poolsUnchanged, ...blockWrites];
   return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, met };
 }
 

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
 import type { IPPoolSpec } from "../api/ip-pool.ts";
+import type { Resource } from "../api/resource.ts";
+import type { Answers, CommitOptions, Query, ReadOptions, Stored, Write } from "../datastore/datastore.ts";
+import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { allocate } from "./allocate.ts";
+import { IP_POOLS } from "./cluster.ts";
+import { toPoolTable } from "./pools.ts";
 
 /** Pools by name; each has one block's worth of addresses unless it says otherwise. */
 async function worldWith(pools: Readonly<Record<string, Partial<IPPoolSpec> & { readonly cidr: string }>>): Promise<IpamWorld> {
@@ -184,6 +189,58 @@ describe("pools that nobody names", () => {
     expect(failure).toMatchObject({
       kind: "addressOutsidePools",
       message: `use address "10.66.0.1": it lies in no pool; IPv4 pools are "good" (10.65.0.0/24); ${left}`,
+    });
+  });
+
+  describe("that are none, by what stands in their place,", () => {
+    /** The pool "wrong", older than "good" and with the same addresses, which cannot be read until somebody repairs it: before our first block. */
+    class RepairedLate extends MemoryDatastore {
+      isRepaired = false;
+
+      override async read<const Qs extends readonly Query[]>(queries: Qs, options?: ReadOptions): Promise<Answers<Qs>> {
+        const answers: readonly unknown[] = await super.read(queries, options);
+        const hide = (stored: Stored<Resource>): Stored<Resource> =>
+          stored.value.metadata.name === "wrong" ? { ...stored, value: { ...stored.value, spec: {} }, isUnreadable: true } : stored;
+        const isHidden = (i: number): boolean => !this.isRepaired && Bun.deepEquals(queries[i], IP_POOLS);
+        const shown = answers.map((answer, i) => (isHidden(i) ? (answer as readonly Stored<Resource>[]).map(hide) : answer));
+        return shown as unknown as Answers<Qs>; // the shape stays
+      }
+
+      override async commit<const Qs extends readonly Query[] = readonly []>(writes: readonly Write[], options?: CommitOptions<Qs>) {
+        if (!this.isRepaired && writes.some(({ op }) => op === "create-block")) {
+          this.isRepaired = true;
+          const [stored] = await super.read([{ type: "get", ref: { kind: "IPPool", name: "wrong" } }]);
+          if (stored !== undefined) await super.commit([{ op: "update", resource: stored.value, revision: stored.revision }]);
+        }
+        return await super.commit(writes, options);
+      }
+    }
+
+    async function worldWithWrong() {
+      const datastore = new RepairedLate();
+      const world = await createIpamWorld(datastore);
+      await world.putPool("wrong", "10.65.0.0/30", { blockSize: 30 }, "2026-01-01T00:00:00Z");
+      await world.putPool("good", "10.65.0.0/31", { blockSize: 32 }, "2026-02-01T00:00:00Z");
+      return { datastore, world };
+    }
+
+    const reason = 'what stands in its place is no pool; make another pool, and "netplugctl delete ippool wrong"';
+
+    test("are left out, and told about", async () => {
+      const { datastore, world } = await worldWithWrong();
+      const [listed] = await datastore.read([IP_POOLS]);
+      expect(toPoolTable(listed).pools.map(({ name, unusable }) => [name, unusable])).toEqual([["good", undefined]]);
+      expect(await failureOf(world.add("c1", "n1", { pools: { 4: ["wrong"] } }))).toMatchObject({
+        kind: "poolUnusable",
+        message: `use pool "wrong": ${reason}`,
+      });
+      expect(await failureOf(world.add("c1", "n1", { families: [6] }))).toMatchObject(refusal("noAddressLeft", `pool "wrong": ${reason}`));
+    });
+
+    test("and are repaired while a block is claimed get no block of another size among theirs", async () => {
+      const { world } = await worldWithWrong();
+      expect(await world.add("c1", "n1")).toEqual(["10.65.0.0"]);
+      expect(await world.blocks()).toEqual(["10.65.0.0/30 n1 1/4"]);
     });
   });
 

@@ -38,7 +38,12 @@ export interface PoolTable {
   /** By name. */
   readonly pools: readonly Pool[];
   /** Objects whose spec makes no sense: somebody wrote them past the validation. */
-  readonly broken: readonly RefusedPool[];
+  readonly broken: readonly BrokenPool[];
+}
+
+/** Where it lies is not known. */
+export interface BrokenPool extends RefusedPool {
+  readonly revision: Revision;
 }
 
 /** The request that pools are selected for. */
@@ -70,12 +75,12 @@ export function poolQueryOf({ name }: Pool): Query {
 /** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
 export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
-  const broken: RefusedPool[] = [];
+  const broken: BrokenPool[] = [];
   const sound: { readonly pool: Omit<Pool, "unusable">; readonly createdAt: number }[] = [];
-  for (const { value, revision } of byName) {
+  for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
-    const understood = understand(value.spec);
-    if ("what" in understood) broken.push({ name, ...defect(name, understood) });
+    const understood = isUnreadable ? UNREADABLE : understand(value.spec);
+    if ("what" in understood) broken.push({ name, revision, ...defect(name, understood) });
     else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
   const masters: Omit<Pool, "unusable">[] = [];
@@ -113,7 +118,7 @@ export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: re
     return { usable: [...usable], refused: [] };
   }
   const usable: Pool[] = [];
-  const refused = [...table.broken];
+  const refused: RefusedPool[] = [...table.broken];
   for (const pool of table.pools) {
     if (pool.cidr.family !== criteria.family) continue;
     const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
@@ -153,6 +158,8 @@ interface Nonsense {
   /** Whether it is in a field that cannot be changed. */
   readonly isFixed?: boolean;
 }
+
+const UNREADABLE: Nonsense = { what: "what stands in its place is no pool", isFixed: true };
 
 function defect(name: string, { what, isFixed = false }: Nonsense): Refusal {
   const remedy = isFixed ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);

@@ -273,6 +273,31 @@ describe("what was written past the validation", () => {
   });
 });
 
+test("what is no pool, in the place of one, stops nobody who does not name it; what is no reservation stops every ADD", async () => {
+  using own = new TestNetns();
+  await node.etcd.ctl(["put", "/netplug/v3/ippools/a-wrong", "no JSON"]);
+  await node.etcd.ctl(["put", "/netplug/v3/ippools/a/more", "no JSON"]);
+  expect((await node.call("STATUS")).status).toBe(0);
+  const containerID = node.newContainerID();
+  await node.add(own, { containerID });
+  const reason = 'what stands in its place is no pool; make another pool, and "netplugctl delete ippool a-wrong"';
+  expect(node.logLines()).toContainEqual(expect.objectContaining({ containerID, msg: `pool "a-wrong" is left out: ${reason}` }));
+  expect((await node.call("DEL", { containerID, netns: own.path })).status).toBe(0);
+  const named = { containerID: node.newContainerID(), netns: own.path };
+  const ipam = { type: "netplug-ipam", ipv4_pools: ["a-wrong"] };
+  expect((await node.call("ADD", { ...named, config: node.config({ ipam }) })).json).toMatchObject({
+    code: 100,
+    msg: expect.stringContaining(`use pool "a-wrong": ${reason}`),
+  });
+  await node.etcd.ctl(["del", "/netplug/v3/ippools/a", "--prefix"]);
+
+  const key = "/netplug/v3/ipreservations/wrong";
+  await node.etcd.ctl(["put", key, "no JSON"]);
+  const stopped = await node.call("ADD", { containerID: node.newContainerID(), netns: own.path });
+  await node.etcd.ctl(["del", key]);
+  expect(stopped.json).toMatchObject({ code: 5, msg: expect.stringContaining(`read "${key}" in etcd: `) });
+});
+
 test("hostile text reaches neither paths nor log lines", async () => {
   const hostile = "x\nlevel=ERROR msg=forged\u001b[31m";
   const { msg } = await refusal({ config: node.config({ name: "bad-input", nodename: hostile }) });

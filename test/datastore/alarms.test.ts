@@ -42,7 +42,10 @@ describe.concurrent("an alarm", () => {
       message: `commit to etcd: its alarm ${alarm} is raised, it takes no commit; ${ADVICE[alarm]}`,
     });
     const refused = await failureOf(create(datastore, "b"));
-    expect(refused).toMatchObject({ kind: "tryAgainLater", message: expect.stringMatching(new RegExp(`^commit to etcd: .*; ${ADVICE[alarm]}$`)) });
+    expect(refused).toMatchObject({
+      kind: "tryAgainLater",
+      message: expect.stringMatching(new RegExp(`^commit to etcd: .*; ${ADVICE[alarm]}$`)),
+    });
     expect(refused).not.toBeInstanceOf(OutcomeUnknown);
     expect(await namesIn(datastore)).toEqual(["a"]);
 

@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
-import type { Datastore, ResourceRef } from "../../src/datastore/datastore.ts";
+import type { Damage, Datastore, ResourceRef } from "../../src/datastore/datastore.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
 import { openEtcd } from "./open-etcd.ts";
 
@@ -73,21 +73,68 @@ describe("a resource", () => {
   );
 
   test("under a key that is none of ours is refused, and the key is named", async () => {
-    await etcd.ctl(["del", KEY]);
-    await etcd.ctl(["put", `${KEY}/more`, JSON.stringify({ kind: "IPPool", metadata: { name: "blue" }, spec: {} })]);
-    await expect(datastore.read([{ type: "list", kind: "IPPool" }])).rejects.toThrow(`read "${KEY}/more" in etcd`);
-    await etcd.ctl(["del", `${KEY}/more`]);
+    const key = "/netplug/v3/ipreservations/held/more";
+    await etcd.ctl(["put", key, JSON.stringify({ kind: "IPReservation", metadata: { name: "held" }, spec: {} })]);
+    await expect(datastore.read([{ type: "list", kind: "IPReservation" }])).rejects.toThrow(`read "${key}" in etcd`);
+    await etcd.ctl(["del", key]);
   });
 
   test("under a key of other characters than ours is named as somebody wrote it", async () => {
-    const [pool, block] = ["/netplug/v3/ippools/grün", "/netplug/ipam/blocks/grün"];
-    await etcd.ctl(["put", pool, "x"]);
-    await expect(datastore.read([{ type: "list", kind: "IPPool" }])).rejects.toThrow(`read "${pool}" in etcd`);
-    await etcd.ctl(["del", pool]);
+    const [reservation, block] = ["/netplug/v3/ipreservations/grün", "/netplug/ipam/blocks/grün"];
+    await etcd.ctl(["put", reservation, "x"]);
+    await expect(datastore.read([{ type: "list", kind: "IPReservation" }])).rejects.toThrow(`read "${reservation}" in etcd`);
+    await etcd.ctl(["del", reservation]);
     await etcd.ctl(["put", block, "x"]);
     const names: string[] = [];
     await datastore.read([{ type: "all-blocks" }], { onDamage: ({ name }) => void names.push(name) });
     expect(names).toEqual([block]);
     await etcd.ctl(["del", block]);
+  });
+});
+
+describe("a list of pools", () => {
+  const GARBAGE = ["x", "", "7", "null", "[]", "{}", '{"metadata":null}'];
+
+  async function listPools(): Promise<readonly unknown[]> {
+    const [pools] = await datastore.read([{ type: "list", kind: "IPPool" }]);
+    return pools.map(({ value: { metadata, spec }, revision, isUnreadable }) => {
+      expect(metadata.resourceVersion).toBe(revision);
+      return [metadata.name, spec, isUnreadable];
+    });
+  }
+
+  test.each(GARBAGE)("has %p by the name that its key says, as unreadable, beside those that are pools", async (text) => {
+    await etcd.ctl(["del", "--prefix", "/netplug/v3/ippools/"]);
+    await etcd.ctl(["put", KEY, text]);
+    await etcd.ctl(["put", "/netplug/v3/ippools/sound", JSON.stringify({ metadata: {}, spec: { cidr: "10.0.0.0/8" } })]);
+    expect(await listPools()).toEqual([
+      ["blue", {}, true],
+      ["sound", { cidr: "10.0.0.0/8" }, undefined],
+    ]);
+  });
+
+  test.each(["blue/more", "grün", "a%2fb", ""])("has nothing under the key %p, which no pool can have", async (place) => {
+    await etcd.ctl(["del", "--prefix", "/netplug/v3/ippools/"]);
+    for (const text of ["x", JSON.stringify({ metadata: {}, spec: { cidr: "10.0.0.0/8" } })]) {
+      await etcd.ctl(["put", `/netplug/v3/ippools/${place}`, text]);
+      expect(await listPools()).toEqual([]);
+    }
+  });
+
+  test.each(GARBAGE)("leaves out %p for whoever looks for damage, and tells all of it", async (text) => {
+    await etcd.ctl(["del", "--prefix", "/netplug/v3/ippools/"]);
+    await etcd.ctl(["put", KEY, text]);
+    for (const query of [
+      { type: "list", kind: "IPPool" },
+      { type: "get", ref: POOL },
+    ] as const) {
+      const damages: Damage[] = [];
+      const [answer] = await datastore.read([query], { onDamage: (damage) => damages.push(damage) });
+      expect(answer).toEqual(query.type === "list" ? [] : undefined);
+      const [damage] = damages;
+      expect(damage).toMatchObject({ kind: "IPPool", name: KEY, isAnswered: false, found: { ref: POOL, text } });
+      const result = await datastore.commit([{ op: "expect", ref: POOL, revision: damage?.found?.revision }]);
+      expect(result.committed).toBe(true);
+    }
   });
 });

@@ -13,6 +13,7 @@ import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/name-arguments.ts";
 import { NotFound, refOf, toPathName } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
+import { toShown } from "../resources/unreadable.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
 
 export interface DeleteFlags {
@@ -56,11 +57,15 @@ async function refsOf(cli: Cli, flags: DeleteFlags, words: readonly string[]): P
 async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
   if (ref.kind === KINDS.IPPool.kind) return `deleted${toBlocksText(await deletePool(target, ref.name))}`;
   if (ref.kind === KINDS.WorkloadEndpoint.kind && target.datastore.traits.recordsArePods) return await clearEndpoint(target, ref);
-  await deleteResource(target, ref);
-  return "deleted";
+  return `deleted${toFoundText(await deleteResource(target, ref))}`;
 }
 
-function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses }: PoolDeletion): string {
+function toFoundText({ text }: { readonly text?: string }): string {
+  return text === undefined ? "" : `; what stood in its place was ${toShown(text)}`;
+}
+
+function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, text }: PoolDeletion): string {
+  if (text !== undefined) return `${toFoundText({ text })}; its blocks stay`;
   const released = releasedBlocks === 0 ? "" : `; ${count(releasedBlocks, "empty block")} released`;
   if (keptBlocks === 0) return released;
   const kept = `${count(keptBlocks, "block")} with ${count(keptAddresses, "address", "es")} in use ${keptBlocks === 1 ? "stays; once it is" : "stay; once they are"} empty`;

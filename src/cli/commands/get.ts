@@ -53,7 +53,7 @@ export async function get(cli: Cli, flags: GetFlags, ...words: string[]): Promis
         namespace: one.namespace,
         selector: flags.selector,
       });
-      if (resources.length > 0 || missing.length === 0) answers.push({ asked: one, resources });
+      if (resources.length > 0 || one.names.length === 0) answers.push({ asked: one, resources });
       absent.push(...missing);
       broken.push(...unreadable);
       if (missing.length > 0) listing ??= isWritable(one.info) ? toListing(one.info.kind) : `get ${one.info.plural}`;

@@ -15,7 +15,7 @@ import { deleteResource, type Target } from "./write.ts";
  * @throws {CommandFailed} there is none, or its addresses are not of our making
  */
 export async function clearEndpoint(target: Target, ref: ResourceRef): Promise<string> {
-  const before = await deleteResource(target, ref);
+  const before = (await deleteResource(target, ref)).stored.value;
   const [after] = await target.datastore.read([{ type: "get", ref }]);
   if (after === undefined) return "deleted";
   const pod = `pod ${quote(`${ref.namespace ?? ""}/${specOf(before).pod ?? ""}`)}`;

@@ -3,7 +3,6 @@
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
-import type { Stored } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { hasBegun } from "../../ipam/block.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
@@ -11,6 +10,7 @@ import { withRetries } from "./compare-and-swap.ts";
 import { deleteIfEmpty } from "./empty-block.ts";
 import { NotFound } from "./object-name.ts";
 import { claimedBlocks } from "./pool-rules.ts";
+import { readDoomed } from "./unreadable.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
 
@@ -20,6 +20,8 @@ export interface PoolDeletion {
   /** Blocks that stay, because running workloads keep their addresses. */
   readonly keptBlocks: number;
   readonly keptAddresses: number;
+  /** What stood in its place, if that was no pool: where its blocks are is not known. */
+  readonly text?: string;
 }
 
 /** How many blocks are read at once. */
@@ -34,24 +36,24 @@ const PAGE = 100;
  * @throws {CommandFailed} when there is none
  */
 export async function deletePool(target: Target, name: string): Promise<PoolDeletion> {
-  const cidr = await disable(target, name);
+  const { cidr, text } = await disable(target, name);
   const releasedBlocks = cidr === undefined ? 0 : await releaseEmptyBlocks(target, cidr);
   const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr);
   await remove(target, name);
-  return { releasedBlocks, ...kept };
+  return { releasedBlocks, ...kept, ...(text !== undefined && { text }) };
 }
 
 /** @returns the pool's CIDR; undefined when somebody wrote one past the validation that makes no sense */
-async function disable(target: Target, name: string): Promise<Prefix | undefined> {
+async function disable(target: Target, name: string): Promise<{ readonly cidr: Prefix | undefined; readonly text: string | undefined }> {
   return withRetries(`disable ippool "${name}"`, async () => {
-    const { pool, guards } = await read(target, name);
+    const { pool, text, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
-    const done = { cidr: cidrOfPool(pool.value) };
-    if (spec.disabled === true) return done;
+    const done = { cidr: cidrOfPool(pool.value), text };
+    if (spec.disabled === true || pool.isUnreadable === true) return done;
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
     const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
     return result.committed ? done : undefined;
-  }).then(({ cidr }) => cidr);
+  });
 }
 
 async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<number> {
@@ -104,7 +106,8 @@ async function remove(target: Target, name: string): Promise<void> {
 
 async function read({ datastore }: Target, name: string) {
   const ref = { kind: "IPPool", name } as const;
-  const [information, pool] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
-  if (pool === undefined) throw new NotFound(ref);
-  return { pool: pool satisfies Stored<Resource>, guards: guardsFor("IPPool", information) };
+  const [information] = await datastore.read([CLUSTER_INFORMATION]);
+  const doomed = await readDoomed(datastore, ref);
+  if (doomed === undefined) throw new NotFound(ref);
+  return { pool: doomed.stored, text: doomed.text, guards: guardsFor("IPPool", information) };
 }

@@ -8,6 +8,7 @@ import { type LabelSelector, matchesLabels } from "../label-selector.ts";
 import { toBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
+import { describeUnreadable } from "./unreadable.ts";
 
 /** What is there of what was named. */
 export interface Found {
@@ -33,17 +34,26 @@ export async function findResources(datastore: Datastore, { info, names }: Named
   const within = info.namespaced && namespace !== undefined ? { namespace } : {};
   if (names.length === 0) {
     const selection = selector === undefined ? {} : { labelSelector: selector.text };
-    const [stored] = await datastore.read([{ type: "list", kind, ...within, ...selection }]);
+    const damages: Damage[] = [];
+    const [stored] = await datastore.read([{ type: "list", kind, ...within, ...selection }], {
+      onDamage: (damage) => damages.push(damage),
+    });
     const all = stored.map(({ value }) => value);
     const resources = selector === undefined ? all : all.filter(({ metadata }) => matchesLabels(selector, metadata.labels));
-    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [], unreadable: [] };
+    const unreadable = damages.map(describeUnreadable);
+    return { resources: kind === "Tier" ? resources.toSorted(byOrder) : resources, missing: [], unreadable };
   }
   const refs = names.map((name) => ({ kind, name, ...within }));
-  const answers = await datastore.read(refs.map((ref) => ({ type: "get", ref }) as const));
+  const damages = new Map<string, Damage>();
+  const onDamage = (damage: Damage): void => void damages.set(damage.found?.ref.name ?? damage.name, damage);
+  const answers = await datastore.read(
+    refs.map((ref) => ({ type: "get", ref }) as const),
+    { onDamage },
+  );
   return {
     resources: answers.flatMap((stored) => (stored === undefined ? [] : [stored.value])),
-    missing: refs.filter((_, index) => answers[index] === undefined).map(toTitle),
-    unreadable: [],
+    missing: refs.filter(({ name }, index) => answers[index] === undefined && !damages.has(name)).map(toTitle),
+    unreadable: [...damages.values()].map(describeUnreadable),
   };
 }
 

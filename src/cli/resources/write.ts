@@ -15,6 +15,7 @@ import { KnownPools } from "./known-pools.ts";
 import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
 import { beginWithWhatStays, requireUnchanged } from "./unchangeable.ts";
+import { type Doomed, readDoomed } from "./unreadable.ts";
 import { requireOwnFields } from "./views.ts";
 import { guardsFor } from "./write-guards.ts";
 
@@ -103,16 +104,17 @@ export async function applyResource(target: Target, resource: AnyResource): Prom
 }
 
 /** Deletes an object on which nothing else depends; a pool needs `deletePool`. @returns what it was @throws {CommandFailed} */
-export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<Resource> {
+export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<Doomed> {
   if (ref.kind === "ClusterInformation") throw new CommandFailed(`delete ${toTitle(ref)}: the datastore would count as never initialised`);
   if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
     throw new CommandFailed(`delete ${toTitle(ref)}: it is built in`);
   return withRetries(`delete ${toTitle(ref)}`, async () => {
-    const [information, stored] = await datastore.read([CLUSTER_INFORMATION, { type: "get", ref }]);
-    if (stored === undefined) throw new NotFound(ref);
+    const [information] = await datastore.read([CLUSTER_INFORMATION]);
+    const doomed = await readDoomed(datastore, ref);
+    if (doomed === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
-    const result = await datastore.commit([{ op: "delete", ref, revision: stored.revision }, ...guards]);
-    return result.committed ? stored.value : undefined;
+    const result = await datastore.commit([{ op: "delete", ref, revision: doomed.stored.revision }, ...guards]);
+    return result.committed ? doomed : undefined;
   });
 }
 

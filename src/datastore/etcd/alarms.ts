@@ -19,7 +19,8 @@ export async function requireNoAlarm(client: EtcdClient, options: CallOptions): 
   for (const text of await readAlarms(client, options)) {
     const [, alarm = ""] = /\balarm:(\w+)/.exec(text) ?? [];
     const advice = ADVICE.get(alarm);
-    if (advice !== undefined) throw new NetplugError("tryAgainLater", `commit to etcd: its alarm ${alarm} is raised, it takes no commit; ${advice}`);
+    if (advice !== undefined)
+      throw new NetplugError("tryAgainLater", `commit to etcd: its alarm ${alarm} is raised, it takes no commit; ${advice}`);
   }
 }
 

@@ -41,14 +41,8 @@ export class EtcdDatastore implements Datastore {
     const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
-    const { onDamage, wantsCommits } = options;
-    if (wantsCommits === true) await import("./alarms.ts").then(({ requireNoAlarm }) => requireNoAlarm(this.#client, options));
-    if (onDamage === undefined) return toAnswers(plans, replies);
-    const { pastDamage } = await import("./plans/damage.ts");
-    return toAnswers(
-      plans.map((plan, i) => pastDamage(plan, queries[i], onDamage)),
-      replies,
-    );
+    if (options.wantsCommits === true) await import("./alarms.ts").then(({ requireNoAlarm }) => requireNoAlarm(this.#client, options));
+    return await answer(queries, plans, replies, options);
   }
 
   async commit<const Qs extends readonly Query[] = readonly []>(
@@ -56,7 +50,8 @@ export class EtcdDatastore implements Datastore {
     options: RequestOptions & { readonly readOnConflict?: Qs } = {},
   ): Promise<CommitResult<Qs>> {
     const { compares, operations } = planWrites(writes);
-    const plans = (options.readOnConflict ?? []).map((query) => planQuery(query));
+    const queries = options.readOnConflict ?? [];
+    const plans = queries.map((query) => planQuery(query));
     const ranges = plans.flatMap((plan) => plan.ranges);
     const fits = ranges.length <= MAX_TXN_OPS;
     const failure = fits ? ranges.map(toFirstPage) : [];
@@ -65,7 +60,7 @@ export class EtcdDatastore implements Datastore {
     const current = fits
       ? await completePages(this.#client, ranges, replies, revision, options)
       : (await readSnapshot(this.#client, ranges, options)).ranges;
-    return { committed: false, current: toAnswers(plans, current) };
+    return { committed: false, current: await answer(queries, plans, current) };
   }
 
   async *watch(options: WatchOptions): AsyncIterable<WatchEvent> {
@@ -78,6 +73,23 @@ export class EtcdDatastore implements Datastore {
 
   close(): void {
     this.#client.close();
+  }
+}
+
+async function answer<Qs extends readonly Query[]>(
+  queries: readonly Query[],
+  plans: readonly QueryPlan[],
+  replies: readonly RangeReply[],
+  { onDamage }: ReadOptions = {},
+): Promise<Answers<Qs>> {
+  try {
+    return toAnswers(plans, replies);
+  } catch {
+    const { pastDamage } = await import("./plans/damage.ts");
+    return toAnswers(
+      plans.map((plan, i) => pastDamage(plan, queries[i], onDamage)),
+      replies,
+    );
   }
 }
 

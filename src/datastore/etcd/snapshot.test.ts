@@ -70,3 +70,44 @@ test.each([
   expect(result).toBe(outcome);
   expect(readCount()).toBe(reads);
 });
+
+test("ranges that are too many for one request are all read from the revision of the first, a page of each", async () => {
+  const requests: ReadRequest[] = [];
+  const read = async (request: ReadRequest): Promise<ReadReply> => {
+    requests.push(request);
+    return {
+      revision: "7",
+      ranges: request.ranges.map(({ key }) => ({ kvs: [{ key, value: "", modRevision: "1" }], count: 1, more: false })),
+    };
+  };
+  const ranges = Array.from({ length: 200 }, (_, i) => ({ ...resourceRange("IPPool"), key: String(i) }));
+  const snapshot = await readSnapshot({ read } as unknown as EtcdClient, ranges, {});
+  expect(snapshot.ranges.map(({ kvs }) => kvs[0]?.key)).toEqual(ranges.map(({ key }) => key));
+  expect(requests.map((request) => [request.ranges.length, request.revision])).toEqual([
+    [128, undefined],
+    [72, "7"],
+  ]);
+  for (const { limit } of requests.flatMap((request) => request.ranges)) expect(limit).toBe(1_000);
+});
+
+test("what is missing of one range is fetched; one that was asked for with a limit stays as short as it is", async () => {
+  const requests: ReadRequest[] = [];
+  const kv = (key: string) => ({ key, value: "", modRevision: "1" });
+  const read = async (request: ReadRequest): Promise<ReadReply> => {
+    requests.push(request);
+    const first = [
+      { kvs: [kv("a")], count: 2, more: true },
+      { kvs: [kv("x")], count: 9, more: true },
+      { kvs: [kv("m")], count: 1, more: false },
+    ];
+    return { revision: "7", ranges: requests.length === 1 ? first : [{ kvs: [kv("b")], count: 2, more: false }] };
+  };
+  const whole = { key: "a", end: "c" };
+  const snapshot = await readSnapshot(
+    { read } as unknown as EtcdClient,
+    [whole, { key: "x", end: "z", limit: 1 }, { key: "m", end: "n" }],
+    {},
+  );
+  expect(snapshot.ranges.map(({ kvs }) => kvs.map(({ key }) => key))).toEqual([["a", "b"], ["x"], ["m"]]);
+  expect(requests.slice(1)).toEqual([{ ranges: [{ key: "a\0", end: "c", limit: 2 }], revision: "7" }]);
+});

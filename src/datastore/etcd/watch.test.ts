@@ -140,7 +140,8 @@ test("a signal ends a watch at once that has no snapshot yet", async () => {
   const ending = new AbortController();
   const ports = { clock: systemClock, random: () => 1, files: {} as Files, limits: { requestMs: 600_000, tryMs: 600_000 } };
   const datastore = new EtcdDatastore({ endpoints: [`http://127.0.0.1:${server.port}`] }, ports);
-  const next = datastore.watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]().next();
+  const events = datastore.watch({ kinds: ["IPPool"], signal: ending.signal })[Symbol.asyncIterator]();
+  const next = events.next();
   await asked.promise;
   ending.abort();
   expect(await next).toEqual({ done: true, value: undefined });

@@ -48,6 +48,16 @@ export function describeLimits(datastore: Datastore): void {
     expect(await datastore.read([])).toEqual([]);
   });
 
+  // as many as etcd takes in one transaction, and one more
+  test.each([128, 129])("a conflict answers %i queries, in order", async (count) => {
+    await commit(datastore, { op: "create", resource: makePool("p0") });
+    const readOnConflict = Array.from({ length: count }, (_, index) => ({ type: "get", ref: poolRef(`p${count - 1 - index}`) }) as const);
+    const { committed, ...conflict } = await datastore.commit([{ op: "create", resource: makePool("p0") }], { readOnConflict });
+    expect(committed).toBe(false);
+    const names = ("current" in conflict ? conflict.current : []).map((stored) => stored?.value.metadata.name);
+    expect(names).toEqual([...readOnConflict.slice(1).map(() => undefined), "p0"]);
+  });
+
   test("a list of any length is complete", async () => {
     const names = Array.from({ length: 2_345 }, (_, index) => `p${String(index).padStart(4, "0")}`);
     // not too many at once: where each is a request of its own, all of them have to be done in five seconds

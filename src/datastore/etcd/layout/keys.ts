@@ -49,16 +49,17 @@ export function resourceRange(kind: Kind, namespace?: string): KeyRange {
   return under(`${RESOURCES}${KINDS[kind].plural}/${inside}`);
 }
 
-/** Reads what {@link resourceKey} wrote; undefined for any other key. */
+/** Reads what {@link resourceKey} wrote; undefined for any other key, which a condition or a write would miss. */
 export function parseResourceKey(key: string): ResourceRef | undefined {
   if (!key.startsWith(RESOURCES)) return undefined;
   const [plural, first, second, ...more] = key.slice(RESOURCES.length).split("/");
   const info = Object.values(KINDS).find((candidate) => candidate.plural === plural);
   if (info === undefined || first === undefined || info.namespaced !== (second !== undefined)) return undefined;
   if (first === "" || second === "" || more.length > 0) return undefined;
-  return second === undefined
-    ? { kind: info.kind, name: fromSegment(first) }
-    : { kind: info.kind, namespace: fromSegment(first), name: fromSegment(second) };
+  const { kind } = info;
+  const ref =
+    second === undefined ? { kind, name: fromSegment(first) } : { kind, namespace: fromSegment(first), name: fromSegment(second) };
+  return resourceKey(ref) === key ? ref : undefined;
 }
 
 export function blockKey(ref: BlockRef): string {

@@ -1,21 +1,29 @@
-/** Answers that go past what cannot be read: for administration, which names all that is wrong. */
+/** Answers that go past what cannot be read: for administration, which names all that is wrong; and for lists of pools. */
 
+import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Damage, Query } from "../../datastore.ts";
-import { cidrOfIndexKey, parseBlockKey } from "../layout/keys.ts";
+import type { Damage, Query, Revision, Stored } from "../../datastore.ts";
+import { cidrOfIndexKey, parseBlockKey, parseResourceKey } from "../layout/keys.ts";
 import { toKeyText } from "../layout/records.ts";
 import type { KeyValue, RangeReply } from "../protocol/rpc.ts";
 import type { QueryPlan } from "./queries.ts";
 
-/** A plan whose answer leaves out what cannot be read, and tells of it. */
-export function pastDamage({ ranges, toAnswer }: QueryPlan, query: Query | undefined, onDamage: (damage: Damage) => void): QueryPlan {
+type OnDamage = (damage: Damage) => void;
+
+/**
+ * A plan whose answer leaves out what cannot be read, and tells of it. When nobody wants to hear of it, it is that plan itself, which fails; only
+ * a list of pools goes on.
+ */
+export function pastDamage(plan: QueryPlan, query: Query | undefined, onDamage: OnDamage | undefined): QueryPlan {
+  if (onDamage === undefined) return query?.type === "list" && query.kind === "IPPool" ? pastOtherThanPools(plan) : plan;
+  const { ranges, toAnswer } = plan;
   /** A plan converts each key by itself, so it can be asked about one. */
   const isSound = (reply: RangeReply, kv: KeyValue): boolean => {
     try {
       toAnswer([{ ...reply, kvs: [kv] }]);
       return true;
     } catch (thrown) {
-      onDamage(toDamage(kv.key, query, messageOf(thrown)));
+      onDamage(toDamage(kv, query, messageOf(thrown)));
       return false;
     }
   };
@@ -31,12 +39,35 @@ export function pastDamage({ ranges, toAnswer }: QueryPlan, query: Query | undef
   };
 }
 
-function toDamage(key: string, query: Query | undefined, reason: string): Damage {
-  const found = { name: toKeyText(key), reason, isAnswered: false };
-  if (query?.type === "get") return { kind: query.ref.kind, ...found };
-  if (query?.type === "list") return { kind: query.kind, ...found };
+/** Lists what is no pool by its name; a key that no pool can have is left out. */
+function pastOtherThanPools({ ranges, toAnswer }: QueryPlan): QueryPlan {
+  const toPool = (reply: RangeReply, kv: KeyValue): unknown => {
+    try {
+      return toAnswer([{ ...reply, kvs: [kv] }]);
+    } catch {
+      return toUnreadable(kv) ?? [];
+    }
+  };
+  return { ranges, toAnswer: (replies) => replies.flatMap((reply) => reply.kvs.flatMap((kv) => toPool(reply, kv))) };
+}
+
+function toUnreadable({ key, modRevision }: KeyValue): Stored<Resource> | undefined {
+  const ref = parseResourceKey(key);
+  if (ref === undefined) return undefined;
+  const { kind, name } = ref;
+  const value = { apiVersion: API_VERSION, kind, metadata: { name, resourceVersion: modRevision }, spec: {} };
+  return { value, revision: modRevision as Revision, isUnreadable: true };
+}
+
+function toDamage({ key, value: text, modRevision }: KeyValue, query: Query | undefined, reason: string): Damage {
+  const damage = { name: toKeyText(key), reason, isAnswered: false };
+  if (query?.type === "get" || query?.type === "list") {
+    const ref = parseResourceKey(key);
+    const found = ref === undefined ? {} : { found: { ref, text, revision: modRevision as Revision } };
+    return { kind: query.type === "get" ? query.ref.kind : query.kind, ...damage, ...found };
+  }
   const block = parseBlockKey(key);
-  if (block !== undefined) return { kind: "IPAMBlock", ...found, ...block };
+  if (block !== undefined) return { kind: "IPAMBlock", ...damage, ...block };
   const cidr = cidrOfIndexKey(key);
-  return { kind: "IPAMBlock", ...found, ...(cidr !== undefined && { cidr }) };
+  return { kind: "IPAMBlock", ...damage, ...(cidr !== undefined && { cidr }) };
 }

@@ -55,12 +55,6 @@ export function decodeWrite(body: string): WriteReply {
   return { succeeded, revision: reply.header.revision, ranges: succeeded ? [] : decodeRanges(reply) };
 }
 
-/** Of both sources. */
-export function decodeAlarms(body: string): readonly string[] {
-  const { errors = [], alarms = [] } = JSON.parse(body) as { errors?: readonly string[]; alarms?: readonly { alarm?: string }[] };
-  return [...errors, ...alarms.map(({ alarm }) => `alarm:${alarm}`)];
-}
-
 export function decodeKeyValue(kv: JsonKeyValue): KeyValue {
   return { key: atob(kv.key), value: kv.value === undefined ? "" : fromBase64(kv.value), modRevision: kv.mod_revision ?? "0" };
 }

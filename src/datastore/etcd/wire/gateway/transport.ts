@@ -4,7 +4,7 @@ import { EtcdFailure } from "../../protocol/failure.ts";
 import { toFailure } from "../fetch-failure.ts";
 import { Sessions } from "../sessions.ts";
 import type { Target, Transport } from "../transport.ts";
-import { decodeAlarms, decodeRead, decodeWrite, encodeRead, encodeWrite } from "./json.ts";
+import { decodeRead, decodeWrite, encodeRead, encodeWrite } from "./json.ts";
 import { PlainHttp } from "./plain-http.ts";
 import { toRefusal } from "./refusal.ts";
 
@@ -32,6 +32,7 @@ export function createGateway(plainHttp?: PlainHttp): Transport {
       return decode((text) => (JSON.parse(text) as { token: string }).token, body);
     },
     async alarms(source, target) {
+      const { decodeAlarms } = await import("./alarms.ts");
       return decode(decodeAlarms, await post(`/v3/maintenance/${source}`, "{}", target));
     },
     async *watch(ranges, target) {

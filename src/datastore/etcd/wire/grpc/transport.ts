@@ -2,7 +2,18 @@
 
 import type { Transport } from "../transport.ts";
 import { Connection } from "./connection.ts";
-import { decodeAlarms, decodeErrors, decodeRead, decodeToken, decodeWatch, decodeWrite, encodeAuthenticate, encodeRead, encodeWatch, encodeWrite } from "./messages.ts";
+import {
+  decodeAlarms,
+  decodeErrors,
+  decodeRead,
+  decodeToken,
+  decodeWatch,
+  decodeWrite,
+  encodeAuthenticate,
+  encodeRead,
+  encodeWatch,
+  encodeWrite,
+} from "./messages.ts";
 
 const TXN = "/etcdserverpb.KV/Txn";
 const AUTHENTICATE = "/etcdserverpb.Auth/Authenticate";
