@@ -110,6 +110,7 @@ describe("the writes", () => {
     const labels = { app: "web" };
     const { writes } = planAttachment({ ...REQUEST, labels }, [V4], { record: stored, hasProfile: true, now: NOW });
     expect(writes).toMatchObject([{ op: "update", revision: "7", resource: { metadata: { uid: "u1", labels } } }]);
+    expect(writes[0]).not.toHaveProperty("resource.metadata.annotations");
   });
 
   test("take over the record of an earlier container of the pod, by its revision, and keep its UID and annotations", () => {

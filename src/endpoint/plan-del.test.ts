@@ -5,8 +5,9 @@ import type { Query, Revision, Stored, Write } from "../datastore/datastore.ts";
 import { createIpamWorld, failureOf } from "../../test/support/ipam.ts";
 import { toFacts } from "../ipam/facts.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
+import { toAddressText } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";
+import { type DelPlan, type DelRequest, delQueries, endWritesOf, planDel } from "./plan-del.ts";
 import { toRecordQuery } from "./record.ts";
 
 const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
@@ -27,11 +28,8 @@ const REQUEST: DelRequest = {
   records: [toRecordQuery(REF)],
 };
 
-/** What is written when addresses of these owners are released, and this is recorded. */
-function plannedWrites(
-  record: { readonly uid?: string; readonly containerID?: string },
-  ...owners: readonly AllocationOwner[]
-): readonly Write[] {
+/** What is planned when these owners have addresses of a block, and this is recorded. */
+function planOf(record: { readonly uid?: string; readonly containerID?: string }, ...owners: readonly AllocationOwner[]): DelPlan {
   const { uid = "uid-1", containerID } = record;
   const value: WorkloadEndpoint = {
     apiVersion: "netplug.io/v3",
@@ -55,8 +53,11 @@ function plannedWrites(
     queries,
     queries.map((query) => (isRecord(query) ? { value, revision: "7" } : answers[query.type])),
   );
-  const plan = planDel(REQUEST, facts, 1);
-  return plan.writes;
+  return planDel(REQUEST, facts, 1);
+}
+
+function plannedWrites(...given: Parameters<typeof planOf>): readonly Write[] {
+  return planOf(...given).writes;
 }
 
 /** What of it is written to the record. */
@@ -65,14 +66,20 @@ function writesTo(...given: Parameters<typeof plannedWrites>): readonly Write[] 
   return writes.filter((write) => write.op === "delete" || (write.op === "update" && write.resource.kind === "WorkloadEndpoint"));
 }
 
+test("what it takes away is told: addresses with their owners, records, and that there is no more", () => {
+  const plan = planOf({ containerID: "c1" }, OWNER, { ...OWNER, containerID: "c2" });
+  expect(plan.released.map(({ owner, address }) => [owner, toAddressText(address)])).toEqual([[OWNER, "10.65.0.0"]]);
+  expect([plan.removed, plan.isAll]).toEqual([[REF], true]);
+});
+
 test("its own record ends", () => {
   expect(writesTo({ containerID: "c1" }, OWNER)).toEqual([{ op: "delete", ref: REF, revision: "7" as Revision }]);
 });
 
 test("a pod in which nothing is recorded is told once that its container's addresses are over", () => {
-  expect(writesTo({}, OWNER, OWNER)).toMatchObject([
-    { op: "update", revision: "7", resource: { spec: { containerID: "c1", ipNetworks: [] } } },
-  ]);
+  const spec = { orchestrator: "k8s", node: "n1", pod: "web", endpoint: "eth0", containerID: "c1", ipNetworks: [] };
+  const resource = { apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata: { ...REF, uid: "uid-1" }, spec } as const;
+  expect(writesTo({}, OWNER, OWNER)).toEqual([{ op: "update", revision: "7" as Revision, resource }]);
 });
 
 test("a pod in which nothing is recorded is told so although another of its name, in another namespace, goes with it", () => {

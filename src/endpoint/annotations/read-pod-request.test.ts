@@ -159,6 +159,13 @@ test("source prefixes lose their host bits; an empty list is none", () => {
   expect(read({ allowedSourcePrefixes: "[]" }).allowedSourcePrefixes).toEqual([]);
 });
 
+test("a value that cannot be used is told with its source and what is wanted, and no more", () => {
+  expect(failure(() => read({ hwAddr: "x" }))).toEqual({
+    code: 104,
+    message: 'read annotation "cni.netplug.io/hwAddr" of pod "prod/web-0": got "x", want a unicast MAC address such as 02:00:5e:10:00:01',
+  });
+});
+
 describe("code 104 for", () => {
   test.each<[string, string, string]>([
     ["ipAddrs", "10.65.0.7", "want a JSON list of one IPv4 address, one IPv6 address, or one of each"],

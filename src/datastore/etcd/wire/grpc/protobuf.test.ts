@@ -48,7 +48,41 @@ describe("MessageReader", () => {
       }
     });
     fc.assert(property, { seed });
-    expect(() => new MessageReader(Uint8Array.fromHex("0a05ff"))).toThrow(ProtobufError);
+  });
+
+  test.each([
+    ["0a05ff", "read field 1: got 1 of 5 bytes"],
+    ["09ffffffffffffff", "read field 1: got 7 of 8 bytes"],
+    ["0dffffff", "read field 1: got 3 of 4 bytes"],
+    ["08", "read varint: the message ends"],
+    ["08ff", "read varint: the message ends"],
+    ["08ffffffffffffffffffff01", "read varint: got more than 10 bytes"],
+    ["0b", "read field 1: got wire type 3"],
+    ["1c", "read field 3: got wire type 4"],
+    ["0e00000000", "read field 1: got wire type 6"],
+    ["0f00000000", "read field 1: got wire type 7"],
+  ])("says why %s is no message", (hex, reason) => {
+    expect(() => new MessageReader(Uint8Array.fromHex(hex))).toThrow(new ProtobufError(reason));
+  });
+
+  test("passes over what has a fixed width", () => {
+    expect(new MessageReader(Uint8Array.fromHex("090102030405060708100d0dffffffff1a0161")).number(2)).toBe(13n);
+    expect(new MessageReader(Uint8Array.fromHex("0dffffffff1a0161")).text(3)).toBe("a");
+  });
+
+  test("gives all of what repeats, the last of what should not, and nothing of what is absent or of another form", () => {
+    const writer = new MessageWriter()
+      .text(1, "a")
+      .text(1, "b")
+      .number(2, 5)
+      .message(3, (inner) => inner.number(1, 7));
+    const reader = new MessageReader(writer.message(3, (inner) => inner.number(1, 8)).finish());
+    expect([reader.texts(1), reader.text(1), reader.bytes(1)]).toEqual([["a", "b"], "b", "b"]);
+    expect(reader.messages(3).map((inner) => inner.number(1))).toEqual([7n, 8n]);
+    expect(reader.message(3).number(1)).toBe(8n);
+    expect([reader.texts(2), reader.text(2), reader.bytes(2), reader.messages(2)]).toEqual([[], "", "", []]);
+    expect([reader.number(1), reader.isSet(1), reader.isSet(2), reader.isSet(9)]).toEqual([0n, false, true, false]);
+    expect(reader.message(9).number(1)).toBe(0n);
   });
 });
 

@@ -152,12 +152,6 @@ export class MessageReader {
     );
   }
 
-  /** Bytes as characters, as they are; "" when it is absent. */
-  latin1(field: number): string {
-    const found = this.#fields.findLast((candidate) => candidate.field === field);
-    return found !== undefined && "bytes" in found ? String.fromCharCode(...found.bytes) : "";
-  }
-
   /** Bytes, each as the character of its number: what is no UTF-8 stays what it is. "" when it is absent. */
   bytes(field: number): string {
     const found = this.#fields.findLast((candidate) => candidate.field === field);
