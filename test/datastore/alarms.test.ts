@@ -2,11 +2,12 @@
 
 import { describe, expect, test } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
+import type { RequestLimits } from "../../src/datastore/etcd/client/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { type Alarm, ALARMS, raiseAlarm } from "../support/etcd-alarm.ts";
-import { IMPATIENT, openEtcd } from "./open-etcd.ts";
+import { openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
 import { create, failureOf, namesIn } from "./steps.ts";
 import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
@@ -21,6 +22,9 @@ const WAYS = [
   ["the gateway over sockets of our own", { connect: connectTcp }, []],
   ["gRPC", {}, ["--enable-grpc-gateway=false"]],
 ] as const;
+
+/** For an answer that is asked for again and again; long enough for those that come. */
+const PATIENT_ENOUGH: RequestLimits = { requestMs: 3_000, tryMs: 3_000 };
 
 const CASES = WAYS.flatMap(([way, ports, args]) => ALARMS.map((alarm) => [alarm, way, ports, args] as const));
 
@@ -83,7 +87,7 @@ describe.concurrent("an alarm", () => {
         return pathname.startsWith("/v3/maintenance/") ? answer() : fetch(server.endpoint + pathname, request);
       },
     });
-    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: IMPATIENT });
+    const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: PATIENT_ENOUGH });
     await askBeforeCommit(datastore);
     datastore.close();
   });
