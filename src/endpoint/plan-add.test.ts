@@ -10,7 +10,7 @@ import { readFacts, transact } from "../ipam/transact.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import { parseAddress, toAddressText } from "../lib/ip/address.ts";
 import type { PodIdentity } from "./names.ts";
-import { type AddOutcome, addQueries, type AddRequest, planAdds, requestOfFirst } from "./plan-add.ts";
+import { type AddOutcome, addQueries, type AddRequest, planAdds } from "./plan-add.ts";
 import { type DelRequest, delQueries, planDel } from "./plan-del.ts";
 import { recordQueryOf, toRecordQuery } from "./record.ts";
 
@@ -117,31 +117,6 @@ test("all that a repeated ADD is decided on is read at once", async () => {
     );
     expect(planAdds(some, facts, { now: 1, salt: 0n })).toMatchObject({ writes: [], outcomes: some.map(() => ({ isNew: false })) });
   }
-});
-
-describe("requestOfFirst()", () => {
-  const wish = request("c1");
-  const named = request("c1", { addresses: [parseAddress("10.65.0.7")] });
-  const delegated: AddRequest = { attachment: attachment("c1"), delegated: [parseAddress("10.65.0.7")] };
-
-  test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isFirst: boolean]>([
-    ["is the request of an attachment that nobody knows", [request("c2")], wish, true],
-    ["is none for an address that is named", [], named, false],
-    ["is none for a delegate's addresses", [], delegated, false],
-    ["is none for an attachment that has an address", [wish], wish, false],
-  ])("%s", async (_what, before, asked, isFirst) => {
-    const world = await createWorld();
-    for (const one of before) await addAll(world, [one]);
-    const facts = await readFacts(world.ports, addQueries([asked]));
-    expect(requestOfFirst(asked, facts)).toEqual(isFirst && "ipam" in asked ? asked.ipam : undefined);
-  });
-
-  test("is none while it is not known whether it has one, or when it has only a record", async () => {
-    const world = await createWorld();
-    expect(requestOfFirst(wish, await readFacts(world.ports, []))).toBeUndefined();
-    await addAll(world, [{ attachment: attachment("c1"), delegated: [parseAddress("192.0.2.7")] }]);
-    expect(requestOfFirst(wish, await readFacts(world.ports, addQueries([wish])))).toBeUndefined();
-  });
 });
 
 describe("planAdds()", () => {

@@ -1,0 +1,49 @@
+/** What others may give an attachment while its ADD waits. */
+
+import { expect, test } from "bun:test";
+import { attachmentRequest } from "../../test/support/attachment-request.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import type { AddressRequest } from "../ipam/request.ts";
+import { readFacts, transact } from "../ipam/transact.ts";
+import { parseAddress } from "../lib/ip/address.ts";
+import { addQueries, type AddRequest, planAdds, requestOfFirst } from "./plan-add.ts";
+
+const NODE = "n1";
+
+function request(containerID: string, ipam: Partial<AddressRequest> = {}): AddRequest {
+  return {
+    attachment: attachmentRequest(NODE, { containerID, ifName: "eth0", pod: undefined }),
+    ipam: requestFor(containerID, NODE, ipam),
+  };
+}
+
+const wish = request("c1");
+const named = request("c1", { addresses: [parseAddress("10.65.0.7")] });
+const delegated: AddRequest = { attachment: wish.attachment, delegated: [parseAddress("192.0.2.7")] };
+
+/** A world in which these ADDs are done. */
+async function worldAfter(before: readonly AddRequest[]): Promise<IpamWorld> {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  for (const one of before) {
+    await transact(world.ports, addQueries([one]), (facts, attempt) => ({ ...planAdds([one], facts, attempt), result: undefined }));
+  }
+  return world;
+}
+
+test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isGiven: boolean]>([
+  ["is what is asked for by an attachment that nobody knows", [request("c2")], wish, true],
+  ["is nothing for an address that is named", [], named, false],
+  ["is nothing for a delegate's addresses", [], delegated, false],
+  ["is nothing for an attachment that has an address", [wish], wish, false],
+  ["is nothing for an attachment that has a record", [delegated], wish, false],
+])("it %s", async (_what, before, asked, isGiven) => {
+  const world = await worldAfter(before);
+  const facts = await readFacts(world.ports, addQueries([asked]));
+  expect(requestOfFirst(asked, facts)).toEqual(isGiven && "ipam" in asked ? asked.ipam : undefined);
+});
+
+test("it is nothing while it is not known whether the attachment has an address", async () => {
+  const world = await worldAfter([]);
+  expect(requestOfFirst(wish, await readFacts(world.ports, []))).toBeUndefined();
+});
