@@ -153,8 +153,31 @@ const WAYS = [
   ["gRPC", {}],
 ] as const;
 
+const argsFor = (way: string): readonly string[] => (way === "gRPC" ? ["--enable-grpc-gateway=false"] : []);
+
+// its own limit, and that of its connections
+test.each([
+  [1_600_000, "request is too large"],
+  [2_200_000, "received message larger than max"],
+])("a commit of %i bytes is refused for good, not sent again and again", async (size, reason) => {
+  for (const [way, ports] of WAYS) {
+    await using server = await startEtcd({ ...QUICK, args: argsFor(way) });
+    const datastore = openWith({ endpoints: [server.endpoint] }, ports);
+    await namesIn(datastore);
+    const { roundTrips } = datastore.requests;
+    const pool = makePool("a");
+    const resource = { ...pool, metadata: { ...pool.metadata, annotations: { note: "x".repeat(size) } } };
+    expect(await failureOf(datastore.commit([{ op: "create", resource }]))).toMatchObject({
+      kind: "internal",
+      message: expect.stringContaining(reason),
+    });
+    expect(datastore.requests.roundTrips - roundTrips).toBe(1);
+    datastore.close();
+  }
+});
+
 describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) => {
-  const options = { ...QUICK, args: way === "gRPC" ? ["--enable-grpc-gateway=false"] : [] };
+  const options = { ...QUICK, args: argsFor(way) };
 
   test.each(["fresh", "kept-alive"])(
     "on a %s connection is not taken for a conflict, and the commit is not sent twice",

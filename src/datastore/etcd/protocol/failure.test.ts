@@ -25,6 +25,7 @@ const REFUSALS = [
   ["etcdserver: mvcc: required revision has been compacted", STATUS.outOfRange, "compacted", true],
   ["etcdserver: too many operations in txn request", STATUS.invalidArgument, "defect", true],
   ["etcdserver: request is too large", STATUS.invalidArgument, "defect", true],
+  ["grpc: received message larger than max (2200162 vs. 2097152)", STATUS.resourceExhausted, "defect", true],
 ] as const;
 
 describe("a refusal", () => {

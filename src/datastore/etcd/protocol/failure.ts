@@ -110,6 +110,7 @@ export function judge(failure: EtcdFailure): Verdict {
   if (/revision has been compacted|is a future revision/.test(message)) return "compacted";
   if (/database space exceeded/.test(message)) return "no-space";
   if (isCorrupt(failure)) return "corrupt";
+  if (message.includes("larger than max")) return "defect";
   if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || isLogInRefused(failure)) return "denied";
   return status === STATUS.invalidArgument || status === STATUS.unimplemented || status === STATUS.outOfRange ? "defect" : "try-elsewhere";
 }
