@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "../../../../lib/clock.ts";
 import type { ByteStream } from "../../../../lib/ports.ts";
 import { Fd } from "../../../../linux/fd.ts";
+import { KernelError } from "../../../../linux/kernel-error.ts";
 import { connectTcp } from "../../../../linux/tcp.ts";
 import { EtcdFailure } from "../../protocol/failure.ts";
 import { PlainHttp } from "./plain-http.ts";
@@ -200,6 +201,44 @@ test.each([
   const endpoint = listen({ data: (socket) => void socket.end(sent) });
   const { reason, message } = await failureOf(post(open(), endpoint, ""));
   expect([reason, message.includes(text)]).toEqual(["lost", true]);
+});
+
+const [EPIPE, ECONNRESET, ETIMEDOUT] = [32, 104, 110] as const;
+const broken = (errno: number) => (): never => {
+  throw new KernelError({ operation: "use", object: "connection", errno, kind: "ioFailure" });
+};
+/** Takes one byte, then breaks. */
+function takesOne(errno: number): ByteStream["write"] {
+  let taken = 0;
+  return () => (taken++ === 0 ? 1 : broken(errno)());
+}
+const takesAll: ByteStream["write"] = (bytes) => bytes.length;
+/** Gives the beginning of a reply, then breaks. */
+function begins(errno: number): ByteStream["read"] {
+  let given = 0;
+  return () => (given++ === 0 ? new TextEncoder().encode("HTTP/1.1 200 OK") : broken(errno)());
+}
+
+test.each<[string, ByteStream["write"], ByteStream["read"], EtcdFailure["reason"], string]>([
+  ["before the first byte is sent", broken(EPIPE), () => undefined, "unreachable", "broken pipe"],
+  ["when a part is sent", takesOne(EPIPE), () => undefined, "lost", "connection lost (EPIPE)"],
+  ["before the reply", takesAll, broken(ECONNRESET), "lost", "connection closed without a reply"],
+  ["before the reply, otherwise", takesAll, broken(ETIMEDOUT), "lost", "connection lost (ETIMEDOUT)"],
+  ["inside the reply", takesAll, begins(ECONNRESET), "lost", "connection lost (ECONNRESET)"],
+])("a connection that breaks %s says whether the request may have arrived", async (_when, write, read, reason, message) => {
+  let isOpen = true;
+  const http = new PlainHttp(() => ({ write, read, [Symbol.dispose]: () => (isOpen = false) }), systemClock);
+  expect(await failureOf(post(http, "http://127.0.0.1:1", "body"))).toMatchObject({ reason, message });
+  expect(isOpen).toBe(false);
+});
+
+test("a defect of ours is no failure of etcd", async () => {
+  const fault = new TypeError("a defect");
+  const write = (): never => {
+    throw fault;
+  };
+  const http = new PlainHttp(() => ({ write, read: () => undefined, [Symbol.dispose]: () => undefined }), systemClock);
+  await expect(post(http, "http://127.0.0.1:1", "body")).rejects.toBe(fault);
 });
 
 test.each([
