@@ -119,7 +119,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     for (const pool of attempt.pools) pools.set(pool.name, pool);
   }
   const blockWrites = toBlockWrites(draft);
-  // One that is repaired meanwhile may be older and have the same addresses: who knows it would claim blocks of another size among them.
+  // One that is repaired meanwhile may be older: blocks of another size are claimed among its addresses then.
   const broken = blockWrites.some(({ op }) => op === "create-block") ? situation.pools.broken : [];
   const poolsUnchanged = [...pools.values(), ...broken].map(({ name, revision }): Write => ({
     op: "expect",

@@ -41,7 +41,6 @@ export interface PoolTable {
   readonly broken: readonly BrokenPool[];
 }
 
-/** Where it lies is not known. */
 export interface BrokenPool extends RefusedPool {
   readonly revision: Revision;
 }

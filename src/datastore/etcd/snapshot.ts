@@ -91,6 +91,6 @@ async function readOnce(client: EtcdClient, ranges: readonly RangeRequest[], opt
   for (let start = MAX_TXN_OPS; start < ranges.length; start += MAX_TXN_OPS) {
     rest.push(client.read({ ranges: ranges.slice(start, start + MAX_TXN_OPS).map(toFirstPage), revision }, options));
   }
-  const tail = rest.length === 0 ? [] : (await Promise.all(rest)).flatMap((reply) => reply.ranges);
+  const tail = (await Promise.all(rest)).flatMap((reply) => reply.ranges);
   return { revision, ranges: await completePages(client, ranges, [...head, ...tail], revision, options) };
 }

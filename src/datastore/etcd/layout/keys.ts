@@ -49,7 +49,7 @@ export function resourceRange(kind: Kind, namespace?: string): KeyRange {
   return under(`${RESOURCES}${KINDS[kind].plural}/${inside}`);
 }
 
-/** Reads what {@link resourceKey} wrote; undefined for any other key, which a condition or a write would miss. */
+/** Reads what {@link resourceKey} wrote; undefined for any other key. */
 export function parseResourceKey(key: string): ResourceRef | undefined {
   if (!key.startsWith(RESOURCES)) return undefined;
   const [plural, first, second, ...more] = key.slice(RESOURCES.length).split("/");

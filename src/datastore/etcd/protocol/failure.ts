@@ -65,7 +65,7 @@ export type Verdict =
   | "denied"
   /** Nothing can be written until somebody makes space. */
   | "no-space"
-  /** Nothing can be written until somebody repairs the cluster: its members do not have the same data. */
+  /** The same, until its members have the same data. */
   | "corrupt"
   /** A defect of ours. */
   | "defect";
@@ -84,7 +84,7 @@ const NOTHING_PROPOSED: readonly number[] = [
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
-  // Of a password for a user that has none, etcd says so with the status "unknown"; of its alarms, with one that also means other things.
+  // Of a password for a user that has none, etcd says so with the status "unknown".
   if (isLogInRefused(failure) || isCorrupt(failure)) return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
