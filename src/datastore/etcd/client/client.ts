@@ -11,7 +11,6 @@ import { toFailure } from "../wire/fetch-failure.ts";
 import type { AlarmSource } from "../wire/transport.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
-import { withLiveness } from "./liveness.ts";
 import type { Action, FailedTry } from "./messages.ts";
 import type { ResolveSrv } from "./srv.ts";
 import { TryLimit } from "./try-limit.ts";
@@ -133,6 +132,7 @@ export class EtcdClient {
       };
       const first = await replies.next();
       if (first.done !== true) throwIfRefused(first.value); // inside the call, which repairs an old token
+      const { withLiveness } = await import("./liveness.ts");
       return withLiveness(first, replies, this.#ports.clock, probe);
     });
   }
