@@ -38,6 +38,9 @@ export interface Attachment {
   readonly pod: string;
 }
 
+/** How a plugin is called. */
+export type Caller = InstalledNode["call"];
+
 export class InstalledNode implements AsyncDisposable {
   readonly api: ApiServer;
   readonly folder: string;
@@ -131,6 +134,15 @@ export class InstalledNode implements AsyncDisposable {
       for (const object of rest) await this.api.mustRequest("POST", path, object);
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+  }
+
+  /** Requests for writes of blocks so far, by the API server's own count. */
+  async countBlockWrites(): Promise<{ readonly all: number; readonly refused: number }> {
+    const lines = (await this.api.kubectl(["get", "--raw", "/metrics"])).split("\n");
+    const ofBlocks = lines.filter((line) => line.startsWith("apiserver_request_total{") && line.includes('resource="ipamblocks"'));
+    const writes = ofBlocks.filter((line) => /verb="(?:POST|PUT|PATCH)"/.test(line));
+    const sum = (some: readonly string[]): number => some.reduce((count, line) => count + Number(line.split(" ").at(-1)), 0);
+    return { all: sum(writes), refused: sum(writes.filter((line) => line.includes('code="409"'))) };
   }
 
   /** One call of netplug, as containerd makes it. */

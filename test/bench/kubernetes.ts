@@ -1,22 +1,22 @@
-/** `netplug` on a real API server: one by one against `ptp` with `host-local`, 30 pods at once, and among 10 000 blocks. */
+/** `netplug` on a real API server: one by one against `ptp` with `host-local`, many pods at once, and among 10 000 blocks. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readLedger } from "../../src/lib/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
 import { TestNetns } from "../support/netns.ts";
+import { benchAtOnce, benchBesideBusy } from "./at-once.ts";
 import { InstalledNode } from "./installed-node.ts";
-import type { Reply } from "./installed-node.ts";
+import type { Caller, Reply } from "./installed-node.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
 
 const WARM_UPS = 5;
-const AT_ONCE = 30;
 const BLOCKS = 10_000;
 
 /** Two API servers: one with the node's own block, one with ten thousand of others besides. */
 export async function benchKubernetes(rounds: number): Promise<readonly BenchRow[]> {
   await using few = await InstalledNode.start();
-  const rows = [...(await benchOneByOne(few, rounds)), await benchAtOnce(few)];
+  const rows = [...(await benchOneByOne(few, rounds)), await benchAtOnce(few), await benchBesideBusy(few)];
   await using many = await InstalledNode.start();
   await many.createBlocks(BLOCKS);
   return [...rows, ...(await benchAmongBlocks(few, many, rounds))];
@@ -32,8 +32,6 @@ interface Times {
   readonly add: number;
   readonly del: number;
 }
-
-type Caller = InstalledNode["call"];
 
 /** What is left of an ADD that only asks. */
 const NOTHING: Reply = { ms: 0, status: 0, stdout: "", stderr: "" };
@@ -146,47 +144,6 @@ function roundsRow(entries: readonly LedgerEntry[], verb: string, rounds: number
     met: trips.max <= 3,
     figures: { roundTrips: trips },
   };
-}
-
-/** As a kubelet does it that has just been told of 30 pods. */
-async function benchAtOnce(node: InstalledNode): Promise<BenchRow> {
-  const names = Array.from({ length: AT_ONCE }, (_, index) => `at-once-${index}`);
-  await node.createPods(names);
-  const ours = await allAtOnce((verb, attachment) => node.call(verb, attachment), names);
-  const theirs = await allAtOnce((verb, attachment) => node.callPtp(verb, attachment), names);
-  const errors = ours.failed.length;
-  return {
-    what: `${AT_ONCE} pods at once on one node, Kubernetes API`,
-    target: "no error, no duplicate",
-    measured: `${errors} errors, ${ours.duplicates} duplicates; ${ours.ms.toFixed(0)} ms, ptp + host-local ${theirs.ms.toFixed(0)} ms`,
-    met: errors === 0 && ours.duplicates === 0,
-    figures: { ms: ours.ms, ptpHostLocalMs: theirs.ms, errors, duplicates: ours.duplicates, firstError: ours.failed[0] ?? "" },
-  };
-}
-
-interface AtOnce {
-  readonly ms: number;
-  readonly duplicates: number;
-  /** What those said that failed. */
-  readonly failed: readonly string[];
-}
-
-async function allAtOnce(call: Caller, names: readonly string[]): Promise<AtOnce> {
-  const pods = names.map((pod) => ({ pod, containerID: pod, sandbox: new TestNetns() }));
-  try {
-    const attachments = pods.map(({ pod, containerID, sandbox }) => ({ pod, containerID, netns: sandbox.path }));
-    const started = performance.now();
-    const added = await Promise.all(attachments.map((attachment) => call("ADD", attachment)));
-    const ms = performance.now() - started;
-    const deleted = await Promise.all(attachments.map((attachment) => call("DEL", attachment)));
-    const failed = [...added, ...deleted].filter(({ status }) => status !== 0).map(({ stdout, stderr }) => stdout + stderr);
-    const addresses = added
-      .filter(({ status }) => status === 0)
-      .map(({ stdout }) => (JSON.parse(stdout) as { ips: { address: string }[] }).ips[0]?.address);
-    return { ms, duplicates: addresses.length - new Set(addresses).size, failed };
-  } finally {
-    for (const { sandbox } of pods) sandbox.delete();
-  }
 }
 
 async function benchAmongBlocks(few: InstalledNode, many: InstalledNode, rounds: number): Promise<readonly BenchRow[]> {
