@@ -159,27 +159,27 @@ test("one that is stopped in line holds the others up for a second only", async 
   expect(readFileSync(log, "utf8")).toBe("stopped\n");
 });
 
-test("and for that second only once: those behind it tell each other", async () => {
-  const [path, log] = [join(folder, "behind"), join(folder, "behind.log")];
+test.each([1, 2])("and for that second only once, with %i of them: those behind tell each other", async (count) => {
+  const [path, log] = [join(folder, `behind-${count}`), join(folder, `behind-${count}.log`)];
   const held = await take(path, 0);
   const takers: Bun.Subprocess[] = [];
-  for (const name of ["stopped", "second", "third", "fourth", "fifth"]) {
+  for (const name of [...Array.from({ length: count }, () => "stopped"), "second", "third", "fourth", "fifth"]) {
     const taker = startTaker(path, name, log);
     takers.push(taker);
     await untilInLine(path, taker.pid);
     if (name === "stopped") taker.kill("SIGSTOP");
   }
-  const [stopped, ...behind] = takers;
+  const [stopped, behind] = [takers.slice(0, count), takers.slice(count)];
   held?.[Symbol.dispose]();
   await Promise.race(behind.map(({ exited }) => exited));
   const since = performance.now();
   await Promise.all(behind.map(({ exited }) => exited));
   const tookMs = performance.now() - since;
-  stopped?.kill("SIGCONT");
-  await stopped?.exited;
+  for (const taker of stopped) taker.kill("SIGCONT");
+  await Promise.all(stopped.map(({ exited }) => exited));
   // a second each would be two at least
   expect(tookMs).toBeLessThan(1_500);
-  expect(readFileSync(log, "utf8")).toBe("second\nthird\nfourth\nfifth\nstopped\n");
+  expect(readFileSync(log, "utf8")).toBe(`second\nthird\nfourth\nfifth\n${"stopped\n".repeat(count)}`);
 });
 
 test("a free lock is left to those before, for a second for each of them", async () => {
