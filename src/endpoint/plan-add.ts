@@ -177,7 +177,7 @@ function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, 
   try {
     const plan = planAttachment(attachment, addresses, { record: stored, hasProfile, now });
     const isRecorded = recordedFor(attachment, facts).length > 0;
-    const isHeld = allocated?.addresses.some(({ isNew }) => !isNew) ?? false;
+    const isHeld = allocated?.addresses.some(({ isNew }) => !isNew);
     return { ...plan, addresses, isNew: !isRecorded && !isHeld };
   } catch (thrown) {
     if (thrown instanceof NetplugError) return { error: thrown, hadAddresses: allocated !== undefined };

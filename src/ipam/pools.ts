@@ -38,11 +38,7 @@ export interface PoolTable {
   /** By name. */
   readonly pools: readonly Pool[];
   /** Objects whose spec makes no sense: somebody wrote them past the validation. */
-  readonly broken: readonly BrokenPool[];
-}
-
-export interface BrokenPool extends RefusedPool {
-  readonly revision: Revision;
+  readonly broken: readonly (RefusedPool & Pick<Pool, "revision">)[];
 }
 
 /** The request that pools are selected for. */
@@ -74,11 +70,11 @@ export function poolQueryOf({ name }: Pool): Query {
 /** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
 export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
-  const broken: BrokenPool[] = [];
+  const broken: PoolTable["broken"][number][] = [];
   const sound: { readonly pool: Omit<Pool, "unusable">; readonly createdAt: number }[] = [];
   for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
-    const understood = isUnreadable ? UNREADABLE : understand(value.spec);
+    const understood = isUnreadable ? { what: "what stands in its place is no pool", isFixed: true } : understand(value.spec);
     if ("what" in understood) broken.push({ name, revision, ...defect(name, understood) });
     else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
@@ -157,8 +153,6 @@ interface Nonsense {
   /** Whether it is in a field that cannot be changed. */
   readonly isFixed?: boolean;
 }
-
-const UNREADABLE: Nonsense = { what: "what stands in its place is no pool", isFixed: true };
 
 function defect(name: string, { what, isFixed = false }: Nonsense): Refusal {
   const remedy = isFixed ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);

@@ -42,7 +42,7 @@ export class EtcdDatastore implements Datastore {
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
     if (options.wantsCommits === true) await (await import("./alarms.ts")).requireNoAlarm(this.#client, options);
-    return await answer(queries, plans, replies, options);
+    return await answer(queries, plans, replies, options.onDamage);
   }
 
   async commit<const Qs extends readonly Query[] = readonly []>(
@@ -80,7 +80,7 @@ async function answer<Qs extends readonly Query[]>(
   queries: readonly Query[],
   plans: readonly QueryPlan[],
   replies: readonly RangeReply[],
-  { onDamage }: ReadOptions = {},
+  onDamage?: ReadOptions["onDamage"],
 ): Promise<Answers<Qs>> {
   try {
     return toAnswers(plans, replies);

@@ -9,8 +9,7 @@ import { type KeyValue, MAX_TXN_OPS, type RangeReply, type RangeRequest, type Re
 const PAGE_SIZE = 1_000;
 
 /**
- * Keys on the first page of all blocks: nobody knows yet how large they are, and this many full ones of the largest kind, of 400 kB each,
- * are read well within the time of a request.
+ * Keys on the first page of all blocks: this many full ones of the largest kind, of 400 kB each, are read well within the time of a request.
  */
 const FIRST_BLOCKS = 32;
 

@@ -51,7 +51,6 @@ export function resourceRange(kind: Kind, namespace?: string): KeyRange {
 
 /** Reads what {@link resourceKey} wrote; undefined for any other key. */
 export function parseResourceKey(key: string): ResourceRef | undefined {
-  if (!key.startsWith(RESOURCES)) return undefined;
   const [plural, first, second, ...more] = key.slice(RESOURCES.length).split("/");
   const info = Object.values(KINDS).find((candidate) => candidate.plural === plural);
   if (info === undefined || first === undefined || info.namespaced !== (second !== undefined)) return undefined;

@@ -79,7 +79,7 @@ export function parseValue(kv: KeyValue): object {
 
 export function notOurs(key: string, cause?: unknown): NetplugError {
   const message = `read ${quote(toKeyText(key))} in etcd: the value is not what netplug writes there; restore it or delete the key`;
-  return new NetplugError("ioFailure", message, cause === undefined ? {} : { cause });
+  return new NetplugError("ioFailure", message, { cause });
 }
 
 /** A key that is none of ours as people write it: a character of a key stands for one byte. */

@@ -85,7 +85,7 @@ const NOTHING_PROPOSED: readonly number[] = [
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
   // Of a password for a user that has none, etcd says so with the status "unknown".
-  if (isLogInRefused(failure) || isCorrupt(failure)) return true;
+  if (isLogInRefused(failure) || judge(failure) === "corrupt") return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
     return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
@@ -97,10 +97,6 @@ function isLogInRefused({ message }: EtcdFailure): boolean {
   return message.includes("authentication failed");
 }
 
-function isCorrupt({ message }: EtcdFailure): boolean {
-  return message.includes("corrupt cluster");
-}
-
 export function judge(failure: EtcdFailure): Verdict {
   if (failure.reason === "unsupported") return "use-grpc";
   if (failure.reason !== "refused") return "try-elsewhere";
@@ -109,7 +105,7 @@ export function judge(failure: EtcdFailure): Verdict {
   if (/user name is empty/.test(message)) return "needs-user";
   if (/revision has been compacted|is a future revision/.test(message)) return "compacted";
   if (/database space exceeded/.test(message)) return "no-space";
-  if (isCorrupt(failure)) return "corrupt";
+  if (/corrupt cluster/.test(message)) return "corrupt";
   if (message.includes("larger than max")) return "defect";
   if (status === STATUS.permissionDenied || status === STATUS.unauthenticated || isLogInRefused(failure)) return "denied";
   return status === STATUS.invalidArgument || status === STATUS.unimplemented || status === STATUS.outOfRange ? "defect" : "try-elsewhere";
