@@ -44,7 +44,9 @@ export async function del(call: Call): Promise<void> {
 
 /** Whether there is something to give back besides the call's own. */
 async function askForPending(call: Call): Promise<boolean> {
-  return hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call);
+  return (
+    call.isPastDamage !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
+  );
 }
 
 /** Releases what earlier calls could not. A failure is only logged: this DEL is done. */

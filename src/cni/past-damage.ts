@@ -3,7 +3,8 @@
  * addresses it holds nobody knows. Nobody gets one of them, for the block stays claimed, and
  *
  * - ADD goes on, unless the attachment may have an address in there: a running pod must not get another one;
- * - DEL gives back what the attachment has in other blocks, and fails where something of it may be in the damaged one;
+ * - DEL gives back what the attachment has in other blocks, and fails where something of it may be in the damaged one; what earlier calls left to
+ *   be given back it leaves to a later DEL;
  * - CHECK tells what it finds of attachments that are in other blocks;
  * - GC gives back what it can, and fails.
  */
@@ -40,7 +41,7 @@ export async function playPastDamage(verb: Verb, call: Call, { fault, play }: Pl
   };
   const datastore = withoutDamaged(call, { onRead: (query, answer) => seen.add(query, answer), beforeCommit: expectFound });
   try {
-    const answer = await play(verb, { ...call, datastore });
+    const answer = await play(verb, { ...call, datastore, isPastDamage: true });
     expectFound();
     if (verb === "GC") throw fault;
     return answer;
