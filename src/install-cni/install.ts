@@ -29,7 +29,9 @@ export class Installation implements Disposable {
   readonly #folders: Folders;
   readonly #account: PluginAccount | undefined;
   #assets: TlsAssets = {};
-  /** The text of our config; undefined until it is made. */
+  /** The text of our config for a runtime that knows all versions; undefined until it is made. */
+  #newest: string | undefined;
+  /** The text of our config for this node's runtime. */
   #config: string | undefined;
   #kubeconfig: string | undefined;
   #grant: Grant | undefined;
@@ -58,15 +60,13 @@ export class Installation implements Disposable {
     requireWritable(this.#folders.conf, this.#host.disk);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     warnOfSettings(settings, this.#assets, this.#log);
-    let config = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
-    this.#config = config;
+    const newest = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
+    this.#newest = newest;
+    this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);
-    const account = this.#account;
-    if (account !== undefined) {
-      this.#grant = await requestFirstToken(account, settings.isOnce, this.#host, this.#log);
-      config = await suitRuntime(config, settings, { account, token: this.#grant.token }, this.#host, this.#log);
-      this.#config = config;
-    }
+    if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
+    const config = (await this.#suitRuntime(undefined)) ?? newest;
+    this.#config = config;
     const kubeconfig = await this.#makeKubeconfig();
     await this.#inConfFolder(() => {
       this.#writeAssets();
@@ -83,6 +83,22 @@ export class Installation implements Disposable {
     this.#grant = await this.#account.requestToken(this.#host.stopped);
     const kubeconfig = await this.#makeKubeconfig();
     if (kubeconfig !== undefined) await this.#inConfFolder(() => this.#writeKubeconfig(kubeconfig));
+  }
+
+  /**
+   * Writes the network config anew when the node's runtime is another by now, or could not be asked for before. One that differs from ours is
+   * left alone.
+   *
+   * @throws NetplugError
+   */
+  async followRuntime(): Promise<void> {
+    const before = this.#config;
+    const config = await this.#suitRuntime(before);
+    if (config === undefined || config === before) return;
+    await this.#inConfFolder(() => {
+      if (this.#host.disk.readText(this.#configPath) === before) this.#writeConfig(config);
+    });
+    this.#config = config;
   }
 
   /** Whether the API server still accepts the token in the kubeconfig; true also when it cannot be asked. */
@@ -129,6 +145,13 @@ export class Installation implements Disposable {
       this.#log.info("network config removed", { path: this.#configPath });
     }, new AbortController().signal);
     return isOurs;
+  }
+
+  /** @param before our config of the last time */
+  async #suitRuntime(before: string | undefined): Promise<string | undefined> {
+    const [account, grant] = [this.#account, this.#grant];
+    if (this.#newest === undefined || account === undefined || grant === undefined) return undefined;
+    return await suitRuntime(this.#newest, this.#settings, { account, token: grant.token, before }, this.#host, this.#log);
   }
 
   get #configPath(): string {

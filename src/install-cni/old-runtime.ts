@@ -18,28 +18,31 @@ const OLD_RUNTIME = /^containerd:\/\/[01]\./;
 /**
  * Makes a network config of ours one that the node's runtime knows; of a template's it only warns.
  *
- * @param ask asks which runtime the node has
+ * @param config as it is for a runtime that knows all versions
+ * @param ask asks which runtime the node has; `before` is what this has led to the last time: only what is new is said
+ * @returns undefined where nobody knows the runtime
  */
 export async function suitRuntime(
   config: string,
   { nodeName, template }: Settings,
-  ask: { readonly account: Pick<PluginAccount, "readRuntime">; readonly token: string },
+  ask: { readonly account: Pick<PluginAccount, "readRuntime">; readonly token: string; readonly before: string | undefined },
   { stopped }: Pick<InstallHost, "stopped">,
   log: Log,
-): Promise<string> {
+): Promise<string | undefined> {
   if (nodeName === undefined || !saysNewest(config)) return config;
   const runtime = await ask.account.readRuntime(nodeName, ask.token, stopped).catch((thrown: unknown) => {
     stopped.throwIfAborted();
     log.debug("nobody knows which container runtime the node has", { reason: messageOf(thrown) });
     return undefined;
   });
-  if (runtime === undefined || !OLD_RUNTIME.test(runtime)) return config;
-  if (template !== undefined) {
-    log.warning(`the node's container runtime does not know CNI ${NEWEST}: no pod will start`, { runtime, want: `cniVersion ${SAFE}` });
-    return config;
-  }
-  log.warning(`the node's container runtime keeps the network config at CNI ${SAFE}: no STATUS and no GC`, { runtime });
-  return atVersion(config, SAFE);
+  if (runtime === undefined) return undefined;
+  if (!OLD_RUNTIME.test(runtime)) return config;
+  const suited = template === undefined ? atVersion(config, SAFE) : config;
+  if (suited === ask.before) return suited;
+  if (template === undefined)
+    log.warning(`the node's container runtime keeps the network config at CNI ${SAFE}: no STATUS and no GC`, { runtime });
+  else log.warning(`the node's container runtime does not know CNI ${NEWEST}: no pod will start`, { runtime, want: `cniVersion ${SAFE}` });
+  return suited;
 }
 
 function saysNewest(config: string): boolean {

@@ -44,6 +44,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
       await Promise.resolve();
     },
     isTokenAccepted: async () => await Promise.resolve(failures.isTokenRefused !== true),
+    followRuntime: async () => await Promise.resolve(),
     mend: async () => {
       mends++;
       if (failures.mending !== undefined) throw failures.mending;

@@ -11,7 +11,7 @@ import { type TokenHolder, TokenRenewal } from "./token-renewal.ts";
 /** How often the files are looked at. */
 const LOOK_EVERY_MS = 10_000;
 
-/** How often the API server is asked whether it takes the token: every node of a cluster does this. */
+/** How often the API server is asked whether it takes the token, and which runtime the node has: every node of a cluster does this. */
 const TRY_EVERY_MS = 300_000;
 
 /** How an installation is kept. */
@@ -22,7 +22,7 @@ export interface StayOptions {
   readonly state: Pick<StateFile, "say">;
 }
 
-type Kept = TokenHolder & Pick<Installation, "mend">;
+type Kept = TokenHolder & Pick<Installation, "followRuntime" | "mend">;
 
 /** Returns when the process is asked to end. */
 export async function stay(
@@ -37,12 +37,14 @@ export async function stay(
   let lastComplaint: string | undefined;
   let triedAt = clock.monotonic() - TRY_EVERY_MS * random();
   while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
-    if (clock.monotonic() - triedAt >= TRY_EVERY_MS) {
+    const isTry = clock.monotonic() - triedAt >= TRY_EVERY_MS;
+    if (isTry) {
       triedAt = clock.monotonic();
       if (!(await installation.isTokenAccepted())) renewal.hasten();
     }
     if (renewal.dueInMs() <= 0) await renewal.run(stopped);
     try {
+      if (isTry) await installation.followRuntime();
       await installation.mend();
       state.say(renewal.trouble());
       lastComplaint = undefined;

@@ -164,6 +164,54 @@ describe("the token", () => {
   });
 });
 
+describe("the node's runtime", () => {
+  let runtime: string | undefined;
+  let aheadMs = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const startNodes = (): FakeApiServer =>
+    startTokenServer(({ path }) => {
+      if (!path.startsWith("/api/v1/nodes/")) return undefined;
+      if (runtime === undefined) return statusAnswer(403, "Forbidden", "not yet");
+      return Response.json({ metadata: {}, status: { nodeInfo: { containerRuntimeVersion: runtime } } });
+    });
+  const version = (): unknown => (JSON.parse(node.read(`net.d/${CONFLIST}`)) as { cniVersion: unknown }).cniVersion;
+  const lookLater = async (staying: Staying): Promise<void> => {
+    aheadMs += 301_000;
+    await staying.look();
+  };
+
+  test("is followed: the network config has the version that it knows by now", async () => {
+    runtime = undefined;
+    await using api = startNodes();
+    node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+    const staying = await stay({ env: { K8S_API_ENDPOINT: api.url, KUBERNETES_NODE_NAME: "host-b", REMOVE_ON_STOP: "true" }, clock });
+    const found = [version()];
+    for (const next of ["containerd://1.7.29", "containerd://1.7.29", undefined, "containerd://2.1.4", "containerd://1.6.20"]) {
+      runtime = next;
+      await lookLater(staying);
+      found.push(version());
+    }
+    expect(found).toEqual(["1.1.0", "1.0.0", "1.0.0", "1.0.0", "1.1.0", "1.0.0"]);
+    const { log } = await staying.stop();
+    expect(log.filter(({ msg }) => msg.startsWith("the node's container runtime")).map(({ fields }) => fields["runtime"])).toEqual([
+      "containerd://1.7.29",
+      "containerd://1.6.20",
+    ]);
+    expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
+  });
+
+  test("does not change the network config of a newer installer", async () => {
+    runtime = "containerd://2.1.4";
+    await using api = startNodes();
+    node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url, KUBERNETES_NODE_NAME: "host-b" }, clock });
+    node.write(`net.d/${CONFLIST}`, "{}");
+    runtime = "containerd://1.7.29";
+    await lookLater(staying);
+    expect(node.read(`net.d/${CONFLIST}`)).toBe("{}");
+  });
+});
+
 describe("a clean stop", () => {
   test("leaves everything where it is", async () => {
     const staying = await stay();
