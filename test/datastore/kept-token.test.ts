@@ -93,6 +93,7 @@ test.each([
   ["nothing", ""],
   ["no JSON", "{"],
   ["no object", "null"],
+  ["no token", JSON.stringify({ token: "", proof: "" })],
   ["an end of a header", JSON.stringify({ token: "x\r\ny: z", proof: "" })],
   ["too much", JSON.stringify({ token: "x".repeat(20_000), proof: "" })],
   ["a token that somebody else put there", JSON.stringify({ token: "abc.1", proof: "0".repeat(64) })],
