@@ -109,7 +109,7 @@ export async function transact<T>(
   const waited = await waitForTurn(ports, options.ask);
   using turns = new DisposableStack();
   turns.use(waited.turn);
-  // Where turns are taken, what somebody left for the next request in a turn says more than who has none.
+  // Who got no turn does nothing for others, and leaves nothing for the next request: whoever has the turn knows better what that needs.
   if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
   let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {

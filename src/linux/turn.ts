@@ -62,7 +62,7 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   const count = countWork(path);
   // Whoever began it has ended without a word, and given back the lock.
   const workCount = isUnderWay(count) ? (await import("./line-requests.ts")).endWork(path, count) : count;
-  // Where some have waited, more are on their way.
+  // Who has waited itself is one of many: more may come while it works. Who has not looks whether anybody asks.
   const isLine = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;
   const line = isLine ? held.use((await import("./line-requests.ts")).requestsIn(path, workCount)) : undefined;
   const all = held.move();
