@@ -8,7 +8,6 @@ import { EtcdFailure, isSurelyNotApplied, judge, STATUS, type Verdict } from "..
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
-import type { AlarmSource } from "../wire/transport.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
 import type { Action, FailedTry } from "./messages.ts";
@@ -74,8 +73,9 @@ export class EtcdClient {
     return this.#call("commit to", options, (transport, target) => transport.write(request, target));
   }
 
-  alarms(source: AlarmSource, options: CallOptions): Promise<readonly string[]> {
-    return this.#call("read from", options, (transport, target) => transport.alarms(source, target));
+  /** @see Transport.alarms */
+  alarms(options: CallOptions): Promise<readonly string[]> {
+    return this.#call("read from", options, (transport, target) => transport.alarms(target));
   }
 
   /**

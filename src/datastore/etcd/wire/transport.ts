@@ -24,17 +24,14 @@ export interface TlsMaterial {
   readonly key: string | undefined;
 }
 
-/** Who tells of alarms: a member by its status, which may be root's to see; or all members by a list, which costs them a proposal. */
-export type AlarmSource = "status" | "alarm";
-
 /** All methods throw EtcdFailure. */
 export interface Transport {
   read(request: ReadRequest, target: Target): Promise<ReadReply>;
   write(request: WriteRequest, target: Target): Promise<WriteReply>;
   /** @returns a token */
   authenticate(username: string, password: string, target: Target): Promise<string>;
-  /** @returns texts with an alarm in them each, `alarm:NOSPACE`, and others */
-  alarms(source: AlarmSource, target: Target): Promise<readonly string[]>;
+  /** @returns what a member's status says is wrong: alarms, such as `alarm:NOSPACE`, and other texts */
+  alarms(target: Target): Promise<readonly string[]>;
   /** Ends when the server does, throws when the connection breaks or the signal aborts. */
   watch(ranges: readonly WatchRange[], target: Target): AsyncIterable<WatchReply>;
   close(): void;

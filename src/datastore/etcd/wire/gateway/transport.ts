@@ -31,9 +31,9 @@ export function createGateway(plainHttp?: PlainHttp): Transport {
       const body = await post("/v3/auth/authenticate", JSON.stringify({ name, password }), target);
       return decode((text) => (JSON.parse(text) as { token: string }).token, body);
     },
-    async alarms(source, target) {
-      const { decodeAlarms } = await import("./alarms.ts");
-      return decode(decodeAlarms, await post(`/v3/maintenance/${source}`, "{}", target));
+    async alarms(target) {
+      const { decodeErrors } = await import("./alarms.ts");
+      return decode(decodeErrors, await post("/v3/maintenance/status", "{}", target));
     },
     async *watch(ranges, target) {
       const { encodeWatch, readWatch } = await import("./watch.ts");

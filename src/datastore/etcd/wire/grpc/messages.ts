@@ -20,7 +20,6 @@ import { MessageReader, MessageWriter } from "./protobuf.ts";
 
 const COMPARE_TARGET_MOD = 2;
 const EVENT_DELETE = 1n;
-const ALARM_NAMES = ["NONE", "NOSPACE", "CORRUPT"] as const;
 
 /** `TxnRequest`. */
 export function encodeRead(request: ReadRequest): Uint8Array {
@@ -64,11 +63,6 @@ export function decodeToken(bytes: Uint8Array): string {
 /** The errors of a `StatusResponse`. */
 export function decodeErrors(bytes: Uint8Array): readonly string[] {
   return new MessageReader(bytes).texts(8);
-}
-
-/** The alarms of an `AlarmResponse`, in the words of a `StatusResponse`. */
-export function decodeAlarms(bytes: Uint8Array): readonly string[] {
-  return new MessageReader(bytes).messages(2).map((member) => `alarm:${ALARM_NAMES[Number(member.number(2))]}`);
 }
 
 /** `WatchRequest`, asking for a range under the number `index + 1`: with 0 the server would choose one. */

@@ -3,7 +3,6 @@
 import type { Transport } from "../transport.ts";
 import { Connection } from "./connection.ts";
 import {
-  decodeAlarms,
   decodeErrors,
   decodeRead,
   decodeToken,
@@ -18,10 +17,7 @@ import {
 const TXN = "/etcdserverpb.KV/Txn";
 const AUTHENTICATE = "/etcdserverpb.Auth/Authenticate";
 const WATCH = "/etcdserverpb.Watch/Watch";
-const ALARMS = {
-  status: { method: "/etcdserverpb.Maintenance/Status", decode: decodeErrors },
-  alarm: { method: "/etcdserverpb.Maintenance/Alarm", decode: decodeAlarms },
-} as const;
+const STATUS = "/etcdserverpb.Maintenance/Status";
 
 export function createGrpcTransport(): Transport {
   const connection = new Connection();
@@ -35,9 +31,8 @@ export function createGrpcTransport(): Transport {
     async authenticate(name, password, target) {
       return decodeToken(await connection.unary(AUTHENTICATE, encodeAuthenticate(name, password), target));
     },
-    async alarms(source, target) {
-      const { method, decode } = ALARMS[source];
-      return decode(await connection.unary(method, new Uint8Array(), target));
+    async alarms(target) {
+      return decodeErrors(await connection.unary(STATUS, new Uint8Array(), target));
     },
     async *watch(ranges, target) {
       const stream = connection.stream(WATCH, ranges.map(encodeWatch), target, false);
