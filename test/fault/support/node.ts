@@ -33,8 +33,10 @@ export interface CallOptions {
   readonly ifname?: string;
   /** Keys of the network config that differ. */
   readonly config?: Json;
-  /** What the plugin gets instead of the real host. */
+  /** What the plugin gets instead of the real host; not for a process of its own. */
   readonly host?: (real: Host) => Host;
+  /** How far the clock of a process of its own is ahead. */
+  readonly laterMs?: number;
 }
 
 /** For calls of a container that never was. */
@@ -150,8 +152,9 @@ export class FaultNode implements AsyncDisposable {
   /** Calls the plugin, by way of the main plugin where the flow has one, as a process that kills itself at a step. */
   async callVictim(program: string, verb: CniVerb, at: number, moment: Moment, options: CallOptions = {}): Promise<VictimEnd> {
     const { plugin, mainPlugin } = this.flow;
+    const { laterMs = 0 } = options;
     const env = this.#environment(verb, options, mainPlugin === undefined ? cniPluginsFolder : dirname(program));
-    const job = { plugin, at, moment, ...(mainPlugin === undefined && { hostNetns: this.#hostPlace.path }) };
+    const job = { plugin, at, moment, laterMs, ...(mainPlugin === undefined && { hostNetns: this.#hostPlace.path }) };
     return await callVictim(program, job, env, JSON.stringify(this.#configOf(verb, options)), mainPlugin);
   }
 

@@ -13,6 +13,8 @@ export interface VictimJob {
   /** Number of the step at which it kills itself; 0: never. */
   readonly at: number;
   readonly moment: Moment;
+  /** How far its clock is ahead. @default 0 */
+  readonly laterMs?: number;
   /** File for the {@link VictimReport}. */
   readonly report: string;
 }

@@ -1,6 +1,7 @@
 /** A plugin that kills itself at a step: the real code with the real kernel and etcd, one call, as a process of its own. */
 
 import { writeFileSync } from "node:fs";
+import type { Host } from "../../../src/cni/host.ts";
 import { runPlugin } from "../../../src/cni/plugin.ts";
 import { realHost } from "../../../src/cni/real-host.ts";
 import { openNetns } from "../../../src/linux/netns.ts";
@@ -16,7 +17,13 @@ function report(more: Partial<VictimReport>): void {
   writeFileSync(job.report, JSON.stringify({ steps, hasHalf: false, ...more }));
 }
 
-const host = withSteps({ ...realHost(), ...(hostNetns === undefined ? {} : { kernel: kernelIn(hostNetns) }) }, (step, work) => {
+const { clock } = realHost();
+const itsHost: Host = {
+  ...realHost(),
+  ...(hostNetns === undefined ? {} : { kernel: kernelIn(hostNetns) }),
+  clock: { ...clock, now: () => clock.now() + (job.laterMs ?? 0) },
+};
+const host = withSteps(itsHost, (step, work) => {
   steps = step.number;
   if (step.number !== job.at) return work.whole();
   report({ killedAt: step.name, hasHalf: work.half !== undefined });
