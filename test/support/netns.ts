@@ -1,5 +1,7 @@
 /** For tests: network namespaces with unique names, which go away with the test. */
 
+import { existsSync } from "node:fs";
+
 const NETNS_FOLDER = "/run/netns";
 let made = 0;
 
@@ -112,9 +114,10 @@ export class TestNetns extends NetworkPlace implements Disposable {
     new NetworkPlace().must(["ip", "netns", "add", this.netns]);
   }
 
-  /** Deletes it now, as a runtime that lost its sandbox does. */
+  /** Deletes it now, as a runtime that lost its sandbox does. @throws Error when it is still there */
   delete(): void {
-    new NetworkPlace().run(["ip", "netns", "del", this.netns]);
+    const { stderr } = new NetworkPlace().run(["ip", "netns", "del", this.netns]);
+    if (existsSync(this.path)) throw new Error(`ip netns del ${this.netns}: ${stderr}`);
   }
 
   [Symbol.dispose](): void {
