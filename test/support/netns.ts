@@ -58,16 +58,25 @@ export class NetworkPlace {
   }
 
   run(command: readonly string[], stdin = ""): CommandResult {
-    const wrapped = this.netns === undefined ? command : ["ip", "netns", "exec", this.netns, ...command];
-    const child = Bun.spawnSync([...wrapped], { stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawnSync(this.#wrap(command), { stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
     return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
   }
 
   /** @throws Error with what the program said */
   must(command: readonly string[], stdin = ""): string {
-    const { status, stdout, stderr } = this.run(command, stdin);
-    if (status !== 0) throw new Error(`${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
-    return stdout;
+    return expectSuccess(command, this.run(command, stdin));
+  }
+
+  /** {@link run}, and tests that run beside this one go on meanwhile. */
+  async runAsync(command: readonly string[]): Promise<CommandResult> {
+    const child = Bun.spawn(this.#wrap(command), { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+    return { status, stdout, stderr };
+  }
+
+  /** {@link must}, and tests that run beside this one go on meanwhile. */
+  async mustAsync(command: readonly string[]): Promise<string> {
+    return expectSuccess(command, await this.runAsync(command));
   }
 
   links(): readonly LinkView[] {
@@ -96,32 +105,61 @@ export class NetworkPlace {
     return this.must(["cat", `/proc/sys/net/${key}`]).trim();
   }
 
+  #wrap(command: readonly string[]): string[] {
+    return this.netns === undefined ? [...command] : ["ip", "netns", "exec", this.netns, ...command];
+  }
+
   #json<T>(args: readonly string[]): readonly T[] {
     const text = this.must(["ip", "-j", ...args]);
     return text.trim() === "" ? [] : (JSON.parse(text) as readonly T[]);
   }
 }
 
+function expectSuccess(command: readonly string[], { status, stdout, stderr }: CommandResult): string {
+  if (status !== 0) throw new Error(`${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
+  return stdout;
+}
+
+const newName = (): string => `npgt-${process.pid}-${made++}`;
+const toAdd = (netns: string): readonly string[] => ["ip", "netns", "add", netns];
+const toDelete = (netns: string): readonly string[] => ["ip", "netns", "del", netns];
+
 /** A namespace of its own; disposing it deletes it. */
-export class TestNetns extends NetworkPlace implements Disposable {
+export class TestNetns extends NetworkPlace implements Disposable, AsyncDisposable {
   declare readonly netns: string;
   /** What `CNI_NETNS` takes. */
   readonly path: string;
 
-  constructor() {
-    super(`npgt-${process.pid}-${made++}`);
-    this.path = `${NETNS_FOLDER}/${this.netns}`;
-    new NetworkPlace().must(["ip", "netns", "add", this.netns]);
+  /** @param existing the name of one that is made already */
+  constructor(existing?: string) {
+    const netns = existing ?? newName();
+    super(netns);
+    this.path = `${NETNS_FOLDER}/${netns}`;
+    if (existing === undefined) new NetworkPlace().must(toAdd(netns));
+  }
+
+  /** Makes one, and tests that run beside this one go on meanwhile. */
+  static async create(): Promise<TestNetns> {
+    const netns = newName();
+    await new NetworkPlace().mustAsync(toAdd(netns));
+    return new TestNetns(netns);
   }
 
   /** Deletes it now, as a runtime that lost its sandbox does. @throws Error when it is still there */
   delete(): void {
-    const { stderr } = new NetworkPlace().run(["ip", "netns", "del", this.netns]);
-    if (existsSync(this.path)) throw new Error(`ip netns del ${this.netns}: ${stderr}`);
+    this.#expectGone(new NetworkPlace().run(toDelete(this.netns)));
   }
 
   [Symbol.dispose](): void {
     this.delete();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#expectGone(await new NetworkPlace().runAsync(toDelete(this.netns)));
+  }
+
+  #expectGone({ stderr }: CommandResult): void {
+    if (existsSync(this.path)) throw new Error(`${toDelete(this.netns).join(" ")}: ${stderr}`);
   }
 }
 

@@ -44,51 +44,59 @@ export const ANOTHER: CallOptions = { containerID: "another", netns: "/run/netns
 
 let nodes = 0;
 
+/** Namespaces; made before the node, all at once, so that many nodes can be made beside each other. */
+interface Places {
+  readonly host: TestNetns;
+  readonly pod: TestNetns;
+  readonly bystander: TestNetns;
+}
+
 export class FaultNode implements AsyncDisposable {
   readonly flow: Flow;
   readonly etcd: EtcdServer;
   readonly name: string;
   readonly folder: string = mkdtempSync(join(tmpdir(), "npgt-fault-"));
-  readonly pod: TestNetns = new TestNetns();
+  readonly pod: TestNetns;
   readonly containerID: string;
   /** What the log said during the last call in this process. */
   log: readonly LogRecord[] = [];
   readonly #number = ++nodes;
   readonly #server: ReturnType<typeof Bun.serve>;
-  readonly #hostPlace: TestNetns = new TestNetns();
+  readonly #hostPlace: TestNetns;
   readonly #hostNetns: Netns;
-  readonly #bystanderPlace: TestNetns = new TestNetns();
+  readonly #bystanderPlace: TestNetns;
   #before: Traces = new Set();
   #bystanderBefore: Traces = new Set();
 
-  private constructor(etcd: EtcdServer, flow: Flow) {
+  private constructor(etcd: EtcdServer, flow: Flow, { host, pod, bystander }: Places) {
     this.flow = flow;
     this.etcd = etcd;
+    [this.#hostPlace, this.pod, this.#bystanderPlace] = [host, pod, bystander];
     // Ended by a letter, so that no name is the beginning of another.
     this.name = `fault${process.pid}x${this.#number}n`;
     this.containerID = `pod${process.pid}x${this.#number}c`;
     this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: ({ url }) => answer(new URL(url).pathname) });
-    const netns = openNetns(this.#hostPlace.path);
-    if (netns === undefined) throw new Error(`open ${this.#hostPlace.path}: it is not there`);
+    const netns = openNetns(host.path);
+    if (netns === undefined) throw new Error(`open ${host.path}: it is not there`);
     this.#hostNetns = netns;
-    this.#hostPlace.must(["ip", "link", "set", "lo", "up"]);
-    // Other main plugins wait seconds for the kernel to find out that nobody else has an IPv6 address.
-    if (flow.mainPlugin !== undefined) this.pod.must(["sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0"]);
     mkdirSync(join(this.folder, "endpoint-status"));
     mkdirSync(join(this.folder, "lib"));
   }
 
   /** A node on which another container runs already. @param etcd is initialised */
   static async start(etcd: EtcdServer, flow: Flow): Promise<FaultNode> {
-    const node = new FaultNode(etcd, flow);
+    const [host, pod, bystander] = await Promise.all([TestNetns.create(), TestNetns.create(), TestNetns.create()]);
+    const node = new FaultNode(etcd, flow, { host, pod, bystander });
     try {
+      await host.mustAsync(["ip", "link", "set", "lo", "up"]);
+      // Other main plugins wait seconds for the kernel to find out that nobody else has an IPv6 address.
+      if (flow.mainPlugin !== undefined) await pod.mustAsync(["sysctl", "-qw", "net.ipv6.conf.default.accept_dad=0"]);
       await node.#createPools();
-      const bystander = { containerID: `by${node.containerID}`, netns: node.#bystanderPlace.path };
       // The block is claimed, so that the next address can be told; nothing waits for policy yet.
-      const reply = await node.call("ADD", { ...bystander, config: WITHOUT_WAIT });
+      const reply = await node.call("ADD", { containerID: `by${node.containerID}`, netns: bystander.path, config: WITHOUT_WAIT });
       if (reply.status !== 0) throw new Error(`ADD of the bystander: ${reply.stdout}`);
       node.#before = await node.#look(await readEtcd(etcd.endpoint));
-      node.#bystanderBefore = new Set(await tracesInNetns("bystander", node.#bystanderPlace.netns));
+      node.#bystanderBefore = new Set(await tracesInNetns("bystander", bystander.netns));
       return node;
     } catch (thrown) {
       await node[Symbol.asyncDispose]();
@@ -99,7 +107,7 @@ export class FaultNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.stop(true);
     this.#hostNetns[Symbol.dispose]();
-    for (const place of [this.pod, this.#bystanderPlace, this.#hostPlace]) place[Symbol.dispose]();
+    await Promise.all([this.pod, this.#bystanderPlace, this.#hostPlace].map((place) => place[Symbol.asyncDispose]()));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
