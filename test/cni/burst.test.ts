@@ -45,8 +45,8 @@ interface Started {
   readonly reply: Promise<CniReply>;
 }
 
-function startAdd(pods: DisposableStack): Started {
-  const [containerID, pod] = [node.newContainerID(), pods.use(new TestNetns())];
+function startAdd(pods: DisposableStack, pod: TestNetns = pods.use(new TestNetns())): Started {
+  const containerID = node.newContainerID();
   return { containerID, pod, reply: node.call("ADD", { containerID, netns: pod.path, config: node.config(BOTH) }) };
 }
 
@@ -62,8 +62,10 @@ test("all get different addresses of both families, most of them by another's co
   // The node has blocks from here on.
   const first = startAdd(pods);
   expect((await first.reply).status).toBe(0);
+  const places = Array.from({ length: PODS }, () => pods.use(new TestNetns()));
+  // They wait ten seconds, no longer, for a line that does not move.
   const held = await holdTurn();
-  const adds = Array.from({ length: PODS }, () => startAdd(pods));
+  const adds = places.map((place) => startAdd(pods, place));
   await untilAsked(PODS);
   held[Symbol.dispose]();
   const replies = await Promise.all(adds.map(({ reply }) => reply));

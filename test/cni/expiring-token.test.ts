@@ -99,17 +99,15 @@ async function expectRefusals(old: Attachment, prevResult: CniJson, next: Attach
 }
 
 test("an expired token is code 108, loses and leaves nothing, and never shows; with the next one all goes on (needs cluster)", async () => {
-  const token = await issueShortToken(api, ACCOUNT, LIFE_MS);
   const ways = [inKubeconfig(), inFile()];
   using first = new TestNetns();
   using second = new TestNetns();
   using third = new TestNetns();
-  const old: (readonly [Attachment, CniJson])[] = [];
-  for (const [index, way] of ways.entries()) {
-    way.setToken(token);
-    const one = await prepare(`old-${index}`, way, index === 0 ? first : second);
-    old.push([one, await node.add(one.netns, one.call)]);
-  }
+  const prepared = await Promise.all(ways.map(async (way, index) => await prepare(`old-${index}`, way, index === 0 ? first : second)));
+  // All but the calls themselves is done: they must end before the token does.
+  const token = await issueShortToken(api, ACCOUNT, LIFE_MS);
+  for (const way of ways) way.setToken(token);
+  const old = await Promise.all(prepared.map(async (one): Promise<[Attachment, CniJson]> => [one, await node.add(one.netns, one.call)]));
   await untilExpired(api, token, LIFE_MS);
 
   const next = await Promise.all(ways.map(async (way, index) => await prepare(`new-${index}`, way, third)));

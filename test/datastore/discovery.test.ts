@@ -59,7 +59,8 @@ describe.concurrent("discovery", () => {
     expect(dns.questions).toEqual([TLS_NAME, TLS_NAME]);
   });
 
-  test("never falls back to plain text because a name server is silent, and ends in time", async () => {
+  // Alone: those beside it would be a part of its time.
+  test.serial("never falls back to plain text because a name server is silent, and ends in time", async () => {
     using dns = await startDnsServer({ [TLS_NAME]: undefined, [PLAIN_NAME]: [at(1)] });
     const giveUp = async (): Promise<void> =>
       expect(await failureOf(namesIn(discover(dns, {}, { limits: IMPATIENT })))).toMatchObject({

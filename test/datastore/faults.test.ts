@@ -23,7 +23,8 @@ describe.concurrent.each([
 ] as const)("one server, %s,", (_, ports) => {
   const openEtcd = (etcd: EtcdConfig, more: Partial<DatastorePorts> = {}): Datastore => openWith(etcd, { ...ports, ...more });
 
-  test("that is not there is asked a few times, then named", async () => {
+  // Alone, as all whose time is taken: those beside it would be a part of that time.
+  test.serial("that is not there is asked a few times, then named", async () => {
     const [port = 0] = freePorts(1);
     const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${port}`] });
     for (const attempt of [() => namesIn(datastore), () => create(datastore, "a")]) {
@@ -58,7 +59,7 @@ describe.concurrent.each([
     expect(REQUEST_LIMITS).toEqual({ requestMs: 5_000, tryMs: 1_500 });
   });
 
-  test("that stands still fails a read when its time is up, and leaves a commit's outcome unknown", async () => {
+  test.serial("that stands still fails a read when its time is up, and leaves a commit's outcome unknown", async () => {
     await using server = await startEtcd(QUICK);
     const datastore = openEtcd({ endpoints: [server.endpoint] }, { limits: IMPATIENT });
     const patient = openEtcd({ endpoints: [server.endpoint] });

@@ -122,7 +122,8 @@ describe.concurrent("a server", () => {
     const folder = mkdtempSync(join(tmpdir(), "npgt-users-"));
     using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
     const log = join(folder, "log");
-    const args = ["--auth-token-ttl=1", "--log-level=debug", `--log-outputs=stderr,${log}`];
+    // Long enough for the new token to last from one use to the next.
+    const args = ["--auth-token-ttl=5", "--log-level=debug", `--log-outputs=stderr,${log}`];
     await using forgetful = await startEtcd({ ...QUICK, args });
     await switchUsersOn(forgetful);
     const datastore = openEtcd({ endpoints: [forgetful.endpoint], ...AS_NETPLUG });

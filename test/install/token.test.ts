@@ -238,7 +238,8 @@ test("a certificate authority that the pod is shown later is in the file a minut
 });
 
 test("an installer whose own token has ended says so, and goes on once kubelet has renewed it (needs cluster)", async () => {
-  const lifeMs = 4_000;
+  // Long enough for the first installation and a renewal.
+  const lifeMs = 10_000;
   const own = join(node.folder, "own-account");
   cpSync(account, own, { recursive: true });
   const token = await issueShortToken(api, { namespace: "kube-system", name: "netplug-node" }, lifeMs);
@@ -274,7 +275,8 @@ test("an installer whose own token has ended says so, and goes on once kubelet h
 });
 
 test("a token of the plugin that has ended is known to be of no use, and replaced (needs cluster)", async () => {
-  const lifeMs = 1_000;
+  // Long enough for it to be accepted once.
+  const lifeMs = 5_000;
   const host = node.host({ env: inPod(), host: { serviceAccountFolder: account } });
   const settings = readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env);
   using installation = new Installation(settings, host, silentLog);

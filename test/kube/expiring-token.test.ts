@@ -31,6 +31,8 @@ test("calls and watches, of which no connection lasts, go on where they were onc
   const put = async (name: string): Promise<unknown> => await api.kubectl(["create", "configmap", name]);
   await using proxy = await startTcpProxy(api.port);
   const tokenFile = join(api.folder, "reader-token");
+  // Not while the token's life runs.
+  await put("before");
   const token = await issueShortToken(api, ACCOUNT, LIFE_MS);
   writeFileSync(tokenFile, token);
   const cluster = { url: `https://127.0.0.1:${proxy.port}`, caFile: api.caFile };
@@ -40,7 +42,6 @@ test("calls and watches, of which no connection lasts, go on where they were onc
   await using http1 = watchNamespace(openClient(api, { protocol: "http1.1" }, settings), namespace);
   await using http2 = watchNamespace(openClient(api, { protocol: "http2" }, settings), namespace);
   const views = [http1, http2];
-  await put("before");
   await until("the first object", async () => views.every(({ objects }) => objects.has("before")));
   expect((await client.get(CONFIG_MAPS, { namespace, name: "before" }))?.metadata.name).toBe("before");
   await untilExpired(api, token, LIFE_MS);
