@@ -24,13 +24,18 @@ let pod: TestNetns;
 let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
 const LATE = [
+  "attachment-state/delegate-dns",
   "attachment-state/give-back",
+  "config/setting-words",
+  "delegate/mod",
   "delegated-addresses",
   "gc/collect-garbage",
   "gc/release-pending",
   "ipam-add",
   "kept-link",
   "link/inspect",
+  "past-damage",
+  "protocol/error-output",
   "wait/of-add",
   "wait/policy-wait",
   "wait/readiness-gates",
