@@ -7,7 +7,7 @@ import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { ApiServer, ApiServerOptions } from "../cluster/api-server.ts";
-import { startWithCrds } from "../crds/definitions.ts";
+import { collection, startWithCrds } from "../crds/definitions.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { openKubernetes, wipe } from "./open-kubernetes.ts";
 import { type Pods, podsOf } from "./pods.ts";
@@ -58,6 +58,9 @@ export class KubernetesWorld implements AsyncDisposable {
   }
 
   async putPool(name: string, spec: IPPoolSpec): Promise<void> {
-    await commit(this.admin, { op: "create", resource: { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } });
+    const resource = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name }, spec } as const;
+    const revision = await commit(this.admin, { op: "create", resource });
+    // ADDs list what the server has in its cache: answered once that has come so far.
+    await this.server.mustRequest("GET", `${collection("ippools")}?resourceVersion=${revision}&resourceVersionMatch=NotOlderThan`);
   }
 }
