@@ -35,8 +35,8 @@ async function proposalsOf({ endpoint }: EtcdServer): Promise<string | undefined
 }
 
 /** What somebody asks who wants to commit soon. */
-async function askBeforeCommit(datastore: Datastore): Promise<void> {
-  await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsCommits: true });
+async function askBeforeCommit(datastore: Datastore): Promise<readonly unknown[]> {
+  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsCommits: true });
 }
 
 describe.concurrent("an alarm", () => {
@@ -110,7 +110,7 @@ describe.concurrent("an alarm", () => {
       },
     });
     const datastore = openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: PATIENT_ENOUGH });
-    await askBeforeCommit(datastore);
+    expect(await askBeforeCommit(datastore)).toEqual([undefined]);
     datastore.close();
   });
 });
