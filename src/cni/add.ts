@@ -15,7 +15,7 @@ import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { beginReading, type Call, hasOwnIpam, onWayBack, transactPortsOf, WAY_BACK_MS } from "./call.ts";
+import { type Call, hasOwnIpam, onWayBack, WAY_BACK_MS } from "./call.ts";
 import type { Delegated } from "./delegated-addresses.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
@@ -27,6 +27,7 @@ import { whenUsable } from "./link/usable.ts";
 import { isPodAsked, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
+import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { withdrawAttachment } from "./withdraw.ts";
 

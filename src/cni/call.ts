@@ -1,19 +1,15 @@
 /** One CNI call, read and checked: what every verb works with. */
 
-import type { Datastore, Query } from "../datastore/datastore.ts";
+import type { Datastore } from "../datastore/datastore.ts";
 import type { Workload } from "../endpoint/names.ts";
-import type { Facts } from "../ipam/facts.ts";
-import { readFacts, type TransactPorts } from "../ipam/transact.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { type Deadline, startDeadline } from "../lib/deadline.ts";
 import type { NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { LineRequests } from "../linux/turn.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import type { NextAdd } from "./next-add.ts";
-import { type NodeLine, takeNodeTurn } from "./node-turn.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 
@@ -48,27 +44,10 @@ export interface Call extends LocalCall {
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;
   readonly nextAdd: NextAdd;
-  /** How often others on the node had done work for those in line before this call read anything, see `linux/turn.ts`; undefined: unknown. */
+  /** How often others on the node had done work for those in line before this call read anything, see `linux/line-files.ts`; undefined: unknown. */
   readonly workCount: number | undefined;
   /** The call's one client of the Kubernetes API, shared with a Kubernetes datastore; made at the first use. */
   readonly openKube: () => Promise<KubeClient>;
-}
-
-/** What the loop of `ipam/` needs. */
-export function transactPortsOf(call: Call): TransactPorts {
-  const { datastore, host, deadline, nextAdd } = call;
-  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./node-line.ts")).openNodeLine(call, line);
-  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openLine }, wait);
-  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
-  // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
-  return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;
-}
-
-/** Sends the queries. A failure is thrown where the answers are awaited. */
-export function beginReading(call: Call, queries: readonly Query[]): Promise<Facts> {
-  const reading = call.ledger.time("datastore", () => readFacts(transactPortsOf(call), queries));
-  reading.catch(() => {});
-  return reading;
 }
 
 /** Milliseconds to undo a failed ADD. */

@@ -17,13 +17,14 @@ import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix, toPrefixText 
 import { type MacAddress, tryParseMac } from "../lib/mac-address.ts";
 import { quoteValue } from "../lib/quote.ts";
 import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery, requestedMac } from "./attachment.ts";
-import { type Call, hasOwnIpam, type LocalCall, transactPortsOf, workloadOf } from "./call.ts";
+import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { checkLink } from "./link/check.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import { isPodAsked } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
+import { transactPortsOf } from "./transact-ports.ts";
 
 /** @throws NetplugError attachmentIncomplete with every fault, or notInitialised, the reason of them; what the delegate says */
 export async function check(call: Call): Promise<void> {

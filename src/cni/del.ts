@@ -7,11 +7,12 @@ import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
 import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
-import { beginReading, type Call, hasOwnIpam, type LocalCall } from "./call.ts";
+import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
+import { beginReading } from "./transact-ports.ts";
 import { toDelRequest, withdraw } from "./withdraw.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */

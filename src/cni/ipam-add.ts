@@ -10,13 +10,14 @@ import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { markPending } from "./attachment-state/pending-note.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { toAddressRequest, toAddressSubject } from "./attachment.ts";
-import { beginReading, type Call, onWayBack, transactPortsOf } from "./call.ts";
+import { type Call, onWayBack } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
 import { isNodeAsked, isPodAsked } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
+import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw.ts";
 
 /** @throws NetplugError */

@@ -7,7 +7,7 @@
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { AddressRequest } from "../ipam/request.ts";
-import type { LineRequest, LineRequests } from "../linux/turn.ts";
+import type { LineRequest, LineRequests } from "../linux/line-requests.ts";
 import { readHold } from "./attachment-state/hold.ts";
 import { attempt } from "./attachment-state/node-files.ts";
 import { writePending } from "./attachment-state/pending-note.ts";

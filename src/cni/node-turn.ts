@@ -4,7 +4,7 @@
  */
 
 import type { Line, NodeTurn, TurnWait } from "../ipam/node-turn.ts";
-import type { LineRequests } from "../linux/turn.ts";
+import type { LineRequests } from "../linux/line-requests.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 

@@ -5,7 +5,8 @@ import { isSameAttachment } from "../ipam/block.ts";
 import { transact, type TransactOptions } from "../ipam/transact.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import { attachmentIdOf, recordQuery } from "./attachment.ts";
-import { type Call, transactPortsOf } from "./call.ts";
+import type { Call } from "./call.ts";
+import { transactPortsOf } from "./transact-ports.ts";
 
 /** Takes away as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
 export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<DelPlan> = {}): Promise<DelPlan> {

@@ -6,7 +6,8 @@ import { systemClock } from "../lib/clock.ts";
 import { Fd } from "./fd.ts";
 import { leaveRequest, requestsIn } from "./line-requests.ts";
 import { stand } from "./place.ts";
-import { countWork, lineOf, takeTurn, workFileOf } from "./turn.ts";
+import { countWork, lineOf, workFileOf } from "./line-files.ts";
+import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -13,14 +13,32 @@ import { linuxFiles, openFile, writeAll } from "./files.ts";
 import { listFolder, makeFolders } from "./folders.ts";
 import { KernelError } from "./kernel-error.ts";
 import { rareLibc, toCString } from "./libc.ts";
+import { lineOf, requestsOf, workFileOf } from "./line-files.ts";
 import { isStanding } from "./place.ts";
-import { type LineRequest, type LineRequests, lineOf, requestsOf, workFileOf } from "./turn.ts";
 
 const FILE_MODE = 0o600;
 /** Ends the name of the file of a request that was met. */
 const MET = ".met";
 /** More would make the turn of whoever meets them too long. */
 const MOST = 32;
+
+/** What those who wait want done. */
+export interface LineRequests {
+  /**
+   * Of the living, the first in line first. From now on until the turn is over work for them may be under way.
+   *
+   * @param onDead gets what somebody wanted who has died since, before it is cleared away: it may have been done
+   */
+  read(onDead?: (text: string) => void): readonly LineRequest[];
+  /** Tells those who have what they want. */
+  tellMet(requests: readonly LineRequest[]): void;
+}
+
+export interface LineRequest {
+  /** The place of whoever wants it. */
+  readonly place: string;
+  readonly text: string;
+}
 
 /** Our request, until we leave the line. */
 export interface LeftRequest extends Disposable {

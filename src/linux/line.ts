@@ -14,13 +14,14 @@
  * A waiting process blocks in the kernel: even a mostly idle event loop takes processor time from the process whose turn it is.
  */
 
+import type { Clock } from "../lib/ports.ts";
 import { POLLIN } from "./constants.ts";
 import type { Fd } from "./fd.ts";
 import { openLock, tryLock, unlock } from "./flock.ts";
 import { libc } from "./libc.ts";
+import { lineOf } from "./line-files.ts";
 import { type LeftRequest, leaveRequest } from "./line-requests.ts";
 import { type Place, saysPassing, stand } from "./place.ts";
-import { lineOf, type TurnOptions } from "./turn.ts";
 
 /** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
@@ -36,6 +37,17 @@ const AFTER_PASSING_MS = 20;
 /** Milliseconds between looks by the first in line: at first as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
+
+export interface TurnOptions {
+  /** How long to wait while the line stands still, in milliseconds. */
+  readonly waitMs: number;
+  /** How long to wait at most, in milliseconds. @default `waitMs` */
+  readonly longestMs?: number | undefined;
+  readonly clock: Pick<Clock, "monotonic" | "sleep">;
+  readonly signal?: AbortSignal | undefined;
+  /** Called when we have to wait: what somebody whose turn it is may do for us. */
+  readonly request?: (() => string | undefined) | undefined;
+}
 
 /** What `takeTurn()` does for those who wait. */
 export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "met" | undefined> {

@@ -20,7 +20,10 @@ import { eventually } from "../../test/support/eventually.ts";
 import { Fd } from "./fd.ts";
 import { waitInLine } from "./line.ts";
 import { requestsIn } from "./line-requests.ts";
-import { countWork, type LineRequest, takeTurn, type TurnOptions } from "./turn.ts";
+import type { TurnOptions } from "./line.ts";
+import { countWork } from "./line-files.ts";
+import type { LineRequest } from "./line-requests.ts";
+import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));

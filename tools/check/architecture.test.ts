@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkLength, checkLockfile, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
+import { checkCircles } from "./circles.ts";
 import { checkDoor, checkLayers, mayImport } from "./layers.ts";
 import { checkRooms, DRIVERS } from "./rooms.ts";
 import { codeOnly, toSourceFile } from "./source-tree.ts";
@@ -59,6 +60,20 @@ describe("the direction of imports", () => {
     const door = 'import { run } from "./cni/main.ts";\nconst role = await import("./cli/main.ts");\n';
     expect(checkDoor([toSourceFile("src/main.ts", door)])).toHaveLength(1);
     expect(checkDoor([toSourceFile("src/cli/a.ts", 'import { x } from "../main.ts";\n')])).toHaveLength(1);
+  });
+});
+
+describe("imports in a circle", () => {
+  const a = 'import { b } from "./b.ts";';
+  const check = (b: string) => checkCircles([toSourceFile("src/lib/a.ts", a), toSourceFile("src/lib/b.ts", b)]);
+
+  test.each(['import { a } from "./a.ts";', 'import type { A } from "./a.ts";', 'await import("./a.ts");'])("%s", (back) => {
+    expect(check(back)).toEqual(["src/lib/a.ts -> src/lib/b.ts -> src/lib/a.ts: imports run in a circle; move what both need below them"]);
+  });
+
+  test("two ways to one file are none", () => {
+    const [b, c] = [toSourceFile("src/lib/b.ts", 'import { c } from "./c.ts";'), toSourceFile("src/lib/c.ts", "")];
+    expect(checkCircles([toSourceFile("src/lib/a.ts", `${a}\nimport { c } from "./c.ts";`), b, c])).toEqual([]);
   });
 });
 

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TEST_FOLDERS } from "../test/parts.ts";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
+import { checkCircles } from "./circles.ts";
 import {
   checkLength,
   checkLockfile,
@@ -24,6 +25,7 @@ export function checkArchitecture(root: string): Problem[] {
   const files = readSourceTree(root);
   return [
     ...checkLayers(files),
+    ...checkCircles(files),
     ...checkRooms(files),
     ...checkDoor(files),
     ...checkForeignCalls(files),

@@ -4,7 +4,7 @@ import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
-import { type Call, hasOwnIpam, transactPortsOf } from "../call.ts";
+import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES } from "../attachment-state/node-files.ts";
@@ -13,6 +13,7 @@ import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { removeLink } from "../link/remove.ts";
 import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
+import { transactPortsOf } from "../transact-ports.ts";
 
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;

@@ -14,8 +14,9 @@ import type { Write } from "../../datastore/datastore.ts";
 import { planRecordEnds, type RecordEnd, recordQueries } from "../../endpoint/plan-record-ends.ts";
 import { readFacts } from "../../ipam/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
-import { type Call, transactPortsOf } from "../call.ts";
+import type { Call } from "../call.ts";
 import { type Settled, settle, settleTogether } from "../failures.ts";
+import { transactPortsOf } from "../transact-ports.ts";
 
 /** What GC knows and does. */
 export interface PodWithdrawal {

@@ -1,0 +1,24 @@
+/** What the loop of `ipam/` gets of a call: its datastore, its time, its turns. */
+
+import type { Query } from "../datastore/datastore.ts";
+import type { Facts } from "../ipam/facts.ts";
+import { readFacts, type TransactPorts } from "../ipam/transact.ts";
+import type { LineRequests } from "../linux/line-requests.ts";
+import { type Call, hasOwnIpam } from "./call.ts";
+import { type NodeLine, takeNodeTurn } from "./node-turn.ts";
+
+export function transactPortsOf(call: Call): TransactPorts {
+  const { datastore, host, deadline, nextAdd } = call;
+  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./node-line.ts")).openNodeLine(call, line);
+  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openLine }, wait);
+  const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
+  // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
+  return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;
+}
+
+/** Sends the queries before the loop begins. A failure is thrown where the answers are awaited. */
+export function beginReading(call: Call, queries: readonly Query[]): Promise<Facts> {
+  const reading = call.ledger.time("datastore", () => readFacts(transactPortsOf(call), queries));
+  reading.catch(() => {});
+  return reading;
+}

@@ -1,0 +1,35 @@
+/** What stands beside the lock that a line waits for. */
+
+import { linuxFiles } from "./files.ts";
+
+/**
+ * How often work for those in line has begun or ended. It is odd while some is under way. Who learns the same number before a look at the
+ * datastore and in a later turn knows that nobody has done anything for others in between. No clock could tell: it may be set, or stand
+ * still while the machine is suspended.
+ *
+ * @throws {KernelError} ioFailure
+ */
+export function countWork(path: string): number {
+  const count = Number(linuxFiles.readText(workFileOf(path)));
+  return Number.isSafeInteger(count) ? count : 0;
+}
+
+/** Whether work had begun, and had not ended, at a number of {@link countWork}. */
+export function isUnderWay(workCount: number): boolean {
+  return workCount % 2 === 1;
+}
+
+/** The folder of the places of those who wait. */
+export function lineOf(path: string): string {
+  return `${path}.line`;
+}
+
+/** The folder of what they ask for. */
+export function requestsOf(path: string): string {
+  return `${path}.requests`;
+}
+
+/** The file with the number of {@link countWork}; none: 0. */
+export function workFileOf(path: string): string {
+  return `${path}.work`;
+}
