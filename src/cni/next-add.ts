@@ -1,6 +1,6 @@
 /**
  * The file `next-add.<network>.json`, in which an ADD leaves the queries that it expects of the network's next ADD, see
- * `ipam/read-ahead.ts`. Each ADD replaces the file, so a wrong expectation costs only one ADD.
+ * `ipam/search/read-ahead.ts`. Each ADD replaces the file, so a wrong expectation costs only one ADD.
  */
 
 import type { Query } from "../datastore/datastore.ts";

@@ -10,17 +10,17 @@ import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
-import { assignAutomatic } from "./automatic.ts";
 import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
 import { addressOf, type Draft, type DraftBlock, expectUnwritten, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
-import { assignExplicit } from "./explicit.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
-import { spreadOf } from "./places.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
 import type { AddressRequest } from "./request.ts";
-import { queriesOfNext } from "./read-ahead.ts";
 import { toReservedSet } from "./reservations.ts";
-import type { Assigned, Situation } from "./situation.ts";
+import { assignAutomatic } from "./search/automatic.ts";
+import { assignExplicit } from "./search/explicit.ts";
+import { spreadOf } from "./search/places.ts";
+import { queriesOfNext } from "./search/read-ahead.ts";
+import type { Assigned, Situation } from "./search/situation.ts";
 
 /** An address that a request got. */
 export interface AllocatedAddress {

@@ -1,13 +1,13 @@
 /** What all searches of one plan share. */
 
-import type { CompleteIPAMConfigurationSpec } from "../api/ipam-configuration.ts";
-import type { Address } from "../lib/ip/address.ts";
-import type { Prefix } from "../lib/ip/prefix.ts";
-import type { PrefixSet } from "../lib/ip/prefix-set.ts";
-import type { Moment } from "./block.ts";
-import type { Draft } from "./draft.ts";
-import type { Facts } from "./facts.ts";
-import type { Pool, PoolTable } from "./pools.ts";
+import type { CompleteIPAMConfigurationSpec } from "../../api/ipam-configuration.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
+import type { Prefix } from "../../lib/ip/prefix.ts";
+import type { Moment } from "../block.ts";
+import type { Draft } from "../draft.ts";
+import type { Facts } from "../facts.ts";
+import type { Pool, PoolTable } from "../pools.ts";
 
 export interface Situation {
   readonly facts: Facts;

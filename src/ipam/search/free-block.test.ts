@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
-import { testSeed } from "../../test/support/seed.ts";
-import type { Block } from "../api/ipam-block.ts";
-import { withPoolDefaults } from "../api/ip-pool.ts";
-import type { Query, Revision } from "../datastore/datastore.ts";
-import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
-import { parsePrefix, type Prefix, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
-import { prefixSetOf } from "../lib/ip/prefix-set.ts";
-import { newBlock } from "./block.ts";
-import { collectWanted, type Facts, toFacts } from "./facts.ts";
+import { testSeed } from "../../../test/support/seed.ts";
+import { withPoolDefaults } from "../../api/ip-pool.ts";
+import type { Block } from "../../api/ipam-block.ts";
+import type { Query, Revision } from "../../datastore/datastore.ts";
+import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
+import { prefixSetOf } from "../../lib/ip/prefix-set.ts";
+import { parsePrefix, type Prefix, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import { newBlock } from "../block.ts";
+import { collectWanted, type Facts, toFacts } from "../facts.ts";
+import type { Pool } from "../pools.ts";
 import { findFreeBlock } from "./free-block.ts";
-import type { Pool } from "./pools.ts";
 
 const seed = testSeed();
 

@@ -4,16 +4,16 @@
  * these answers are as new as all others of the decision.
  */
 
-import type { Block } from "../api/ipam-block.ts";
-import type { Query } from "../datastore/datastore.ts";
-import { NetplugError } from "../lib/errors.ts";
+import type { Block } from "../../api/ipam-block.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { nextOrdinal } from "../block.ts";
+import type { Draft } from "../draft.ts";
+import { collectWanted, onlyAbout } from "../facts.ts";
+import type { AddressRequest } from "../request.ts";
+import { reservedIn } from "../reservations.ts";
 import { assignAutomatic } from "./automatic.ts";
-import { nextOrdinal } from "./block.ts";
-import type { Draft } from "./draft.ts";
-import { collectWanted, onlyAbout } from "./facts.ts";
 import { spreadOf } from "./places.ts";
-import type { AddressRequest } from "./request.ts";
-import { reservedIn } from "./reservations.ts";
 import type { Situation } from "./situation.ts";
 
 /**

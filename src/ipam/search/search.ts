@@ -1,14 +1,14 @@
 /** One search for an address, and what its steps share. */
 
-import type { Block } from "../api/ipam-block.ts";
-import type { NextOrdinal } from "../api/ipam-block-spare.ts";
-import type { Family } from "../lib/ip/address.ts";
-import { addressAt, containsPrefix, type Prefix, toPrefixText } from "../lib/ip/prefix.ts";
-import { isResting, nextOrdinal, take } from "./block.ts";
-import { type Draft, type DraftBlock, withBlock } from "./draft.ts";
-import type { Pool } from "./pools.ts";
-import type { AddressRequest } from "./request.ts";
-import { reservedIn } from "./reservations.ts";
+import type { NextOrdinal } from "../../api/ipam-block-spare.ts";
+import type { Block } from "../../api/ipam-block.ts";
+import type { Family } from "../../lib/ip/address.ts";
+import { addressAt, containsPrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { isResting, nextOrdinal, take } from "../block.ts";
+import { type Draft, type DraftBlock, withBlock } from "../draft.ts";
+import type { Pool } from "../pools.ts";
+import type { AddressRequest } from "../request.ts";
+import { reservedIn } from "../reservations.ts";
 import type { Assigned, Situation } from "./situation.ts";
 
 /** The request, and what it may use. */

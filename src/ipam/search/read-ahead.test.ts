@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
-import type { CommitOptions, Query } from "../datastore/datastore.ts";
-import { parseAddress } from "../lib/ip/address.ts";
-import { toPrefixText } from "../lib/ip/prefix.ts";
-import type { AddressRequest } from "./request.ts";
-import { allocate } from "./allocate.ts";
+import { createIpamWorld, requestFor, textsOf } from "../../../test/support/ipam.ts";
+import type { CommitOptions, Query } from "../../datastore/datastore.ts";
+import { parseAddress } from "../../lib/ip/address.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+import { allocate } from "../allocate.ts";
+import type { AddressRequest } from "../request.ts";
 
 /** A world in which each request gets what the one before has left, as those of a node do. */
 async function worldOfNotes(request: Partial<AddressRequest> = {}) {

@@ -1,10 +1,10 @@
 /** Says why no address is left, pool by pool. */
 
-import { NetplugError } from "../lib/errors.ts";
-import type { Family } from "../lib/ip/address.ts";
-import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
-import { quote } from "../lib/quote.ts";
-import type { Pool, RefusedPool } from "./pools.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Family } from "../../lib/ip/address.ts";
+import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Pool, RefusedPool } from "../pools.ts";
 import type { Situation } from "./situation.ts";
 
 /** What was sought in vain. */

@@ -7,12 +7,12 @@
  * read is one round trip.
  */
 
-import type { BlockRef } from "../api/ipam-block.ts";
-import type { Query } from "../datastore/datastore.ts";
-import { baseOf, blockOf, type Prefix, subnetAt, subnetCount } from "../lib/ip/prefix.ts";
-import { type Facts, FactsWanted, know } from "./facts.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import { baseOf, blockOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
+import { type Facts, FactsWanted, know } from "../facts.ts";
+import { type Pool, poolQueryOf } from "../pools.ts";
 import { firstGap, type Obstacles, placeOf, type Start, startOf } from "./places.ts";
-import { type Pool, poolQueryOf } from "./pools.ts";
 
 /** Where a search looks, and what it must leave alone. */
 export interface FreeBlockSearch extends Obstacles, Start {

@@ -1,19 +1,19 @@
 /** Finds an address for a request that names none. */
 
-import type { BlockRef } from "../api/ipam-block.ts";
-import { DEFAULT_MAX_BLOCKS_PER_HOST } from "../api/ipam-configuration.ts";
-import type { Query } from "../datastore/datastore.ts";
-import type { Family } from "../lib/ip/address.ts";
-import { containsPrefix, toPrefixText } from "../lib/ip/prefix.ts";
-import { quote } from "../lib/quote.ts";
-import { hasBegun, isEmpty, moveTo, newBlock } from "./block.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import { DEFAULT_MAX_BLOCKS_PER_HOST } from "../../api/ipam-configuration.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import type { Family } from "../../lib/ip/address.ts";
+import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { hasBegun, isEmpty, moveTo, newBlock } from "../block.ts";
+import { blockAt, type Draft, type DraftBlock, ownBlocks } from "../draft.ts";
+import { know } from "../facts.ts";
+import { type Pool, type PoolSelection, selectPools } from "../pools.ts";
+import type { AddressRequest } from "../request.ts";
 import { byBorrowing } from "./borrowing.ts";
-import { blockAt, type Draft, type DraftBlock, ownBlocks } from "./draft.ts";
 import { noAddressLeft } from "./exhausted.ts";
-import { know } from "./facts.ts";
 import { claimsNear, findFreeBlock } from "./free-block.ts";
-import { type Pool, type PoolSelection, selectPools } from "./pools.ts";
-import type { AddressRequest } from "./request.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned, Situation } from "./situation.ts";
 

@@ -1,9 +1,9 @@
 /** Places of a pool: where blocks of its size may lie, by number, counted from the pool's base. */
 
-import type { BlockRef } from "../api/ipam-block.ts";
-import { addressAt, blockOf, lastAddressOf, overlaps, type Prefix, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
-import type { PrefixSet } from "../lib/ip/prefix-set.ts";
-import type { Pool } from "./pools.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
+import { addressAt, blockOf, lastAddressOf, overlaps, type Prefix, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import type { Pool } from "../pools.ts";
 
 /** What a new block must leave alone besides claimed ones. */
 export interface Obstacles {

@@ -1,15 +1,15 @@
 /** Finds an address in another node's block. The list of spare blocks says which blocks are worth reading. */
 
-import type { BlockRef } from "../api/ipam-block.ts";
-import type { SpareBlock } from "../api/ipam-block-spare.ts";
-import type { Query } from "../datastore/datastore.ts";
-import type { Address } from "../lib/ip/address.ts";
-import { baseOf, subnetAt, subnetCount, toPrefixText } from "../lib/ip/prefix.ts";
-import { isResting } from "./block.ts";
-import { blockAt, type Draft } from "./draft.ts";
-import { know } from "./facts.ts";
-import type { Pool } from "./pools.ts";
-import { reservedIn } from "./reservations.ts";
+import type { SpareBlock } from "../../api/ipam-block-spare.ts";
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Query } from "../../datastore/datastore.ts";
+import type { Address } from "../../lib/ip/address.ts";
+import { baseOf, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
+import { isResting } from "../block.ts";
+import { blockAt, type Draft } from "../draft.ts";
+import { know } from "../facts.ts";
+import type { Pool } from "../pools.ts";
+import { reservedIn } from "../reservations.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned } from "./situation.ts";
 

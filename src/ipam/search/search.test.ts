@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
-import type { Allocation, Block } from "../api/ipam-block.ts";
-import type { Datastore, Query } from "../datastore/datastore.ts";
-import { MemoryDatastore } from "../datastore/memory/memory-datastore.ts";
-import { parsePrefix, subnetAt } from "../lib/ip/prefix.ts";
-import { allocate } from "./allocate.ts";
+import { createIpamWorld, failureOf, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam.ts";
+import type { Allocation, Block } from "../../api/ipam-block.ts";
+import type { Datastore, Query } from "../../datastore/datastore.ts";
+import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";
+import { parsePrefix, subnetAt } from "../../lib/ip/prefix.ts";
+import { allocate } from "../allocate.ts";
 
 /** What was asked of the datastore. */
 interface Reads {

@@ -1,15 +1,15 @@
 /** Gives exactly the address that somebody asked for. */
 
-import { NetplugError } from "../lib/errors.ts";
-import { type Address, toAddressText } from "../lib/ip/address.ts";
-import { blockOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../lib/ip/prefix.ts";
-import { quote } from "../lib/quote.ts";
-import { isEmpty, moveTo, newBlock, take } from "./block.ts";
-import { blockOfAddress, type Draft, type DraftBlock, withBlock } from "./draft.ts";
-import { know } from "./facts.ts";
-import { describeAllocation } from "./owner-text.ts";
-import { type Pool, poolQueryOf, whyNotUsed } from "./pools.ts";
-import type { AddressRequest } from "./request.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { type Address, toAddressText } from "../../lib/ip/address.ts";
+import { blockOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import { isEmpty, moveTo, newBlock, take } from "../block.ts";
+import { blockOfAddress, type Draft, type DraftBlock, withBlock } from "../draft.ts";
+import { know } from "../facts.ts";
+import { describeAllocation } from "../owner-text.ts";
+import { type Pool, poolQueryOf, whyNotUsed } from "../pools.ts";
+import type { AddressRequest } from "../request.ts";
 import type { Assigned, Situation } from "./situation.ts";
 
 /**
