@@ -2,15 +2,15 @@
 
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from "@stricli/core";
 import { quote } from "../lib/quote.ts";
-import { toArgumentFault } from "./argument-fault.ts";
 import type { LedgerFlags } from "./commands/ledger.ts";
 import type { VersionFlags } from "./commands/version.ts";
 import { type CliContext, type NoFlags, runs } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
-import { commandMeantBy } from "./habits.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
+import { toArgumentFault } from "./words/argument-fault.ts";
+import { commandMeantBy } from "./words/habits.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/init.ts")).init),

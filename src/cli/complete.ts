@@ -2,13 +2,13 @@
 
 import { proposeCompletions } from "@stricli/core";
 import type { Kind, Metadata } from "../api/resource.ts";
-import { withDatastore } from "./access.ts";
-import type { Cli } from "./io.ts";
+import { withDatastore } from "./access/access.ts";
 import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
-import { parseCommandLine, VALUE_FLAGS } from "./command-line.ts";
-import { findKind, proposeKinds } from "./kind-words.ts";
+import type { Cli } from "./io.ts";
 import { defaultNamespaceOf } from "./namespace.ts";
+import { parseCommandLine, VALUE_FLAGS } from "./words/command-line.ts";
+import { findKind, proposeKinds } from "./words/kind-words.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [

@@ -1,10 +1,10 @@
 /** Flags that several commands share. */
 
 import { quote } from "../lib/quote.ts";
-import { UsageError } from "./failure.ts";
 import type { CliContext } from "./context.ts";
-import { parseLabelSelector } from "./label-selector.ts";
+import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
+import { parseLabelSelector } from "./words/label-selector.ts";
 
 export const filenames = {
   kind: "parsed",

@@ -4,12 +4,12 @@ import { run } from "@stricli/core";
 import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./app.ts";
 import type { CliContext } from "./context.ts";
-import { parseCommandLine } from "./command-line.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
-import { commandMeantBy } from "./habits.ts";
 import { toCommandLine } from "./hints.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
+import { parseCommandLine } from "./words/command-line.ts";
+import { commandMeantBy } from "./words/habits.ts";
 
 export interface RunOptions {
   /** What a person types to call it, for messages. @default "netplugctl" */

@@ -1,6 +1,6 @@
 /** The namespace of what names none. */
 
-import { datastoreConfigOf, withAdvice } from "./access.ts";
+import { datastoreConfigOf, withAdvice } from "./access/access.ts";
 import type { Cli } from "./io.ts";
 import { DEFAULT_NAMESPACE } from "./resources/object-name.ts";
 

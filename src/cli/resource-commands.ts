@@ -9,8 +9,8 @@ import type { PatchFlags } from "./commands/patch.ts";
 import type { ValidateFlags } from "./commands/validate.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
-import { describeKinds } from "./kind-words.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
+import { describeKinds } from "./words/kind-words.ts";
 
 /** Words that name objects, with proposals for kinds and names. */
 function objectWords(placeholder: string, brief: string) {

@@ -3,7 +3,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_CONFIG_FILE } from "../../src/cli/config-file.ts";
+import { DEFAULT_CONFIG_FILE } from "../../src/cli/access/config-file.ts";
 import type { CliIo } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 import { openLog, readInput } from "../../src/cli/program.ts";

@@ -5,7 +5,7 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";

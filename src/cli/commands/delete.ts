@@ -3,7 +3,7 @@
 import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
@@ -12,8 +12,8 @@ import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/name-arguments.ts";
 import { NotFound, refOf, toPathName } from "../resources/object-name.ts";
-import { requireValid } from "../resources/validation.ts";
 import { toShown } from "../resources/unreadable.ts";
+import { requireValid } from "../resources/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
 
 export interface DeleteFlags {

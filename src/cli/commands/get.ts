@@ -3,19 +3,19 @@
 import { type KindInfo, KINDS } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import { quote } from "../../lib/quote.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import type { LabelSelector } from "../label-selector.ts";
+import { defaultNamespaceOf } from "../namespace.ts";
 import { toReportText } from "../output/data.ts";
 import type { Format } from "../output/format.ts";
-import { defaultNamespaceOf } from "../namespace.ts";
 import { printResources } from "../output/print-resources.ts";
-import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { findResources } from "../resources/find-resources.ts";
-import { requireValid } from "../resources/validation.ts";
+import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { toListing } from "../resources/object-name.ts";
+import { requireValid } from "../resources/validation.ts";
+import type { LabelSelector } from "../words/label-selector.ts";
 
 export interface GetFlags {
   readonly filename?: readonly string[];

@@ -1,9 +1,9 @@
 /** `ipam check`: what contradicts itself between pools, blocks and endpoints. */
 
 import { checkConsistency } from "../../ipam/admin/check.ts";
-import { withDatastore } from "../access.ts";
-import { toCommandLine } from "../hints.ts";
+import { withDatastore } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
+import { toCommandLine } from "../hints.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";

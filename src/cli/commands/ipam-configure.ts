@@ -2,7 +2,7 @@
 
 import { SINGLETON_NAME } from "../../api/cluster-information.ts";
 import { API_VERSION } from "../../api/resource.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { withRetries } from "../resources/compare-and-swap.ts";

@@ -6,7 +6,7 @@ import { releaseAddress } from "../../ipam/admin/owner.ts";
 import { describeAllocation } from "../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";

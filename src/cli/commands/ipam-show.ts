@@ -1,7 +1,7 @@
 /** `ipam show`: answers one of four questions about addresses. */
 
 import type { Address } from "../../lib/ip/address.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { EXIT, UsageError } from "../failure.ts";
 import type { Cli } from "../io.ts";
 import type { ReportFormat } from "../output/format.ts";

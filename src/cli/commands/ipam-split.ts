@@ -7,7 +7,7 @@ import { NotLocked, planSplit } from "../../ipam/admin/split.ts";
 import { IP_POOLS } from "../../ipam/cluster.ts";
 import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { LOCK } from "../hints.ts";
 import { type Cli, say } from "../io.ts";

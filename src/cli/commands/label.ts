@@ -2,7 +2,7 @@
 
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
-import { withDatastore } from "../access.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";

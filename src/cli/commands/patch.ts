@@ -1,15 +1,15 @@
 /** `patch`: changes some fields of one object. */
 
-import { isJsonObject } from "../../lib/json.ts";
-import { quoteValue } from "../../lib/quote.ts";
-import { findExcess } from "../../api/schema/excess.ts";
 import type { AnyResource } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
-import { withDatastore } from "../access.ts";
+import { findExcess } from "../../api/schema/excess.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import { quoteValue } from "../../lib/quote.ts";
+import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
-import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
+import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { parseValues } from "../resources/documents.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";

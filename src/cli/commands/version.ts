@@ -3,9 +3,9 @@
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
-import { datastoreConfigOf, withDatastore, withKube } from "../access.ts";
-import { toCommandLine, UNLOCK } from "../hints.ts";
+import { datastoreConfigOf, withDatastore, withKube } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
+import { toCommandLine, UNLOCK } from "../hints.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";

@@ -11,8 +11,8 @@ import {
   UnsatisfiedFlagError,
   UnsatisfiedPositionalError,
 } from "@stricli/core";
-import { messageOf } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 
 /** Why the command line was not understood, in one line. Classes are told apart by themselves: bundling changes their names. */
 export function toArgumentFault(thrown: unknown): string {

@@ -1,10 +1,10 @@
 /** Kinds as people write them on a command line. */
 
-import { ALL_KINDS, type KindInfo, kindOf } from "../api/registry.ts";
-import { API_VERSION } from "../api/resource.ts";
-import { nearestName } from "../lib/nearest.ts";
-import { quote } from "../lib/quote.ts";
-import { UsageError } from "./failure.ts";
+import { ALL_KINDS, type KindInfo, kindOf } from "../../api/registry.ts";
+import { API_VERSION } from "../../api/resource.ts";
+import { nearestName } from "../../lib/nearest.ts";
+import { quote } from "../../lib/quote.ts";
+import { UsageError } from "../failure.ts";
 import { kindMeantBy } from "./habits.ts";
 
 /** What kubectl calls a kind in full has the group behind it: `ippools.netplug.io`, `ippools.v3.netplug.io`. */

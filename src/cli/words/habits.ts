@@ -1,7 +1,7 @@
 /** Words that people bring along from `kubectl` and from the tools of other networks, and what does the same here. */
 
-import { tryParseAddress } from "../lib/ip/address.ts";
-import { LOCK } from "./hints.ts";
+import { tryParseAddress } from "../../lib/ip/address.ts";
+import { LOCK } from "../hints.ts";
 
 /** Where a proposed command takes over the words that follow. */
 const OBJECT = "KIND NAME";

@@ -1,13 +1,13 @@
 /** Advice when the datastore does not answer: where we looked, which setting says so, and what else to try. */
 
-import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../datastore/datastore-config.ts";
-import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
-import { normaliseApiRoot } from "../kube/access/server-url.ts";
-import { KubeError, type KubeReason } from "../kube/kube-error.ts";
-import type { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
-import { toWord } from "./hints.ts";
-import type { Cli } from "./io.ts";
+import { DEFAULT_ETCD_ENDPOINT, type DatastoreConfig, type EtcdConfig, type KubernetesConfig } from "../../datastore/datastore-config.ts";
+import { EtcdFailure } from "../../datastore/etcd/protocol/failure.ts";
+import { normaliseApiRoot } from "../../kube/access/server-url.ts";
+import { KubeError, type KubeReason } from "../../kube/kube-error.ts";
+import type { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import { toWord } from "../hints.ts";
+import type { Cli } from "../io.ts";
 import { whoSaid } from "./setting-origin.ts";
 
 /** What is said besides the failure. */

@@ -1,9 +1,9 @@
 /** Kubernetes' label selectors, as `kubectl get -l` takes them. */
 
 import * as v from "valibot";
-import { labels as labelsSchema } from "../api/schema/fields.ts";
-import { quote } from "../lib/quote.ts";
-import { UsageError } from "./failure.ts";
+import { labels as labelsSchema } from "../../api/schema/fields.ts";
+import { quote } from "../../lib/quote.ts";
+import { UsageError } from "../failure.ts";
 
 /** What an object's labels must be; one without requirements fits every object. */
 export interface LabelSelector {

@@ -1,7 +1,7 @@
 /** Brings the command line into the form that the parser of commands understands. */
 
-import { UsageError } from "./failure.ts";
-import type { GlobalOptions } from "./io.ts";
+import { UsageError } from "../failure.ts";
+import type { GlobalOptions } from "../io.ts";
 
 export interface CommandLine {
   readonly options: GlobalOptions;

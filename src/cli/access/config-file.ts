@@ -1,13 +1,13 @@
 /** The file that says how datastores are reached: `NetplugAPIConfig`. */
 
-import { API_VERSION } from "../api/resource.ts";
-import { closestName } from "../api/schema/closest.ts";
-import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../datastore/datastore-settings.ts";
-import { isJsonObject } from "../lib/json.ts";
-import { quote, quoteValue } from "../lib/quote.ts";
-import { CommandFailed } from "./failure.ts";
-import type { CliIo } from "./io.ts";
-import { parseYaml, YamlError } from "./yaml.ts";
+import { API_VERSION } from "../../api/resource.ts";
+import { closestName } from "../../api/schema/closest.ts";
+import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName } from "../../datastore/datastore-settings.ts";
+import { isJsonObject } from "../../lib/json.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
+import { CommandFailed } from "../failure.ts";
+import type { CliIo } from "../io.ts";
+import { parseYaml, YamlError } from "../yaml.ts";
 
 /** Read when it exists and no other file is named. */
 export const DEFAULT_CONFIG_FILE = "/etc/netplug/netplugctl.cfg";

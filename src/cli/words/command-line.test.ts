@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { UsageError } from "../failure.ts";
 import { parseCommandLine } from "./command-line.ts";
-import { UsageError } from "./failure.ts";
 
 test.each([
   [

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runInTest } from "../../test/support/cli.ts";
+import { runInTest } from "../../../test/support/cli.ts";
 
 /** What is said about settings; nothing is asked of any datastore. */
 async function said(env: Readonly<Record<string, string>>, argv: readonly string[] = []): Promise<string> {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { CommandFailed } from "../failure.ts";
+import type { CliIo } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
-import { CommandFailed } from "./failure.ts";
-import type { CliIo } from "./io.ts";
 
 async function read(text: string | undefined, named?: string): Promise<unknown> {
   const io = { files: { readText: () => text } } as unknown as CliIo;

@@ -1,11 +1,11 @@
 /** Which option, variable or file a setting of datastore access comes from, for messages. */
 
-import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../datastore/datastore-settings.ts";
-import { renameSettings } from "../datastore/setting-words.ts";
-import type { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { DATASTORE_VARIABLES, type DatastoreSettings, type SettingName, variableOf } from "../../datastore/datastore-settings.ts";
+import { renameSettings } from "../../datastore/setting-words.ts";
+import type { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Cli } from "../io.ts";
 import { DEFAULT_CONFIG_FILE } from "./config-file.ts";
-import type { Cli } from "./io.ts";
 
 /** The option, variable or file that a setting comes from. */
 export function whoSaid(name: SettingName, { io, options }: Pick<Cli, "io" | "options">): string {

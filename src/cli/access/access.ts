@@ -1,20 +1,20 @@
 /** Which datastore a command speaks to: options, environment, configuration file, in this order. */
 
-import { type DatastoreConfig, isPartlyPlain, type KubernetesConfig } from "../datastore/datastore-config.ts";
-import type { Datastore } from "../datastore/datastore.ts";
+import { type DatastoreConfig, isPartlyPlain, type KubernetesConfig } from "../../datastore/datastore-config.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import {
   type DatastoreSettings,
   datastoreSettingsOfEnvironment,
   mergeDatastoreSettings,
   settingsOfEtcd,
   toDatastoreConfig,
-} from "../datastore/datastore-settings.ts";
-import { warnOfPlainText } from "../datastore/plain-text.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { NetplugError } from "../lib/errors.ts";
+} from "../../datastore/datastore-settings.ts";
+import { warnOfPlainText } from "../../datastore/plain-text.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { AdvisedFailure } from "../failure.ts";
+import { type Cli, type CliIo, type GlobalOptions, note } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
-import { AdvisedFailure } from "./failure.ts";
-import { type Cli, type CliIo, type GlobalOptions, note } from "./io.ts";
 import { adviceFor, whoSaidEtcd } from "./reach.ts";
 import { inTheirWords, whoSaid } from "./setting-origin.ts";
 

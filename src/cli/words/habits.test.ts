@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { commandOf } from "./app.ts";
+import { commandOf } from "../app.ts";
 import { commandMeantBy, kindMeantBy } from "./habits.ts";
 import { findKind } from "./kind-words.ts";
 
