@@ -91,7 +91,12 @@ async function withdrawOwn(
   };
   // On Kubernetes a record does not name its network, so it may belong to the other one.
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
-  const withdrawn = await settle(() => withdraw(call, own, { facts, beforeCommit }));
+  const withdrawn = await settle(async () => {
+    const { released } = await withdraw(call, own, { facts, beforeCommit });
+    const { prevResult } = call.config;
+    if (released.length > 0 || prevResult === undefined || !hasOwnIpam(call)) return;
+    await (await import("./withdraw-elsewhere.ts")).withdrawElsewhere(call, prevResult, own, { beforeCommit });
+  });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;
 }

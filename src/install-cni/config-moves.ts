@@ -22,7 +22,7 @@ export function warnOfMoves(before: string, after: string, log: Log): void {
   const keys = KEYS.filter((key) => isMoved(key) && was[key] !== "netplug-ipam");
   if (keys.length === 0) return;
   const want = "drain the node before; afterwards look with netplugctl ipam check";
-  log.warning("the network config changes what addresses are recorded under: those of pods that run now are not given back", {
+  log.warning("the network config changes what addresses are recorded under: those of pods that run now may stay recorded", {
     keys,
     want,
   });

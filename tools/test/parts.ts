@@ -131,6 +131,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "pod-annotations",
       "pod-cidr",
       "pod-lookup",
+      "renamed-node",
       "versions",
     ].map((name) => `test/cni/${name}.test.ts`),
     variables: { CNI_DATASTORE: "kubernetes" },

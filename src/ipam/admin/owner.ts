@@ -1,14 +1,12 @@
 /** Who has an address, and taking it away. */
 
 import type { Allocation } from "../../api/ipam-block.ts";
-import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
-import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { ordinalOf, type Prefix } from "../../lib/ip/prefix.ts";
-import { isCoolingDown, release } from "../block.ts";
-import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "../cluster.ts";
-import { type DraftBlock, lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "../draft.ts";
-import type { Facts } from "../facts.ts";
+import { isCoolingDown } from "../block.ts";
+import { configurationOf } from "../cluster.ts";
+import { lookUpBlock, NO_DRAFT } from "../draft.ts";
+import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { type Decision, transact, type TransactPorts } from "../transact.ts";
 
 /** What is known of one address. */
@@ -23,7 +21,7 @@ export interface AddressState {
 
 /** Who has an address. */
 export async function findOwner(ports: TransactPorts, address: Address): Promise<AddressState> {
-  return await transact(ports, queriesFor(address), (facts, { now }): Decision<AddressState> => {
+  return await transact(ports, addressQueries([address]), (facts, { now }): Decision<AddressState> => {
     const block = lookUpBlock(facts, NO_DRAFT, address)?.block;
     const ordinal = block === undefined ? undefined : ordinalOf(block.cidr, address);
     if (block === undefined || ordinal === undefined)
@@ -41,23 +39,9 @@ export async function findOwner(ports: TransactPorts, address: Address): Promise
  */
 export async function releaseAddress(ports: TransactPorts, address: Address): Promise<Allocation | undefined> {
   let before: Allocation | undefined; // free at the second look, because the reply to our first commit was lost
-  return await transact(ports, queriesFor(address), (facts, { now }): Decision<Allocation | undefined> => {
-    const decision = releaseFrom(lookUpBlock(facts, NO_DRAFT, address), address, facts, now);
-    before = decision.result ?? before;
-    return { ...decision, result: before };
+  return await transact(ports, addressQueries([address]), (facts, { now }): Decision<Allocation | undefined> => {
+    const { released, writes } = planReleaseAt([address], () => true, facts, now);
+    before = released[0] ?? before;
+    return { writes, result: before };
   });
-}
-
-function releaseFrom(found: DraftBlock | undefined, address: Address, facts: Facts, now: number): Decision<Allocation | undefined> {
-  if (found === undefined) return { writes: [], result: undefined };
-  const ordinal = ordinalOf(found.block.cidr, address);
-  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
-  const { block, released } = release(found.block, (allocation) => allocation.ordinal === ordinal, moment);
-  const [allocation] = released;
-  if (allocation === undefined) return { writes: [], result: undefined };
-  return { writes: [expectNotFrozen(facts), ...toBlockWrites(withBlock(NO_DRAFT, found.stored, block))], result: allocation };
-}
-
-function queriesFor(address: Address): readonly Query[] {
-  return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, { type: "block-of-address", address }];
 }

@@ -1,0 +1,50 @@
+/** Decides what a release of certain addresses changes, whichever node has them. */
+
+import type { Allocation } from "../api/ipam-block.ts";
+import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";
+import type { Query } from "../datastore/datastore.ts";
+import type { Address } from "../lib/ip/address.ts";
+import { ordinalOf } from "../lib/ip/prefix.ts";
+import { release } from "./block.ts";
+import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
+import { lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
+import type { Facts } from "./facts.ts";
+import type { ReleasePlan } from "./plan-release.ts";
+
+/** What is certain to be asked when somebody wants to know who has these addresses, or release them. */
+export function addressQueries(addresses: readonly Address[]): readonly Query[] {
+  return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, ...addresses.map((address): Query => ({ type: "block-of-address", address }))];
+}
+
+/** The allocations that a plan releases; its writes are none when there are none. */
+export interface ReleaseAtPlan extends Pick<ReleasePlan, "writes"> {
+  readonly released: readonly Allocation[];
+}
+
+/**
+ * Plans the release of those of a few addresses whose allocation `isMeant`.
+ *
+ * @param now seconds since 1970
+ * @throws {NetplugError} tryAgainLater when nothing at all may be written
+ * @throws {FactsWanted} what must be read first
+ */
+export function planReleaseAt(
+  addresses: readonly Address[],
+  isMeant: (allocation: Allocation) => boolean,
+  facts: Facts,
+  now: number,
+): ReleaseAtPlan {
+  const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
+  const all: Allocation[] = [];
+  let draft = NO_DRAFT;
+  for (const address of addresses) {
+    const found = lookUpBlock(facts, draft, address);
+    if (found === undefined) continue;
+    const ordinal = ordinalOf(found.block.cidr, address);
+    const { block, released } = release(found.block, (one) => one.ordinal === ordinal && isMeant(one), moment);
+    if (released.length === 0) continue;
+    draft = withBlock(draft, found.stored, block);
+    all.push(...released);
+  }
+  return { released: all, writes: all.length === 0 ? [] : [expectNotFrozen(facts), ...toBlockWrites(draft)] };
+}

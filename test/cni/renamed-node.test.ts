@@ -1,0 +1,48 @@
+/** A node that is known by another name than when its pods began: its DELs give back what they had, and nothing of other nodes. */
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { CniJson } from "../support/cni.ts";
+import type { CniCall, Json } from "../support/cni-call.ts";
+import { TestNetns } from "../support/netns.ts";
+import { TestNode } from "../support/test-node.ts";
+
+let node: TestNode;
+let containerID: string;
+beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24", "fd65::/112"])));
+beforeEach(() => void (containerID = node.newContainerID()));
+afterAll(async () => await node?.[Symbol.asyncDispose]());
+
+const DUAL: Json = { ipam: { assign_ipv6: "true" } };
+/** The config of a DEL, with what the runtime remembers of the ADD. */
+const renamed = (prevResult?: CniJson): Json => node.config({ ...DUAL, nodename: "node-new", ...(prevResult && { prevResult }) });
+
+test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s gives back what the runtime says the ADD got", async (plugin) => {
+  using pod = new TestNetns();
+  const call = { plugin, containerID, netns: pod.path };
+  const result = await node.add(pod, { ...call, config: node.config(DUAL) });
+  expect(result.ips).toHaveLength(2);
+  await node.del({ ...call, config: renamed(result) });
+  expect([pod.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
+  await node.del({ ...call, config: renamed(result) });
+});
+
+test("what another container has by now stays, and so does all of another node that uses the same container ID", async () => {
+  const of = (id: string, config: Json): CniCall & { readonly containerID: string } => ({
+    plugin: "netplug-ipam",
+    containerID: id,
+    config,
+  });
+  using pod = new TestNetns();
+  const result = await node.add(pod, of(containerID, node.config()));
+  const ips = result.ips?.map(({ address }) => address.split("/")[0]);
+  await node.ctl(["ipam", "release", `--ip=${ips?.[0]}`]);
+  const other = node.newContainerID();
+  using otherPod = new TestNetns();
+  expect((await node.add(otherPod, of(other, node.config({ args: { cni: { ips } } })))).ips).toEqual(result.ips ?? []);
+
+  await node.del(of(containerID, renamed(result)));
+  await node.del(of(other, renamed()));
+  expect(await node.addressesInUse()).toBe(1);
+  await node.del(of(other, node.config()));
+  expect(await node.addressesInUse()).toBe(0);
+});
