@@ -248,12 +248,21 @@ describe("allocate()", () => {
     });
   });
 
+  test("without any pool, names the command that makes one", async () => {
+    const world = await createIpamWorld();
+    expect(await failureOf(world.add("c1", "n1"))).toMatchObject({
+      message: expect.stringMatching(/: there is no IPv4 pool; create one with "netplugctl create"$/),
+    });
+  });
+
   test("gives both families or none", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     expect(await failureOf(world.add("c1", "n1", { families: [4, 6] }))).toMatchObject({
       kind: "noAddressLeft",
-      message: expect.stringContaining("there is no IPv6 pool"),
+      message: expect.stringMatching(
+        /: there is no IPv6 pool; create one with "netplugctl create", or have pods get IPv4 alone: assign_ipv4 "true", assign_ipv6 "false"$/,
+      ),
     });
     expect(await world.blocks()).toEqual([]);
     await world.putPool("b", "fd00:65::/112");
@@ -311,7 +320,8 @@ describe("an explicit address", () => {
     expect(await failureOf(world.add("c2", "n2", ips("10.65.0.7")))).toMatchObject({
       kind: "addressInUse",
       message:
-        'use address "10.65.0.7": it belongs to container "c1" (interface "eth0", network "pods") on node "n1" since 2023-11-14T22:13:20Z',
+        'use address "10.65.0.7": it belongs to container "c1" (interface "eth0", network "pods") on node "n1" since 2023-11-14T22:13:20Z; ' +
+        "if that is gone for good: netplugctl ipam release --ip=10.65.0.7",
     });
   });
 

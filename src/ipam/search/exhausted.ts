@@ -25,13 +25,20 @@ export interface Exhaustion {
 
 /** Error 101. */
 export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
-  const { family, node, pools, refused } = exhaustion;
+  const { node, pools, refused } = exhaustion;
   const reasons = [
     ...pools.map((pool) => `pool ${quote(pool.name)} (${toPrefixText(pool.cidr)}): ${whyNothingLeft(pool, exhaustion)}`),
     ...refused.map(({ name, reason }) => `pool ${quote(name)}: ${reason}`),
   ];
-  const why = reasons.length > 0 ? reasons.join("; ") : `there is no IPv${family} pool; create one with "netplugctl create"`;
-  return new NetplugError("noAddressLeft", `allocate an IPv${family} address on node ${quote(node)}: no address left: ${why}`);
+  const why = reasons.length > 0 ? reasons.join("; ") : noPool(exhaustion);
+  return new NetplugError("noAddressLeft", `allocate an IPv${exhaustion.family} address on node ${quote(node)}: no address left: ${why}`);
+}
+
+/** In a cluster of one family it is the config that asks for the wrong one: by default for IPv4. */
+function noPool({ family, situation }: Exhaustion): string {
+  const text = `there is no IPv${family} pool; create one with "netplugctl create"`;
+  if (situation.pools.pools.length === 0) return text;
+  return `${text}, or have pods get IPv${family === 4 ? 6 : 4} alone: assign_ipv4 "${family === 6}", assign_ipv6 "${family === 4}"`;
 }
 
 function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {

@@ -26,8 +26,11 @@ export function assignExplicit(request: AddressRequest, address: Address, situat
   if (ordinal === undefined)
     throw new NetplugError("internal", `use address ${text(address)}: it is not in block "${toPrefixText(block.cidr)}"`);
   const holder = block.allocations.find((allocation) => allocation.ordinal === ordinal);
-  if (holder !== undefined)
-    throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}`);
+  if (holder !== undefined) {
+    // A node that never comes back calls no DEL.
+    const next = `if that is gone for good: netplugctl ipam release --ip=${toAddressText(address)}`;
+    throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}; ${next}`);
+  }
   const next = take(block, ordinal, request.owner, situation.moment.now);
   return { address, block: block.cidr, pool, draft: withBlock(draft, stored, next) };
 }
