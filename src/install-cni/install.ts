@@ -101,7 +101,7 @@ export class Installation implements Disposable {
     this.#config = config;
   }
 
-  /** Whether the API server still accepts the token in the kubeconfig; true also when it cannot be asked. */
+  /** Whether the kubeconfig still lets the plugin in; true also when the API server cannot be asked. */
   async isTokenAccepted(): Promise<boolean> {
     return this.#grant === undefined || (await isAccepted(this.#kubeconfigPath, this.#host));
   }

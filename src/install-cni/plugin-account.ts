@@ -103,9 +103,9 @@ export class PluginAccount implements Disposable {
 
 /**
  * Tries a kubeconfig as the plugin would. A token becomes invalid before it expires when its account, or the API server's keys, are made
- * anew.
+ * anew; and no token helps where the API server's certificate is of another authority than the kubeconfig's.
  *
- * @returns false only when the API server does not recognise the token
+ * @returns false only when the API server does not recognise the token, or is not recognised itself
  */
 export async function isAccepted(kubeconfig: string, host: InstallHost): Promise<boolean> {
   const { env, files, clock, processes, random, stopped } = host;
@@ -115,7 +115,7 @@ export async function isAccepted(kubeconfig: string, host: InstallHost): Promise
     await client.getPath("/version", { signal: stopped });
     return true;
   } catch (thrown) {
-    return !isKubeError(thrown, "unauthorized");
+    return !isKubeError(thrown, "unauthorized") && !isKubeError(thrown, "untrusted");
   } finally {
     client.close();
   }

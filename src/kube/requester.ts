@@ -135,7 +135,8 @@ export class Requester {
         const fault = findLoginFault(login);
         if (fault !== undefined) throw fault;
       }
-      return { failure: toBrokenFailure(thrown, { request, server: this.#toServerText(login), isAnswered }) };
+      const authorities = login.access.ca?.label;
+      return { failure: toBrokenFailure(thrown, { request, server: this.#toServerText(login), authorities, isAnswered }) };
     }
   }
 

@@ -110,9 +110,10 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
     case 403:
       return "forbidden";
     case 404:
+      // Every API server serves its version, and the core group.
+      if (request.path === "/version") return "unexpected";
       // A bare "404 page not found" means that nothing serves the path. So does any 404 of a list: a type that is served can be listed.
       if (status !== undefined && verb !== "list") return "notFound";
-      // Every API server serves the core group.
       return request.type?.group === "" ? "unexpected" : "notServed";
     case 409:
       if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";

@@ -6,14 +6,15 @@ import { KubeError } from "./kube-error.ts";
 import type { KubeRequest } from "./request.ts";
 import { isRead, toActionText } from "./request.ts";
 
-const NOT_SIGNED = "no authority that we trust has signed its certificate; its own is what certificate-authority must name";
+const NOT_SIGNED: ReadonlySet<string> = new Set([
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+]);
 
-/** What the commonest codes of a failed handshake mean, and what to do. */
+/** What the commonest other codes of a failed handshake mean, and what to do. */
 const HANDSHAKES: Readonly<Record<string, string>> = {
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_SIGNED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_SIGNED,
-  SELF_SIGNED_CERT_IN_CHAIN: NOT_SIGNED,
-  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_SIGNED,
   CERT_HAS_EXPIRED: "its certificate has expired; renew it, or set this machine's clock",
   CERT_NOT_YET_VALID: "its certificate is not valid yet; set this machine's clock, or the server's",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for other names; one of them may be given as tls-server-name",
@@ -32,12 +33,14 @@ export interface BrokenRequest {
   readonly request: KubeRequest;
   /** Shown in messages. */
   readonly server: string;
+  /** Where the authorities stand that may sign its certificate, for messages. @default the roots of the system */
+  readonly authorities?: string | undefined;
   /** Whether the head of the answer had come. */
   readonly isAnswered: boolean;
 }
 
 /** @returns the failure that something thrown by `fetch`, or while the body was read, means */
-export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }: BrokenRequest): KubeError {
+export function toBrokenFailure(thrown: unknown, { request, server, authorities, isAnswered }: BrokenRequest): KubeError {
   if (thrown instanceof KubeError) return thrown;
   const action = toActionText(request);
   const code = codeOf(thrown);
@@ -49,10 +52,15 @@ export function toBrokenFailure(thrown: unknown, { request, server, isAnswered }
       return new KubeError("unreachable", `${action}: ${server}: the proxy opens no tunnel, it answers ${said}`, { cause: thrown });
     }
     if (isHandshakeCode(code)) {
-      const details = HANDSHAKES[code];
+      const details = NOT_SIGNED.has(code) ? notSigned(authorities) : HANDSHAKES[code];
       return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${code}`, { cause: thrown, details });
     }
   }
   const text = code === "" ? messageOf(thrown) : `connection lost (${code})`;
   return new KubeError("lost", `${action}: ${server}: ${text}`, { cause: thrown, isOutcomeUnknown: !isRead(request) });
+}
+
+function notSigned(authorities: string | undefined): string {
+  const where = authorities === undefined ? "is what certificate-authority must name" : `belongs into ${authorities}`;
+  return `no authority that we trust has signed its certificate; its own ${where}`;
 }

@@ -97,6 +97,16 @@ describe("access by", () => {
     expect(await ask([], { defaultConfig })).toEqual(FOUND);
   });
 
+  test("an address below which there is no API server: init says so, and not that init would help (needs cluster)", async () => {
+    const { url, token, caFile } = world.api;
+    const env = { ...TYPE, K8S_API_ENDPOINT: `${url}/elsewhere`, K8S_API_TOKEN: token, K8S_CA_FILE: caFile };
+    const { status, stderr } = await world.ctl(["init"], { env });
+    expect(status).toBe(1);
+    expect(stderr).toContain("get /version: the API server answers 404");
+    expect(stderr).toContain("is what answers there an API server?");
+    expect(stderr).toContain(`\n  the API server at "${url}/elsewhere", as K8S_API_ENDPOINT says\nnext: curl `);
+  });
+
   test("what every pod has, as far as it is there (needs cluster)", async () => {
     const env = { ...TYPE, KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(world.api.port) };
     const { token, caFile } = world.api;

@@ -234,7 +234,13 @@ test("a certificate authority that the pod is shown later is in the file a minut
   await installation.mend();
   const { clusters, users } = readConfig();
   expect([clusters[0]?.cluster["certificate-authority-data"], users]).toEqual([Buffer.from(both).toString("base64"), before.users]);
-  expect(await whoAmI(join(node.confDir, KUBECONFIG))).toBe(PLUGIN);
+  expect([await whoAmI(join(node.confDir, KUBECONFIG)), await installation.isTokenAccepted()]).toEqual([PLUGIN, true]);
+
+  // the old one is taken away before the server shows a certificate of the next
+  writeFileSync(join(own, "ca.crt"), readFileSync(next.certFile));
+  aheadMs += 61_000;
+  await installation.mend();
+  expect(await installation.isTokenAccepted()).toBe(false);
 });
 
 test("an installer whose own token has ended says so, and goes on once kubelet has renewed it (needs cluster)", async () => {
