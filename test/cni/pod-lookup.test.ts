@@ -75,9 +75,12 @@ async function addAndDelete(args: string, config: Json, env: CniCall["env"] = {}
 
 describe("the pod", () => {
   test("that is not there, or whose namespace is not, is code 106 (needs cluster)", async () => {
-    for (const namespace of ["default", "nowhere"]) {
+    for (const [namespace, reason] of [
+      ["default", "no such pod; it was deleted"],
+      ["nowhere", "no such namespace; it was deleted, or a static pod waits for it to be created"],
+    ] as const) {
       const { code, msg } = await refusal(podArgs({ namespace, name: "never-was" }));
-      expect([code, msg]).toEqual([106, `find pod "${namespace}/never-was": the API server has no such pod; it was deleted`]);
+      expect([code, msg]).toEqual([106, `find pod "${namespace}/never-was": the API server has ${reason}`]);
     }
   });
 
