@@ -113,8 +113,16 @@ describe("environment", () => {
   ])("the API server with %j", (env, kube) => {
     const { kube: found } = settingsOf(env);
     // The token itself is never shown by a failed comparison.
-    expect(found === undefined ? undefined : JSON.parse(JSON.stringify({ ...found, token: undefined }))).toEqual(kube);
+    expect(found === undefined ? undefined : JSON.parse(JSON.stringify({ ...found, token: undefined, names: undefined }))).toEqual(kube);
   });
+
+  test.each<[env: Readonly<Record<string, string>>, names: object]>([
+    [POD, { apiRoot: "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT" }],
+    [
+      { ...POD, NETPLUG_K8S_API_ENDPOINT: "https://a", K8S_API_TOKEN: "t", K8S_CA_FILE: "/c" },
+      { apiRoot: "NETPLUG_K8S_API_ENDPOINT", token: "K8S_API_TOKEN", caFile: "K8S_CA_FILE" },
+    ],
+  ])("what messages call the API server with %j", (env, names) => expect(settingsOf(env).kube?.names).toEqual(names));
 
   test.each<[env: Readonly<Record<string, string>>, message: string]>([
     [{ SLEEP: "never" }, 'read SLEEP: got "never", want "true" or "false"'],

@@ -1,7 +1,7 @@
 /** What an installation is told: options, then the environment, then defaults. */
 
 import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
-import { datastoreSettingsOfEnvironment } from "../datastore/datastore-settings.ts";
+import { datastoreSettingsOfEnvironment, variableOf } from "../datastore/datastore-settings.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
@@ -139,7 +139,13 @@ function toKubeSettings(env: Environment, { protocol, host, port }: Settings["se
   const own = host === undefined || port === undefined ? undefined : toServerUrl(host, port).replace(/^https/, protocol);
   // A kubeconfig says its own server.
   const apiRoot = k8sAPIEndpoint ?? (kubeconfig === undefined ? own : undefined);
-  return kubeconfig === undefined && apiRoot === undefined ? undefined : { kubeconfig, apiRoot, token, caFile };
+  if (kubeconfig === undefined && apiRoot === undefined) return undefined;
+  const names = {
+    apiRoot: variableOf("k8sAPIEndpoint", env) ?? "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT",
+    token: variableOf("k8sAPIToken", env),
+    caFile: variableOf("k8sCAFile", env),
+  };
+  return { kubeconfig, apiRoot, token, caFile, names };
 }
 
 function readMtu(env: Environment): number {

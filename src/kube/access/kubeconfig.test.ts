@@ -214,6 +214,7 @@ describe("a kubeconfig", () => {
     ["proxy-url: 'socks5://x:1'", 'proxy-url of cluster "k" in kubeconfig "/k": want http://… or https://…'],
     ["server: 'https://me:pass@x'", "got a URL with user or password"],
     ["server: 'ftp://x'", 'server of cluster "k" in kubeconfig "/k": got "ftp://x", want https://host:port'],
+    ["server: 'https://fd00::1:6443'", 'got "https://fd00::1:6443", want https://host:port, an IPv6 address in brackets'],
     ["server: ''", 'read cluster "k" in kubeconfig "/k": it names no server'],
   ])("with a cluster that says %s is refused", async (fields, part) => {
     const server = fields.includes("server:") ? "" : "server: https://x, ";

@@ -19,6 +19,9 @@ export function normaliseServer(text: string, usesTls: boolean, where: string): 
   return `${url.protocol}//${url.host}${withoutSlashes(url.pathname)}`;
 }
 
+/** `https://fd00::1:6443` */
+const BARE_IPV6 = /^https?:\/\/[\da-f]{0,4}(?::[\da-f]{0,5}){2,8}(?:\/|$)/i;
+
 /**
  * @param shown what messages show of it
  * @throws NetplugError invalidConfig for what is no server's address
@@ -26,7 +29,8 @@ export function normaliseServer(text: string, usesTls: boolean, where: string): 
 export function requireServer(withScheme: string, where: string, shown: string = withScheme): URL {
   const url = URL.parse(withScheme);
   if (url === null || url.search !== "" || url.hash !== "" || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port`);
+    const brackets = BARE_IPV6.test(withScheme) ? ", an IPv6 address in brackets" : "";
+    throw new NetplugError("invalidConfig", `read ${where}: got ${quote(shown)}, want https://host:port${brackets}`);
   }
   return url;
 }
