@@ -23,8 +23,8 @@ export interface EtcdConfig {
   /** User and password come together. */
   readonly username?: string;
   readonly password?: string;
-  /** Where processes of a node keep the token of a log-in for each other; absent: each logs in. */
-  readonly tokenFile?: string;
+  /** Where processes of a node keep tokens of log-ins for each other; absent: each logs in. */
+  readonly tokenFolder?: string;
 }
 
 /** As {@link EtcdConfig}: merged, and no file is read yet. */
@@ -40,7 +40,7 @@ export type DatastoreConfig =
 
 /** The config of a process on a node: the driver may note things in the run directory, which the node's processes share. */
 export function onNode(config: DatastoreConfig, node: string, folder: string): DatastoreConfig {
-  if (config.type === "etcdv3") return { ...config, etcd: { ...config.etcd, tokenFile: `${folder}/etcd-token.json` } };
+  if (config.type === "etcdv3") return { ...config, etcd: { ...config.etcd, tokenFolder: `${folder}/etcd-tokens` } };
   return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node } } };
 }
 

@@ -1,14 +1,17 @@
 /** A token that one process of a node keeps for the next. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Datastore } from "../../src/datastore/datastore.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
+import { connectTcp } from "../../src/linux/tcp.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
-import { openEtcd } from "./open-etcd.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf, namesIn } from "./steps.ts";
-import { endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
+import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 
 const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 const [WITHOUT_LOG_IN, WITH_LOG_IN] = [
@@ -18,15 +21,15 @@ const [WITHOUT_LOG_IN, WITH_LOG_IN] = [
 
 let server: EtcdServer;
 let folder: string;
-let tokenFile: string;
-let users = 0;
+let tokenFolder: string;
+let nodes = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "npgt-token-"));
   server = await startEtcd({ quick: true });
   await switchUsersOn(server);
 });
 beforeEach(() => {
-  tokenFile = join(folder, `etcd-token-${users++}.json`);
+  tokenFolder = join(folder, String(nodes++));
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
@@ -35,7 +38,7 @@ afterAll(async () => {
 
 /** What another process asks of etcd for one read. */
 async function requestsOfAnother(config: object = {}) {
-  const datastore = openEtcd({ endpoints: [server.endpoint], tokenFile, ...AS_NETPLUG, ...config }, { files: linuxFiles });
+  const datastore = openEtcd({ endpoints: [server.endpoint], tokenFolder, ...AS_NETPLUG, ...config }, { files: linuxFiles });
   try {
     expect(await namesIn(datastore)).toEqual([]);
     return { ...datastore.requests };
@@ -44,14 +47,16 @@ async function requestsOfAnother(config: object = {}) {
   }
 }
 
-const keptToken = (): unknown => (JSON.parse(readFileSync(tokenFile, "utf8")) as { token: unknown }).token;
+/** Of the one user of the one list of endpoints. */
+const tokenFile = (): string => join(tokenFolder, ...readdirSync(tokenFolder));
+const keptToken = (): unknown => (JSON.parse(readFileSync(tokenFile(), "utf8")) as { token: unknown }).token;
 
 describe("a kept token", () => {
   test("spares the next process its log-in, and can be read by nobody else", async () => {
     expect(await requestsOfAnother()).toEqual(WITH_LOG_IN);
     expect(await requestsOfAnother()).toEqual(WITHOUT_LOG_IN);
-    expect((statSync(tokenFile).mode & 0o777).toString(8)).toBe("600");
-    expect(readFileSync(tokenFile, "utf8")).not.toContain(PASSWORD);
+    expect((statSync(tokenFile()).mode & 0o777).toString(8)).toBe("600");
+    expect(readFileSync(tokenFile(), "utf8")).not.toContain(PASSWORD);
   });
 
   test("that has ended costs one request, and is replaced", async () => {
@@ -65,7 +70,7 @@ describe("a kept token", () => {
 
   test("that has ended in two processes is replaced by one log-in", async () => {
     await requestsOfAnother();
-    const open = () => openEtcd({ endpoints: [server.endpoint], tokenFile, ...AS_NETPLUG }, { files: linuxFiles });
+    const open = () => openEtcd({ endpoints: [server.endpoint], tokenFolder, ...AS_NETPLUG }, { files: linuxFiles });
     const [one, other] = [open(), open()];
     await Promise.all([one, other].map(namesIn));
     await endTokensOf(server, "netplug");
@@ -78,14 +83,53 @@ describe("a kept token", () => {
 
   test("lets nobody in whose password is wrong", async () => {
     await requestsOfAnother();
-    const wrong = openEtcd({ endpoints: [server.endpoint], tokenFile, ...AS_NETPLUG, password: `${PASSWORD}x` }, { files: linuxFiles });
+    const wrong = openEtcd({ endpoints: [server.endpoint], tokenFolder, ...AS_NETPLUG, password: `${PASSWORD}x` }, { files: linuxFiles });
     expect(await failureOf(namesIn(wrong))).toMatchObject({ code: 108 });
     expect(await requestsOfAnother()).toEqual(WITHOUT_LOG_IN);
   });
 
-  test("of one user is not taken for another", async () => {
+  test("of one user is not taken for another, and stays when another one logs in", async () => {
     await requestsOfAnother();
     expect(await requestsOfAnother({ username: "reader" })).toEqual(WITH_LOG_IN);
+    for (const config of [{}, { username: "reader" }]) expect(await requestsOfAnother(config)).toEqual(WITHOUT_LOG_IN);
+  });
+
+  describe("from before the cluster was made anew with a shorter log, in which etcd waits for the place of the log-in,", () => {
+    /** Somebody logs in, and the cluster is another. */
+    async function logInBefore(somebody: (endpoint: string) => Datastore) {
+      await using stack = new AsyncDisposableStack();
+      const anew = stack.use(await startEtcd({ quick: true }));
+      await switchUsersOn(anew);
+      for (let i = 0; i < 10; i++) await server.ctl(["put", "/a", "b"], AS_ROOT);
+      const proxy = stack.use(await startTcpProxy(server.port));
+      const endpoint = `http://127.0.0.1:${proxy.port}`;
+      const datastore = stack.adopt(somebody(endpoint), (one) => one.close());
+      await namesIn(datastore);
+      proxy.target = anew.port;
+      proxy.cut();
+      const all = stack.move();
+      return { endpoint, datastore, [Symbol.asyncDispose]: () => all.disposeAsync() };
+    }
+
+    test.each([
+      ["sockets of its own", { connect: connectTcp }],
+      ["fetch", {}],
+    ])("is replaced by the next process, over %s", async (_how, ports) => {
+      const open = (endpoint: string): Datastore =>
+        openEtcd({ endpoints: [endpoint], tokenFolder, ...AS_NETPLUG }, { files: linuxFiles, ...ports });
+      await using before = await logInBefore(open);
+      const next = open(before.endpoint);
+      expect(await namesIn(next)).toEqual([]);
+      expect(next.requests).toEqual({ roundTrips: 3, retries: 1 });
+      next.close();
+      expect(await requestsOfAnother({ endpoints: [before.endpoint] })).toEqual(WITHOUT_LOG_IN);
+    });
+
+    test("is replaced by its own process, after a request that fails", async () => {
+      await using before = await logInBefore((endpoint) => openEtcd({ endpoints: [endpoint], ...AS_NETPLUG }, { limits: IMPATIENT }));
+      expect(await failureOf(namesIn(before.datastore))).toMatchObject({ code: 11 });
+      expect(await namesIn(before.datastore)).toEqual([]);
+    });
   });
 });
 
@@ -98,14 +142,15 @@ test.each([
   ["too much", JSON.stringify({ token: "x".repeat(20_000), proof: "" })],
   ["a token that somebody else put there", JSON.stringify({ token: "abc.1", proof: "0".repeat(64) })],
 ])("a file with %s is replaced by one log-in", async (_what, text) => {
-  writeFileSync(tokenFile, text);
+  await requestsOfAnother();
+  writeFileSync(tokenFile(), text);
   expect(await requestsOfAnother()).toEqual(WITH_LOG_IN);
   expect(await requestsOfAnother()).toEqual(WITHOUT_LOG_IN);
 });
 
-test("where no file can be, each process logs in", async () => {
+test("where no folder can be, each process logs in", async () => {
   writeFileSync(join(folder, "file"), "");
-  tokenFile = join(folder, "file", "token.json");
+  tokenFolder = join(folder, "file");
   expect(await requestsOfAnother()).toEqual(WITH_LOG_IN);
   expect(await requestsOfAnother()).toEqual(WITH_LOG_IN);
 });
@@ -113,5 +158,5 @@ test("where no file can be, each process logs in", async () => {
 test("a server without users leaves nothing", async () => {
   await using free = await startEtcd({ quick: true });
   await requestsOfAnother({ endpoints: [free.endpoint] });
-  expect(existsSync(tokenFile)).toBe(false);
+  expect(existsSync(tokenFolder)).toBe(false);
 });

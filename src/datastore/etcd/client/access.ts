@@ -7,6 +7,7 @@ import { toFailure } from "../wire/fetch-failure.ts";
 import { PlainHttp } from "../wire/gateway/plain-http.ts";
 import { createGateway } from "../wire/gateway/transport.ts";
 import type { Target, TlsMaterial, Transport } from "../wire/transport.ts";
+import { TryLimit } from "./try-limit.ts";
 
 /** Sequential round trips, and retries among them. */
 export interface RequestCounts {
@@ -30,6 +31,9 @@ const TLS_LIFETIME_MS = 60_000;
 /** An old token, and the wrong transport. */
 const MAX_REPAIRS = 2;
 
+/** How long an answer to the first request with another process's token may take, so that as much is left for a log-in: milliseconds. */
+const FOREIGN_TOKEN_MS = 2_500;
+
 /** What a log-in gives where there are no users. */
 const NO_TOKEN = "";
 
@@ -42,8 +46,10 @@ export class Access {
   #transport: Transport;
   #speaksGrpc = false;
   #token: string | undefined;
-  /** The last one that etcd did not take. */
+  /** The last one that etcd did not take, or with which no answer came. */
   #endedToken: string | undefined;
+  /** One of another process, until etcd has taken it from us. */
+  #foreignToken: string | undefined;
   /** A log-in under way, shared by all who need it. */
   #loggingIn: Promise<string> | undefined;
   #tls: { readonly material: TlsMaterial; readonly readAt: number } | undefined;
@@ -71,10 +77,11 @@ export class Access {
         if (this.#config.username !== undefined) token = await this.#logIn(transport, { endpoint, signal, tls });
         if (signal.aborted) throw neverSent(signal.reason);
         this.#counts.roundTrips++;
-        return await run(transport, { endpoint, signal, tls, token: token === NO_TOKEN ? undefined : token });
+        return await this.#send(run, transport, { endpoint, signal, tls, token: token === NO_TOKEN ? undefined : token });
       } catch (thrown) {
         const failure = toFailure(thrown);
         if (tls !== undefined && (failure.reason === "unreachable" || failure.reason === "untrusted")) await this.#doubtTls(tls);
+        if (failure.reason === "lost") this.#forget(token);
         if (repairs === MAX_REPAIRS || !(await this.#repair(failure, transport, token))) throw failure;
         this.#counts.retries++;
       }
@@ -104,10 +111,24 @@ export class Access {
     }
   }
 
+  /**
+   * A token names the place of its log-in in etcd's log, and etcd lets a request wait until it has come there. A cluster that was made anew from
+   * a backup begins a new log, and may come there never.
+   */
+  async #send<T>(run: Run<T>, transport: Transport, target: Target): Promise<T> {
+    if (target.token === undefined || target.token !== this.#foreignToken) return await run(transport, target);
+    using limit = new TryLimit(FOREIGN_TOKEN_MS, target.signal);
+    const answer = await run(transport, { ...target, signal: limit.signal });
+    this.#foreignToken = undefined;
+    return answer;
+  }
+
+  /** @returns whether there was one */
   #forget(token: string | undefined): boolean {
+    if (token === undefined) return false;
     if (this.#token === token) this.#token = undefined;
     this.#endedToken = token;
-    return token !== undefined;
+    return true;
   }
 
   async #useGrpc(transport: Transport): Promise<boolean> {
@@ -136,13 +157,12 @@ export class Access {
   }
 
   async #findTokenOr(logIn: () => Promise<string>): Promise<string> {
-    const { tokenFile } = this.#config;
-    if (tokenFile === undefined) return await logIn();
+    if (this.#config.tokenFolder === undefined) return await logIn();
     const { findToken, keepToken } = await import("./kept-token.ts");
-    const kept = findToken(tokenFile, this.#config, this.#files);
-    if (kept !== undefined && kept !== this.#endedToken) return kept;
+    const kept = findToken(this.#config, this.#files);
+    if (kept !== undefined && kept !== this.#endedToken) return (this.#foreignToken = kept);
     const token = await logIn();
-    if (token !== NO_TOKEN) keepToken(tokenFile, token, this.#config, this.#files);
+    if (token !== NO_TOKEN) keepToken(token, this.#config, this.#files);
     return token;
   }
 

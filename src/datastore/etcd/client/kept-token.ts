@@ -1,14 +1,14 @@
 /**
- * The token of the node's last log-in, in a file of the run directory. etcd checks a password with bcrypt, some 60 ms of its processor time, and
+ * The tokens of the node's last log-ins, in files of the run directory. etcd checks a password with bcrypt, some 60 ms of its processor time, and
  * writes each log-in to its log; a process that lives for one call would pay for that each time. A token that does not hold any more costs one
  * request, and its owner logs in.
  *
- * The file is mode 0600: root, who alone can read it, could read the password as well. There is one: where networks of a node have several users,
- * or name one user's endpoints in several ways, their calls log in after each other, as without it.
+ * A file is mode 0600: root, who alone can read it, could read the password as well. There is one for each user of each list of endpoints, so
+ * that networks of a node with different ones do not take each other's away.
  */
 
 import { orNothing } from "../../../lib/errors.ts";
-import { hmacHex } from "../../../lib/hash.ts";
+import { hmacHex, sha1Hex } from "../../../lib/hash.ts";
 import { isJsonObject } from "../../../lib/json.ts";
 import type { Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
@@ -16,14 +16,14 @@ import type { EtcdConfig } from "../../datastore-config.ts";
 const FILE_MODE = 0o600;
 
 /** @returns undefined where there is none that these credentials gave, or it cannot be read */
-export function findToken(path: string, config: EtcdConfig, files: Files): string | undefined {
-  const { token, proof } = readEntry(path, files);
+export function findToken(config: EtcdConfig, files: Files): string | undefined {
+  const { token, proof } = readEntry(pathOf(config), files);
   return typeof token === "string" && proof === proofOf(token, config) ? token : undefined;
 }
 
 /** A failure is ignored: the next process logs in. */
-export function keepToken(path: string, token: string, config: EtcdConfig, files: Files): void {
-  orNothing(() => files.writeAtomically(path, JSON.stringify({ token, proof: proofOf(token, config) }), FILE_MODE));
+export function keepToken(token: string, config: EtcdConfig, files: Files): void {
+  orNothing(() => files.writeAtomically(pathOf(config), JSON.stringify({ token, proof: proofOf(token, config) }), FILE_MODE));
 }
 
 function readEntry(path: string, files: Files): Readonly<Record<string, unknown>> {
@@ -33,6 +33,10 @@ function readEntry(path: string, files: Files): Readonly<Record<string, unknown>
   } catch {
     return {};
   }
+}
+
+function pathOf({ tokenFolder = "", endpoints, discoverySrv, username }: EtcdConfig): string {
+  return `${tokenFolder}/${sha1Hex(JSON.stringify([endpoints, discoverySrv, username]))}.json`;
 }
 
 /**
