@@ -129,16 +129,16 @@ interface Watched {
 /** The call's datastore, whose answers leave out blocks that cannot be read. */
 function withoutDamaged({ datastore: inner, log }: Call, { onRead, beforeCommit }: Watched): Datastore {
   const reasons = new Map<string, string>();
-  const onDamage = ({ kind, cidr, node, reason, isAnswered }: Damage): void => {
+  const onDamage = ({ cidr, node, reason, isAnswered }: Damage): void => {
     if (isAnswered) return;
-    // Without the lists of blocks, too, nobody knows what is free.
-    if (kind !== "IPAMBlock" || cidr === undefined || node === undefined) throw new NetplugError("ioFailure", reason);
+    // Without the lists of blocks nobody knows what is free.
+    if (cidr === undefined || node === undefined) throw new NetplugError("ioFailure", reason);
     const text = toPrefixText(cidr);
     if (!reasons.has(text)) log.warning(`block ${quote(text)} is left out`, { reason });
     reasons.set(text, reason);
   };
   const read: Datastore["read"] = async (queries, options) => {
-    const answers = await inner.read(queries, { ...options, onDamage });
+    const answers = await inner.read(queries, { ...options, onDamage, damageOf: "blocks" });
     for (const [i, query] of queries.entries()) {
       const answer: unknown = answers[i];
       const cidr = query.type === "block-of-address" && answer !== undefined ? toPrefixText((answer as BlockRef).cidr) : "";

@@ -161,6 +161,12 @@ export interface ReadOptions extends RequestOptions {
    */
   readonly onDamage?: (damage: Damage) => void;
   /**
+   * What `onDamage` is about: with `blocks`, resources are answered as without it.
+   *
+   * @default "all"
+   */
+  readonly damageOf?: "all" | "blocks";
+  /**
    * Whether the read fails, too, when the datastore says that it takes no commit: on etcd, an alarm. One request more.
    *
    * @default false

@@ -138,6 +138,19 @@ test("DEL takes the interface of one in the damaged block away, and fails until 
 });
 
 onEtcd(() => {
+  test("goes on although something else stands in the place of a pool, too", async () => {
+    await node.etcd.ctl(["put", "/netplug/v3/ippools/other", "{"]);
+    try {
+      expect((await attach()).address).not.toBe("");
+      await node.del(toCall(elsewhere));
+      const config = node.config({ ipam: { type: "netplug-ipam", ipv4_pools: ["other"] } });
+      const named = { containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, config };
+      expect((await node.call("ADD", named)).json).toMatchObject({ code: 100 });
+    } finally {
+      await node.etcd.ctl(["del", "/netplug/v3/ippools/other"]);
+    }
+  });
+
   test("DEL leaves it to a later one to give back what an earlier one could not reach", async () => {
     const away = node.config({ etcd_endpoints: "http://127.0.0.1:1" });
     expect((await node.call("DEL", { ...toCall(inDamaged), config: away })).json).toMatchObject({ code: 11 });

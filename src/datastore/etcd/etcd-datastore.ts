@@ -42,7 +42,7 @@ export class EtcdDatastore implements Datastore {
     const ranges = plans.flatMap((plan) => plan.ranges);
     const { ranges: replies } = await readSnapshot(this.#client, ranges, options);
     if (options.wantsCommits === true) await (await import("./alarms.ts")).requireNoAlarm(this.#client, options);
-    return await answer(queries, plans, replies, options.onDamage);
+    return await answer(queries, plans, replies, options);
   }
 
   async commit<const Qs extends readonly Query[] = readonly []>(
@@ -80,14 +80,14 @@ async function answer<Qs extends readonly Query[]>(
   queries: readonly Query[],
   plans: readonly QueryPlan[],
   replies: readonly RangeReply[],
-  onDamage?: ReadOptions["onDamage"],
+  options: ReadOptions = {},
 ): Promise<Answers<Qs>> {
   try {
     return toAnswers(plans, replies);
   } catch {
     const { pastDamage } = await import("./plans/damage.ts");
     return toAnswers(
-      plans.map((plan, i) => pastDamage(plan, queries[i], onDamage)),
+      plans.map((plan, i) => pastDamage(plan, queries[i], options)),
       replies,
     );
   }

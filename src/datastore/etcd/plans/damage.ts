@@ -2,20 +2,20 @@
 
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Damage, Query, Revision, Stored } from "../../datastore.ts";
+import type { Damage, Query, ReadOptions, Revision, Stored } from "../../datastore.ts";
 import { cidrOfIndexKey, parseBlockKey, parseResourceKey } from "../layout/keys.ts";
 import { toKeyText } from "../layout/records.ts";
 import type { KeyValue, RangeReply } from "../protocol/rpc.ts";
 import type { QueryPlan } from "./queries.ts";
 
-type OnDamage = (damage: Damage) => void;
-
 /**
  * A plan whose answer leaves out what cannot be read, and tells of it. When nobody wants to hear of it, it is that plan itself, which fails; only
  * a list of pools goes on.
  */
-export function pastDamage(plan: QueryPlan, query: Query | undefined, onDamage: OnDamage | undefined): QueryPlan {
-  if (onDamage === undefined) return query?.type === "list" && query.kind === "IPPool" ? pastOtherThanPools(plan) : plan;
+export function pastDamage(plan: QueryPlan, query: Query | undefined, { onDamage, damageOf }: ReadOptions): QueryPlan {
+  const isOfResources = query?.type === "get" || query?.type === "list";
+  if (onDamage === undefined || (damageOf === "blocks" && isOfResources))
+    return query?.type === "list" && query.kind === "IPPool" ? pastOtherThanPools(plan) : plan;
   const { ranges, toAnswer } = plan;
   /** A plan converts each key by itself, so it can be asked about one. */
   const isSound = (reply: RangeReply, kv: KeyValue): boolean => {
