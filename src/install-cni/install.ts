@@ -12,7 +12,7 @@ import { withFolderLock } from "./folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
-import { suitRuntime } from "./old-runtime.ts";
+import { NodeRuntime } from "./node-runtime.ts";
 import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
 import type { Settings } from "./settings.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
@@ -28,6 +28,7 @@ export class Installation implements Disposable {
   readonly #log: Log;
   readonly #folders: Folders;
   readonly #account: PluginAccount | undefined;
+  readonly #runtime: NodeRuntime | undefined;
   #assets: TlsAssets = {};
   /** The text of our config for a runtime that knows all versions; undefined until it is made. */
   #newest: string | undefined;
@@ -43,6 +44,7 @@ export class Installation implements Disposable {
     this.#log = log;
     this.#folders = openFolders(settings, host.disk);
     this.#account = settings.kube === undefined ? undefined : new PluginAccount(settings, settings.kube, host);
+    this.#runtime = this.#account === undefined ? undefined : new NodeRuntime(settings, this.#account, host, log);
   }
 
   [Symbol.dispose](): void {
@@ -65,7 +67,7 @@ export class Installation implements Disposable {
     this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);
     if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
-    const config = (await this.#suitRuntime(undefined)) ?? newest;
+    const config = (await this.#suitRuntime(newest)) ?? newest;
     this.#config = config;
     const kubeconfig = await this.#makeKubeconfig();
     await this.#inConfFolder(() => {
@@ -93,7 +95,7 @@ export class Installation implements Disposable {
    */
   async followRuntime(): Promise<void> {
     const before = this.#config;
-    const config = await this.#suitRuntime(before);
+    const config = this.#newest === undefined ? undefined : await this.#suitRuntime(this.#newest);
     if (config === undefined || config === before) return;
     await this.#inConfFolder(() => {
       if (this.#host.disk.readText(this.#configPath) === before) this.#writeConfig(config);
@@ -147,11 +149,9 @@ export class Installation implements Disposable {
     return isOurs;
   }
 
-  /** @param before our config of the last time */
-  async #suitRuntime(before: string | undefined): Promise<string | undefined> {
-    const [account, grant] = [this.#account, this.#grant];
-    if (this.#newest === undefined || account === undefined || grant === undefined) return undefined;
-    return await suitRuntime(this.#newest, this.#settings, { account, token: grant.token, before }, this.#host, this.#log);
+  /** @returns undefined where nobody knows the runtime */
+  async #suitRuntime(newest: string): Promise<string | undefined> {
+    return this.#grant === undefined ? undefined : await this.#runtime?.suit(newest, this.#grant.token);
   }
 
   get #configPath(): string {

@@ -200,6 +200,20 @@ describe("the node's runtime", () => {
     expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
   });
 
+  test("that a template's network config does not suit is warned of once, also when it is told late", async () => {
+    runtime = undefined;
+    await using api = startNodes();
+    const template = '{"name":"a","cniVersion":"1.1.0","plugins":[{"type":"x"}]}';
+    const env = { K8S_API_ENDPOINT: api.url, KUBERNETES_NODE_NAME: "host-b", CNI_NETWORK_CONFIG: template };
+    const staying = await stay({ env, clock });
+    runtime = "containerd://1.7.29";
+    for (let times = 0; times < 2; times++) await lookLater(staying);
+    expect(node.read(`net.d/${CONFLIST}`)).toBe(template);
+    const { messages } = await staying.stop();
+    const warnings = messages.filter((msg) => msg.startsWith("the node's container runtime"));
+    expect(warnings).toEqual(["the node's container runtime does not know CNI 1.1.0: no pod will start"]);
+  });
+
   test("does not change the network config of a newer installer", async () => {
     runtime = "containerd://2.1.4";
     await using api = startNodes();

@@ -1,0 +1,79 @@
+/**
+ * The node's container runtime. One that does not know the newest CNI version refuses the result of every ADD of a network config that says it,
+ * so that no pod starts. Which runtime the node has is known to its kubelet, which tells the API server.
+ */
+
+import { messageOf } from "../lib/errors.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { Log } from "../lib/log.ts";
+import { NEWEST, SAFE } from "./chained-version.ts";
+import { atVersion } from "./conflist.ts";
+import type { InstallHost } from "./host.ts";
+import type { PluginAccount } from "./plugin-account.ts";
+import type { Settings } from "./settings.ts";
+
+/** containerd 1: its CNI library knows 1.0.0 at most. */
+const OLD_RUNTIME = /^containerd:\/\/[01]\./;
+
+/** Keeps in mind what was said of the runtime: only what is new is said. */
+export class NodeRuntime {
+  readonly #settings: Pick<Settings, "nodeName" | "template">;
+  readonly #account: Pick<PluginAccount, "readRuntime">;
+  readonly #stopped: AbortSignal;
+  readonly #log: Log;
+  #last: string | undefined;
+
+  constructor(
+    settings: Pick<Settings, "nodeName" | "template">,
+    account: Pick<PluginAccount, "readRuntime">,
+    { stopped }: Pick<InstallHost, "stopped">,
+    log: Log,
+  ) {
+    this.#settings = settings;
+    this.#account = account;
+    this.#stopped = stopped;
+    this.#log = log;
+  }
+
+  /**
+   * Makes a network config of ours one that the runtime knows; of a template's it only warns.
+   *
+   * @param config as it is for a runtime that knows all versions
+   * @returns undefined where nobody knows the runtime
+   */
+  async suit(config: string, token: string): Promise<string | undefined> {
+    const { nodeName, template } = this.#settings;
+    if (nodeName === undefined || !saysNewest(config)) return config;
+    const runtime = await this.#read(nodeName, token);
+    if (runtime === undefined) return undefined;
+    const isOld = OLD_RUNTIME.test(runtime);
+    if (isOld && runtime !== this.#last) this.#warnOf(runtime);
+    this.#last = runtime;
+    return isOld && template === undefined ? atVersion(config, SAFE) : config;
+  }
+
+  async #read(nodeName: string, token: string): Promise<string | undefined> {
+    try {
+      return await this.#account.readRuntime(nodeName, token, this.#stopped);
+    } catch (thrown) {
+      this.#stopped.throwIfAborted();
+      this.#log.debug("nobody knows which container runtime the node has", { reason: messageOf(thrown) });
+      return undefined;
+    }
+  }
+
+  #warnOf(runtime: string): void {
+    if (this.#settings.template === undefined)
+      this.#log.warning(`the node's container runtime keeps the network config at CNI ${SAFE}: no STATUS and no GC`, { runtime });
+    else
+      this.#log.warning(`the node's container runtime does not know CNI ${NEWEST}: no pod will start`, {
+        runtime,
+        want: `cniVersion ${SAFE}`,
+      });
+  }
+}
+
+function saysNewest(config: string): boolean {
+  const document = parseJson(config);
+  return isJsonObject(document) && document["cniVersion"] === NEWEST;
+}
