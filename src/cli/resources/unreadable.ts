@@ -2,8 +2,7 @@
 
 import { API_VERSION } from "../../api/resource.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { Damage, Datastore, FoundText, Query, ResourceRef, Stored } from "../../datastore/datastore.ts";
-import { NetplugError } from "../../lib/errors.ts";
+import type { Damage, Datastore, FoundText, ResourceRef, Stored } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 
 /** Characters of a text that are shown. */
@@ -30,20 +29,14 @@ export interface Doomed {
   readonly text?: string;
 }
 
-/** Reads an object that is to be deleted, whether or not it is one. @throws {NetplugError} a failure that is not about the object */
+/** Reads an object that is to be deleted, whether or not it is one. */
 export async function readDoomed(datastore: Datastore, ref: ResourceRef): Promise<Doomed | undefined> {
-  const query = { type: "get", ref } as const satisfies Query;
-  try {
-    const [stored] = await datastore.read([query]);
-    return stored === undefined ? undefined : { stored };
-  } catch (thrown) {
-    if (!(thrown instanceof NetplugError) || thrown.kind !== "ioFailure") throw thrown;
-    const texts: FoundText[] = [];
-    await datastore.read([query], { onDamage: ({ found }) => found !== undefined && texts.push(found) });
-    const [found] = texts;
-    if (found === undefined) throw thrown;
-    const { kind, ...place } = ref;
-    const value = { apiVersion: API_VERSION, kind, metadata: place, spec: {} };
-    return { stored: { value, revision: found.revision, isUnreadable: true }, text: found.text };
-  }
+  const texts: FoundText[] = [];
+  const [stored] = await datastore.read([{ type: "get", ref }], { onDamage: ({ found }) => found !== undefined && texts.push(found) });
+  if (stored !== undefined) return { stored };
+  const [found] = texts;
+  if (found === undefined) return undefined;
+  const { kind, ...place } = ref;
+  const value = { apiVersion: API_VERSION, kind, metadata: place, spec: {} };
+  return { stored: { value, revision: found.revision, isUnreadable: true }, text: found.text };
 }
