@@ -5,33 +5,28 @@ import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { leaveRequest } from "../linux/line-requests.ts";
 import { stand } from "../linux/place.ts";
-import { readTimeSinceBoot } from "../linux/process-start.ts";
 import { countWork, lineOf } from "../linux/line-files.ts";
 import { takeTurn } from "../linux/turn.ts";
 import type { NodeTurn } from "../ipam/node-turn.ts";
-import type { Call } from "./call.ts";
+import type { Host } from "./host.ts";
 import { takeNodeTurn } from "./node-turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-node-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const HOUR_MS = 3_600_000;
+const host: Pick<Host, "takeTurn"> = { takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }) };
 
-/** Of a call that began now, on a machine that is suspended for an hour before the call's turn. */
+/** Of a call that began now. */
 function beginCall(path: string): () => Promise<NodeTurn | undefined> {
   const call = {
+    host,
     config: { ipamLockFile: path },
-    host: {
-      clock: systemClock,
-      sinceBoot: () => readTimeSinceBoot() + HOUR_MS,
-      processStart: () => systemClock.monotonic(),
-      takeTurn: (lock: string, options: object) => takeTurn(lock, { waitMs: 0, ...options, clock: systemClock }),
-    },
+    datastoreKey: () => "",
     workCount: countWork(path),
     openLine: () => Promise.reject(new Error("nobody asks for anything")),
   };
   return async () => {
-    const turn = await takeNodeTurn(call as unknown as Call & Pick<typeof call, "openLine">, { waitMs: 0, longestMs: 0 });
+    const turn = await takeNodeTurn(call, { waitMs: 0, longestMs: 0 });
     if (turn === "met") throw new Error("nothing was asked for");
     return turn;
   };

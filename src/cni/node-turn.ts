@@ -13,8 +13,8 @@ export type NodeLine = Line & Disposable;
 
 /** The part of a call that a turn is about. */
 interface NodeCall {
-  readonly host: Host;
-  readonly config: NetworkConfig;
+  readonly host: Pick<Host, "takeTurn">;
+  readonly config: Pick<NetworkConfig, "ipamLockFile">;
   readonly datastoreKey: () => string;
   readonly workCount: number | undefined;
   readonly openLine: (line: LineRequests) => Promise<NodeLine>;
