@@ -39,7 +39,7 @@ export interface Call extends LocalCall {
   readonly node: string;
   /** Whoever calls the verb opens it, and closes it. */
   readonly datastore: Datastore;
-  /** Whether the datastore's answers leave out damaged blocks, see `past-damage.ts`: what others have in these nobody knows. */
+  /** Whether the datastore's answers leave out damaged blocks, see `past-damage/`: what others have in these nobody knows. */
   readonly isPastDamage?: true;
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;

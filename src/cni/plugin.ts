@@ -105,7 +105,7 @@ async function play(verb: Verb, call: Call): Promise<string> {
     return await playOnce(verb, call);
   } catch (thrown) {
     if (!(thrown instanceof CorruptBlock)) throw thrown;
-    const { playPastDamage } = await import("./past-damage.ts");
+    const { playPastDamage } = await import("./past-damage/play.ts");
     return await playPastDamage(verb, call, { fault: thrown, play: playOnce });
   }
 }

@@ -1,0 +1,57 @@
+/** A call's datastore, whose answers leave out blocks that cannot be read. */
+
+import type { BlockRef } from "../../api/ipam-block.ts";
+import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { toPrefixText } from "../../lib/ip/prefix.ts";
+import { quote } from "../../lib/quote.ts";
+import type { Call } from "../call.ts";
+
+/** What is done beside reads and commits. */
+interface Watched {
+  readonly onRead: (query: Query, answer: unknown) => void;
+  /** Stops the commit by throwing. */
+  readonly beforeCommit: () => void;
+}
+
+/** Warns of each block that it leaves out, once. */
+export function withoutDamaged({ datastore: inner, log }: Pick<Call, "datastore" | "log">, { onRead, beforeCommit }: Watched): Datastore {
+  const reasons = new Map<string, string>();
+  const onDamage = ({ cidr, node, reason, isAnswered }: Damage): void => {
+    if (isAnswered) return;
+    // Without the lists of blocks nobody knows what is free.
+    if (cidr === undefined || node === undefined) throw new NetplugError("ioFailure", reason);
+    const text = toPrefixText(cidr);
+    if (!reasons.has(text)) log.warning(`block ${quote(text)} is left out`, { reason });
+    reasons.set(text, reason);
+  };
+  const read: Datastore["read"] = async (queries, options) => {
+    const answers = await inner.read(queries, { ...options, onDamage, damageOf: "blocks" });
+    for (const [i, query] of queries.entries()) {
+      const answer: unknown = answers[i];
+      const cidr = query.type === "block-of-address" && answer !== undefined ? toPrefixText((answer as BlockRef).cidr) : "";
+      const reason = reasons.get(cidr);
+      if (reason !== undefined) throw new NetplugError("ioFailure", reason);
+      onRead(query, answer);
+    }
+    return answers;
+  };
+  const commit: Datastore["commit"] = async (writes, { readOnConflict, ...options } = {}) => {
+    beforeCommit();
+    const result = await inner.commit(writes, options);
+    if (result.committed) return result;
+    // The mapped type cannot follow that no queries have no answers.
+    return { committed: false, current: await read(readOnConflict ?? ([] as never), options) };
+  };
+  return {
+    type: inner.type,
+    traits: inner.traits,
+    read,
+    commit,
+    watch: (options) => inner.watch(options),
+    get requests() {
+      return inner.requests;
+    },
+    close: () => inner.close(),
+  };
+}
