@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { requestFor } from "../../test/support/ipam.ts";
-import { parseRequest, toRequestText } from "./line-request.ts";
+import { parseOwner, parseRequest, toRequestText } from "./line-request.ts";
 
 const request = requestFor("c1", "n1", { families: [4, 6], pools: { 4: ["blue", "10.65.0.0/24"] }, namespaceLabels: { team: "shop" } });
 const text = toRequestText(request, "etcd");
@@ -17,8 +17,9 @@ test("says all that somebody else must know to meet it", () => {
   expect(parseRequest(text, "etcd")).toEqual(request);
 });
 
-test("is nobody's who works with another datastore", () => {
+test("is nobody's who works with another datastore, but says to all whose it is", () => {
   expect(parseRequest(text, "kubernetes")).toBeUndefined();
+  expect(parseOwner(text)).toEqual(request.owner);
 });
 
 describe("is no request", () => {
@@ -39,4 +40,12 @@ describe("is no request", () => {
     ["labels that are numbers", changed("namespaceLabels", { team: 1 })],
     ["more than one of ours can be", changed("namespaceLabels", { team: "x".repeat(70_000) })],
   ])("%s", (_, said) => expect(parseRequest(said, "etcd")).toBeUndefined());
+
+  test.each([
+    ["nothing yet", ""],
+    ["a list", "[]"],
+    ["another form, of another version", changed("form", 2)],
+    ["no owner", changed("owner", undefined)],
+    ["an owner without a container", changed("containerID", undefined, "owner")],
+  ])("and has no owner: %s", (_, said) => expect(parseOwner(said)).toBeUndefined());
 });

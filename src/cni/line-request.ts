@@ -18,10 +18,10 @@ export function toRequestText({ owner, families, pools, namespaceLabels }: Addre
 
 /** @returns undefined for anything that {@link toRequestText} does not write, or writes for another datastore */
 export function parseRequest(text: string, datastoreKey: string): AddressRequest | undefined {
-  const said = text.length > MOST_CHARACTERS ? undefined : orNothing(text);
-  if (!isJsonObject(said) || said["form"] !== FORM || said["datastoreKey"] !== datastoreKey) return undefined;
+  const said = parse(text);
+  if (said?.["datastoreKey"] !== datastoreKey) return undefined;
   const { families, pools, namespaceLabels } = said;
-  const owner = isJsonObject(said["owner"]) ? toOwner(said["owner"]) : undefined;
+  const owner = toOwner(said["owner"]);
   if (owner === undefined || !Array.isArray(families) || !families.every((family) => family === 4 || family === 6)) return undefined;
   if (!isJsonObject(pools) || !isJsonObject(namespaceLabels) || !Object.values(namespaceLabels).every(isText)) return undefined;
   const named: Record<string, readonly string[]> = {};
@@ -39,8 +39,18 @@ export function parseRequest(text: string, datastoreKey: string): AddressRequest
   };
 }
 
-function toOwner(said: Readonly<Record<string, unknown>>): AllocationOwner | undefined {
-  if (!OWNER_KEYS.every((key) => isText(said[key]))) return undefined;
+/** Who has left a request, whatever the datastore. @returns undefined for what {@link toRequestText} does not write */
+export function parseOwner(text: string): AllocationOwner | undefined {
+  return toOwner(parse(text)?.["owner"]);
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | undefined {
+  const said = text.length > MOST_CHARACTERS ? undefined : tryParse(text);
+  return isJsonObject(said) && said["form"] === FORM ? said : undefined;
+}
+
+function toOwner(said: unknown): AllocationOwner | undefined {
+  if (!isJsonObject(said) || !OWNER_KEYS.every((key) => isText(said[key]))) return undefined;
   if (!OPTIONAL_OWNER_KEYS.every((key) => said[key] === undefined || isText(said[key]))) return undefined;
   return said as unknown as AllocationOwner; // each key was looked at above
 }
@@ -49,7 +59,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function orNothing(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -12,26 +12,23 @@ import { readHold } from "./attachment-state/hold.ts";
 import { attempt } from "./attachment-state/node-files.ts";
 import { writePending } from "./attachment-state/pending-note.ts";
 import type { Call, LocalCall } from "./call.ts";
-import { parseRequest } from "./line-request.ts";
+import { parseOwner, parseRequest } from "./line-request.ts";
 import type { NodeLine } from "./node-turn.ts";
 
 /** The line of a turn. */
 export function openNodeLine(call: Call, line: LineRequests): NodeLine {
   const read = new Map<AddressRequest, LineRequest>();
-  const parse = (text: string): AddressRequest | undefined => {
-    const request = parseRequest(text, call.datastoreKey());
-    return request?.owner.node === call.node ? request : undefined;
-  };
+  // Also of another network, whose datastore may be another: nobody else sees it again.
   const onDead = (text: string): void => {
-    const request = parse(text);
-    if (request !== undefined) releaseUnlessHeld(call, request.owner);
+    const owner = parseOwner(text);
+    if (owner !== undefined) releaseUnlessHeld(call, owner);
   };
   return {
     requests() {
       const found: AddressRequest[] = [];
       for (const one of line.read(onDead)) {
-        const request = parse(one.text);
-        if (request === undefined || !isHeld(call, request.owner)) continue;
+        const request = parseRequest(one.text, call.datastoreKey());
+        if (request?.owner.node !== call.node || !isHeld(call, request.owner)) continue;
         found.push(request);
         read.set(request, one);
       }

@@ -73,17 +73,26 @@ function withoutNotes(real: Host): Host {
   return { ...real, files: { ...real.files, writeAtomically } };
 }
 
-test("the same, where the one that works for it ends before it can say so: whoever next reads what others want does", async () => {
-  await using node = await startNode(FLOW);
-  const waiting = await stopInLine(node);
-  const endIt = async (): Promise<void> => {
-    await waiting.kill();
-    expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
-  };
-  await addAndDelAnother(node, { host: (real) => beforeStep(isCommit, endIt)(withoutNotes(real)) });
-  await addAndDelAnother(node);
-  expect(await node.verify()).toEqual([]);
-});
+test.each<[whose: string, network: (node: FaultNode) => object]>([
+  ["", () => ({})],
+  [
+    " for another network, on another datastore",
+    ({ etcd }) => ({ name: "other-net", etcd_endpoints: `${etcd.endpoint},${etcd.endpoint}` }),
+  ],
+])(
+  "the same, where the one that works for it ends before it can say so: whoever next reads what others want does%s",
+  async (_, network) => {
+    await using node = await startNode(FLOW);
+    const waiting = await stopInLine(node);
+    const endIt = async (): Promise<void> => {
+      await waiting.kill();
+      expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
+    };
+    await addAndDelAnother(node, { host: (real) => beforeStep(isCommit, endIt)(withoutNotes(real)) });
+    await addAndDelAnother(node, { config: { ...CONFIG, ...network(node) } });
+    expect(await node.verify()).toEqual([]);
+  },
+);
 
 test("an ADD that stands in line while its DEL comes is given nothing", async () => {
   await using node = await startNode(FLOW);
