@@ -119,6 +119,21 @@ test("does not give an address of the damaged block that is asked for", async ()
   expect([pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, inUse]);
 });
 
+test("where no other block has an address left, says so, and that the damaged one was left out", async () => {
+  const pool = { cidr: "10.66.0.0/31", blockSize: 31 };
+  await node.createPool("tiny", pool);
+  const config = node.config({ ipam: { ipv4_pools: ["tiny"] } });
+  const call = () => ({ containerID: node.newContainerID(), netns: pods.use(new TestNetns()).path, config });
+  expect((await node.call("ADD", call())).status).toBe(0);
+  const repairTiny = await damage(pool.cidr);
+  try {
+    const advice = expect.stringContaining(`read block "${pool.cidr}" of node "node-a": `);
+    expect((await node.call("ADD", call())).json).toMatchObject({ code: 101, details: advice });
+  } finally {
+    await repairTiny();
+  }
+});
+
 test("DEL gives back what lies in other blocks", async () => {
   await node.del(toCall(elsewhere));
   expect([elsewhere.pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, inUse - 1]);

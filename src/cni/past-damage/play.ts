@@ -10,6 +10,8 @@
  */
 
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
 import { linkNamesOf, netnsOptionsOf } from "../attachment.ts";
 import type { Call } from "../call.ts";
 import { findExisting } from "../link/find.ts";
@@ -33,15 +35,29 @@ export async function playPastDamage(verb: Verb, call: Call, { fault, play }: Pl
   const expectMayGoOn = (): void => {
     if (!mayGoOn()) throw fault;
   };
-  const datastore = withoutDamaged(call, { onRead: (query, answer) => own.add(query, answer), beforeCommit: expectMayGoOn });
+  const leftOut: string[] = [];
+  const datastore = withoutDamaged(call.datastore, {
+    onLeftOut(cidr, reason) {
+      call.log.warning(`block ${quote(cidr)} is left out`, { reason });
+      leftOut.push(reason);
+    },
+    onRead: (query, answer) => own.add(query, answer),
+    beforeCommit: expectMayGoOn,
+  });
   try {
     const answer = await play(verb, { ...call, datastore, isPastDamage: true });
     expectMayGoOn();
     if (verb === "GC") throw fault;
     return answer;
   } catch (thrown) {
-    throw verb === "CHECK" && !own.areSurelyElsewhere() ? fault : thrown;
+    if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
+    throw thrown instanceof NetplugError && thrown.kind === "noAddressLeft" ? withDetails(thrown, leftOut.join("; ")) : thrown;
   }
+}
+
+/** Pools count what a damaged block had left as given. */
+function withDetails({ kind, message, cause }: NetplugError, details: string): NetplugError {
+  return new NetplugError(kind, message, { cause, details });
 }
 
 /** What must hold before something is written, and at the end. */

@@ -4,25 +4,25 @@ import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
-import { quote } from "../../lib/quote.ts";
-import type { Call } from "../call.ts";
 
-/** What is done beside reads and commits. */
+/** What is to be known of it. */
 interface Watched {
+  /** Called once for each block. */
+  readonly onLeftOut: (cidr: string, reason: string) => void;
   readonly onRead: (query: Query, answer: unknown) => void;
   /** Stops the commit by throwing. */
   readonly beforeCommit: () => void;
 }
 
-/** Warns of each block that it leaves out, once. */
-export function withoutDamaged({ datastore: inner, log }: Pick<Call, "datastore" | "log">, { onRead, beforeCommit }: Watched): Datastore {
+/** The datastore, seen like this. */
+export function withoutDamaged(inner: Datastore, { onLeftOut, onRead, beforeCommit }: Watched): Datastore {
   const reasons = new Map<string, string>();
   const onDamage = ({ cidr, node, reason, isAnswered }: Damage): void => {
     if (isAnswered) return;
     // Without the lists of blocks nobody knows what is free.
     if (cidr === undefined || node === undefined) throw new NetplugError("ioFailure", reason);
     const text = toPrefixText(cidr);
-    if (!reasons.has(text)) log.warning(`block ${quote(text)} is left out`, { reason });
+    if (!reasons.has(text)) onLeftOut(text, reason);
     reasons.set(text, reason);
   };
   const read: Datastore["read"] = async (queries, options) => {
