@@ -152,6 +152,15 @@ test("DEL takes the interface of one in the damaged block away, and fails until 
   expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([2, 2]);
 });
 
+test("what a DEL could not give back is given back by the next one after the repair, also if an ADD was refused between", async () => {
+  expect((await node.call("DEL", toCall(inDamaged))).json).toMatchObject(damaged());
+  expect((await node.call("ADD", toCall(inDamaged))).json).toMatchObject(damaged());
+  expect((await node.call("DEL", toCall(inDamaged))).json).toMatchObject(damaged());
+  await repair();
+  await node.del(toCall(elsewhere));
+  expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([1, 1]);
+});
+
 onEtcd(() => {
   test("goes on although something else stands in the place of a pool, too", async () => {
     await node.etcd.ctl(["put", "/netplug/v3/ippools/other", "{"]);

@@ -33,14 +33,20 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 }
 
 /**
- * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
- * is gone, but we can see whether its namespace is.
+ * Leaves to a later DEL what a DEL could not release for a reason that passes.
  *
- * @param reason why they are not given back
+ * @param reason why it is not given back
  * @param holder the plugin that held the attachment, if that is known
  */
 export function leavePending(call: LocalCall, reason: unknown, holder: string | undefined): void {
-  if (!(reason instanceof NetplugError) || !PASSING.includes(reason.kind)) return;
+  if (reason instanceof NetplugError && PASSING.includes(reason.kind)) notePending(call, holder);
+}
+
+/**
+ * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
+ * is gone, but we can see whether its namespace is.
+ */
+export function notePending(call: LocalCall, holder: string | undefined): void {
   attempt(call, () => {
     const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
     if (condition === undefined) return;

@@ -3,8 +3,8 @@
  * the block stays claimed, and
  *
  * - ADD goes on, unless the attachment may have an address in there: a running pod must not get another one;
- * - DEL gives back what the attachment has in other blocks, and fails where something of it may be in the damaged one; what earlier calls left to
- *   be given back it leaves to a later DEL;
+ * - DEL gives back what the attachment has in other blocks, and fails where something of it may be in the damaged one; that, and what earlier
+ *   calls left to be given back, it leaves to a later DEL;
  * - CHECK tells what it finds of attachments that are in other blocks;
  * - GC gives back what it can, and fails.
  */
@@ -12,6 +12,7 @@
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
+import { notePending } from "../attachment-state/give-back.ts";
 import { linkNamesOf, netnsOptionsOf } from "../attachment.ts";
 import type { Call } from "../call.ts";
 import { findExisting } from "../link/find.ts";
@@ -50,6 +51,8 @@ export async function playPastDamage(verb: Verb, call: Call, { fault, play }: Pl
     if (verb === "GC") throw fault;
     return answer;
   } catch (thrown) {
+    // The first to come after the repair gives it back. Who held the attachment is known no more: the call as it was played has ended that.
+    if (verb === "DEL" && thrown === fault) notePending(call, undefined);
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
     throw thrown instanceof NetplugError && thrown.kind === "noAddressLeft" ? withDetails(thrown, leftOut.join("; ")) : thrown;
   }
