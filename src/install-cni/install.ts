@@ -16,7 +16,7 @@ import { NodeRuntime } from "./node-runtime.ts";
 import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
 import type { Settings } from "./settings.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
-import { readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
+import { hasTlsCopies, readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
 
 /** It may hold a password. */
 const CONFIG_PERMISSIONS = 0o600;
@@ -30,6 +30,8 @@ export class Installation implements Disposable {
   readonly #account: PluginAccount | undefined;
   readonly #runtime: NodeRuntime | undefined;
   #assets: TlsAssets = {};
+  /** Those that were copied to the host; a copy may have failed. */
+  #copied: TlsAssets = {};
   /** The text of our config for a runtime that knows all versions; undefined until it is made. */
   #newest: string | undefined;
   /** The text of our config for this node's runtime. */
@@ -118,12 +120,12 @@ export class Installation implements Disposable {
     const { disk } = this.#host;
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
-    const hasNewAssets = this.#readNewAssets();
+    const mustCopy = this.#mustCopyAssets();
     const isAccessOld = kubeconfig !== undefined && (kubeconfig !== this.#kubeconfig || disk.statLink(this.#kubeconfigPath) === undefined);
     const isConfigGone = disk.statLink(this.#configPath) === undefined;
-    if (!hasNewAssets && !isAccessOld && !isConfigGone) return;
+    if (!mustCopy && !isAccessOld && !isConfigGone) return;
     await this.#inConfFolder(() => {
-      if (hasNewAssets) this.#writeAssets();
+      if (mustCopy) this.#writeAssets();
       if (isAccessOld) this.#writeKubeconfig(kubeconfig);
       if (isConfigGone && this.#config !== undefined) this.#writeConfig(this.#config);
     });
@@ -176,17 +178,16 @@ export class Installation implements Disposable {
     return toKubeconfig(await this.#account.readServer(), this.#settings.account, this.#grant.token);
   }
 
-  /** @returns whether there is something to be copied */
-  #readNewAssets(): boolean {
-    const assets = readTlsAssets(this.#settings.tlsAssetsDir, this.#host.disk);
-    const before = this.#assets;
+  #mustCopyAssets(): boolean {
+    const { disk } = this.#host;
     // The network config names the files that existed before: the copy of one that is gone stays.
-    this.#assets = { ...before, ...assets };
-    return JSON.stringify(this.#assets) !== JSON.stringify(before);
+    this.#assets = { ...this.#assets, ...readTlsAssets(this.#settings.tlsAssetsDir, disk) };
+    return JSON.stringify(this.#assets) !== JSON.stringify(this.#copied) || !hasTlsCopies(this.#folders.conf, this.#assets, disk);
   }
 
   #writeAssets(): void {
     const names = writeTlsAssets(this.#folders.conf, this.#assets, this.#host);
+    this.#copied = this.#assets;
     if (names.length > 0) this.#log.info("etcd certificates copied", { names });
   }
 

@@ -49,6 +49,12 @@ export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<In
     .map(([, name]) => name);
 }
 
+/** Whether each of them has a copy, of whatever content. */
+export function hasTlsCopies(confDir: string, assets: TlsAssets, disk: Pick<DurableFiles, "statLink">): boolean {
+  const folder = tlsFolderIn(confDir);
+  return entries().every(([asset, name]) => assets[asset] === undefined || disk.statLink(`${folder}/${name}`) !== undefined);
+}
+
 /** The folder of the copies. */
 export function tlsFolderIn(confDir: string): string {
   return `${confDir}/${TLS_FOLDER}`;

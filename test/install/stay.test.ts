@@ -1,63 +1,24 @@
 /** An installer that stays: what is taken away comes back, what changes is taken over, what is somebody else's is left alone. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
+import { NodeMounts } from "../support/node-mounts.ts";
 import { lockWithFlock } from "./support/lock.ts";
-import { CONFLIST, InstallNode, KUBECONFIG, type Run, startTokenServer } from "./support/node.ts";
+import { CONFLIST, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+import { type Staying, stay as startStaying, type StayOptions } from "./support/stay.ts";
+
+const HOUR_MS = 3_600_000;
 
 let node: InstallNode;
 beforeEach(() => void (node = new InstallNode()));
 afterEach(() => node[Symbol.dispose]());
 
-interface Staying extends AsyncDisposable {
-  /** Lets it look once more, and waits until it has. */
-  look(): Promise<void>;
-  stop(): Promise<Run>;
-}
-
-interface StayOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly clock?: Clock;
-}
-
-/** Starts a run that stays; it looks only when it is told to. */
-async function stay({ env = {}, clock = systemClock }: StayOptions = {}): Promise<Staying> {
-  const stopped = new AbortController();
-  let idle = Promise.withResolvers<void>();
-  let next = Promise.withResolvers<void>();
-  const pausing: Clock = {
-    ...clock,
-    async sleep(ms, signal) {
-      // Requests and locks wait too, with signals of their own or not as long.
-      if (signal !== stopped.signal || ms < 1_000) return await clock.sleep(ms, signal);
-      idle.resolve();
-      signal?.addEventListener("abort", () => next.reject(signal.reason));
-      await next.promise;
-    },
-  };
-  const running = node.run({ env, args: [], host: { clock: pausing, stopped: stopped.signal } });
-  await Promise.race([idle.promise, running.then(({ log }) => Promise.reject(new Error(JSON.stringify(log))))]);
-  const stop = async (): Promise<Run> => {
-    stopped.abort(new Error("asked to end"));
-    return await running;
-  };
-  return {
-    async look() {
-      idle = Promise.withResolvers();
-      const going = next;
-      next = Promise.withResolvers();
-      going.resolve();
-      await idle.promise;
-    },
-    stop,
-    [Symbol.asyncDispose]: async () => void (await stop()),
-  };
-}
+const stay = async (options?: StayOptions): Promise<Staying> => await startStaying(node, options);
 
 describe("files", () => {
   test.each(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`])("%s comes back", async (path) => {
@@ -71,6 +32,19 @@ describe("files", () => {
       Object.entries(before).map(([name, file]) => [name, strip(file)]),
     );
     expect(node.content()["bin/netplug-ipam"]?.text).toBe("the executable\n");
+  });
+
+  test("with etcd's certificates come back, also with the folder that they are in", async () => {
+    for (const name of ["etcd-ca", "etcd-cert", "etcd-key"]) node.write(`assets/${name}`, "1");
+    await using staying = await stay();
+    const before = Object.keys(node.content());
+    rmSync(join(node.confDir, "netplug-tls", "etcd-key"));
+    await staying.look();
+    expect(Object.keys(node.content())).toEqual(before);
+    rmSync(node.confDir, { recursive: true });
+    mkdirSync(node.confDir);
+    await staying.look();
+    expect(Object.keys(node.content())).toEqual(before);
   });
 
   test("that a newer installer has written are left alone", async () => {
@@ -102,6 +76,43 @@ describe("files", () => {
     await staying.look();
     expect(["ca", "cert", "key"].map((name) => node.read(`net.d/netplug-tls/etcd-${name}`))).toEqual(["1", "2", "2"]);
   });
+});
+
+describe("on a disk that is full for a while", () => {
+  test.each(["space", "inodes"] as const)(
+    "(%s) what could not be written is written later, and nothing is ever half there",
+    async (what) => {
+      await using mounts = await NodeMounts.start();
+      const disk = join(node.folder, "disk");
+      mkdirSync(disk);
+      mounts.mount(disk, "size=256k,nr_inodes=64");
+      using small = new InstallNode("the executable\n", mounts.path(disk));
+      await using api = startTokenServer();
+      for (const name of ["etcd-ca", "etcd-cert", "etcd-key"]) small.write(`assets/${name}`, "1");
+      let aheadMs = 0;
+      const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+      await using staying = await startStaying(small, {
+        env: { K8S_API_ENDPOINT: api.url, STATE_FILE: join(node.folder, "state") },
+        clock,
+      });
+      const before = small.content();
+      for (const name of ["etcd-ca", "etcd-cert", "etcd-key"]) small.write(`assets/${name}`, "2");
+      mounts.fill(disk, what);
+      aheadMs = 13 * HOUR_MS;
+      await staying.look();
+      await staying.look();
+      expect(small.content()).toEqual(before);
+      expect(node.read("state")).toContain("ENOSPC");
+      mounts.clear(disk);
+      aheadMs = 14 * HOUR_MS;
+      await staying.look();
+      await staying.look();
+      expect(["ca", "cert", "key"].map((name) => small.read(`net.d/netplug-tls/etcd-${name}`))).toEqual(["2", "2", "2"]);
+      expect(small.read(`net.d/${KUBECONFIG}`)).not.toContain('"token-1"');
+      expect(node.read("state")).toBe('{"ready":true}\n');
+      expect(Object.keys(small.content())).toEqual(Object.keys(before));
+    },
+  );
 });
 
 describe("the token", () => {

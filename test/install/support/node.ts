@@ -36,14 +36,20 @@ export const KUBECONFIG = "netplug-kubeconfig";
 export const CONFLIST = "10-netplug.conflist";
 
 export class InstallNode implements Disposable {
-  readonly folder: string = mkdtempSync(join(tmpdir(), "npgt-install-"));
-  readonly binDir: string = join(this.folder, "bin");
-  readonly confDir: string = join(this.folder, "net.d");
-  readonly assetsDir: string = join(this.folder, "assets");
+  readonly folder: string;
+  readonly binDir: string;
+  readonly confDir: string;
+  readonly assetsDir: string;
   /** What a run copies: not the real one of 100 MB. */
-  readonly executable: string = join(this.folder, "executable");
+  readonly executable: string;
 
-  constructor(executable = "the executable\n") {
+  /** @param place the folder in which it is made */
+  constructor(executable = "the executable\n", place = tmpdir()) {
+    this.folder = mkdtempSync(join(place, "npgt-install-"));
+    this.binDir = join(this.folder, "bin");
+    this.confDir = join(this.folder, "net.d");
+    this.assetsDir = join(this.folder, "assets");
+    this.executable = join(this.folder, "executable");
     for (const folder of [this.binDir, this.confDir, this.assetsDir]) mkdirSync(folder);
     this.setExecutable(executable);
   }
