@@ -19,12 +19,10 @@ export interface PendingNote {
   readonly id: string;
 }
 
-/** @returns undefined when nothing is pending */
+/** @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
 export function readPending(call: LocalCall, attachment: Attachment): PendingNote | undefined {
-  const text = readNodeFile(call, "unreleased", attachment);
-  if (text === undefined) return undefined;
-  const [path = "", until = "", id = ""] = text.split(END_OF_PART);
-  return { path, until: Number(until), id };
+  const [path, until, id] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
+  return path === undefined || until === undefined || id === undefined ? undefined : { path, until: Number(until), id };
 }
 
 /** Replaces the note of the call's attachment. @throws NetplugError ioFailure */

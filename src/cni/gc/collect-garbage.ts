@@ -7,7 +7,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/of-call.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES } from "../attachment-state/node-files.ts";
+import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { removeLink } from "../link/remove.ts";
@@ -41,7 +41,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map() };
   const steps: Settled[] = [];
-  attempt(call, () => endStaleHolds(collection));
+  for (const kind of NODE_FILES) attempt(call, () => endStaleHolds(collection, kind));
   if (call.plugin === "netplug") {
     const listed = await settle(async () => {
       steps.push(...(await removeStaleLinks(collection)));
@@ -64,14 +64,14 @@ export async function collectGarbage(call: Call): Promise<void> {
  * Removes the node's files of stale attachments. Runs first, so that an ADD still under way for one of them fails and undoes its work. Files of
  * pending releases stay until the release; unfinished files of killed calls go.
  */
-function endStaleHolds({ call, kept }: Collection): void {
-  for (const kind of NODE_FILES) {
-    const folder = folderOf(call, kind);
-    for (const name of call.host.files.list(folder) ?? []) {
-      const attachment = fromFileName(call, name);
-      const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(keyOf(attachment));
-      if (isStale) call.host.files.remove(`${folder}/${name}`);
-    }
+function endStaleHolds({ call, kept }: Collection, kind: NodeFile): void {
+  const { files } = call.host;
+  const folder = folderOf(call, kind);
+  for (const name of files.list(folder) ?? []) {
+    const attachment = fromFileName(call, name);
+    const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(keyOf(attachment));
+    // One that cannot be removed must not keep the others.
+    if (isStale) attempt(call, () => void files.remove(`${folder}/${name}`));
   }
 }
 

@@ -74,7 +74,11 @@ function listPending(call: LocalCall): readonly Attachment[] {
   const first = randomInteger(call.host.random, names.length);
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
     const attachment = fromFileName(call, name);
-    if (attachment !== undefined && isOver(call, attachment)) found.push(attachment);
+    if (attachment === undefined) continue;
+    // One that cannot be read must not hide the others.
+    attempt(call, () => {
+      if (isOver(call, attachment)) found.push(attachment);
+    });
     if (found.length === MOST) break;
   }
   return found;
