@@ -48,6 +48,12 @@ export function writeAtomically(
   return true;
 }
 
+/** Whether nothing is there, or a file without content: nobody writes such a one, but a crash of the machine may leave one. */
+export function isGone(disk: Pick<DurableFiles, "statLink">, path: string): boolean {
+  const facts = disk.statLink(path);
+  return facts === undefined || (facts.isRegular && facts.sizeBytes === 0);
+}
+
 /** Whether a file of this name is one that {@link putAtomically} was making. */
 export function isTemporary(name: string): boolean {
   return name.endsWith(TEMPORARY);

@@ -2,7 +2,7 @@
 
 import { quote } from "../lib/quote.ts";
 import type { Log } from "../lib/log.ts";
-import { putAtomically } from "./atomic-file.ts";
+import { isGone, putAtomically } from "./atomic-file.ts";
 import type { DurableFiles } from "./durable-files.ts";
 import { hasLeftovers, withFolderLock } from "./folder-lock.ts";
 import { isWritable, requireWritable } from "./folders.ts";
@@ -58,7 +58,7 @@ function planBinaries(folder: string, { skipped, updates }: BinaryChoice, place:
   for (const name of NAMES) {
     if (skipped.includes(name)) continue;
     const path = `${folder}/${name}`;
-    const mustStay = !updates && place.disk.statLink(path) !== undefined;
+    const mustStay = !updates && !isGone(place.disk, path);
     if (!mustStay && !isInPlace(path, base, steps.length > 0, place)) steps.push({ path, linkTo: base });
     if (!mustStay) base ??= path;
   }

@@ -3,7 +3,7 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
-import { writeAtomically } from "./atomic-file.ts";
+import { isGone, writeAtomically } from "./atomic-file.ts";
 import { placeBinaries } from "./binaries.ts";
 import { warnOfMoves } from "./config-moves.ts";
 import { makeConfigText } from "./config-text.ts";
@@ -111,8 +111,8 @@ export class Installation implements Disposable {
   }
 
   /**
-   * Restores what somebody removed, and copies certificates that have changed. A file that is there but differs from ours is left alone: a
-   * newer installer may have written it.
+   * Restores what somebody removed or emptied, and copies certificates that have changed. Another file that differs from ours is left alone:
+   * a newer installer may have written it.
    *
    * @throws NetplugError
    */
@@ -121,8 +121,8 @@ export class Installation implements Disposable {
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
     const mustCopy = this.#mustCopyAssets();
-    const isAccessOld = kubeconfig !== undefined && (kubeconfig !== this.#kubeconfig || disk.statLink(this.#kubeconfigPath) === undefined);
-    const isConfigGone = disk.statLink(this.#configPath) === undefined;
+    const isAccessOld = kubeconfig !== undefined && (kubeconfig !== this.#kubeconfig || isGone(disk, this.#kubeconfigPath));
+    const isConfigGone = isGone(disk, this.#configPath);
     if (!mustCopy && !isAccessOld && !isConfigGone) return;
     await this.#inConfFolder(() => {
       if (mustCopy) this.#writeAssets();

@@ -4,7 +4,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DurableFiles } from "./durable-files.ts";
 import type { InstallHost } from "./host.ts";
-import { writeAtomically } from "./atomic-file.ts";
+import { isGone, writeAtomically } from "./atomic-file.ts";
 
 /** Keys of the Secret, which are the files' names on both sides. */
 const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;
@@ -49,10 +49,10 @@ export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<In
     .map(([, name]) => name);
 }
 
-/** Whether each of them has a copy, of whatever content. */
+/** Whether each of them has a copy, whatever is in it. */
 export function hasTlsCopies(confDir: string, assets: TlsAssets, disk: Pick<DurableFiles, "statLink">): boolean {
   const folder = tlsFolderIn(confDir);
-  return entries().every(([asset, name]) => assets[asset] === undefined || disk.statLink(`${folder}/${name}`) !== undefined);
+  return entries().every(([asset, name]) => (assets[asset] ?? "") === "" || !isGone(disk, `${folder}/${name}`));
 }
 
 /** The folder of the copies. */

@@ -1,7 +1,7 @@
 /** An installer that stays: what is taken away comes back, what changes is taken over, what is somebody else's is left alone. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInstallCni } from "../../src/install-cni/main.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -21,11 +21,17 @@ afterEach(() => node[Symbol.dispose]());
 const stay = async (options?: StayOptions): Promise<Staying> => await startStaying(node, options);
 
 describe("files", () => {
-  test.each(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`])("%s comes back", async (path) => {
+  const paths = ["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`, `net.d/${KUBECONFIG}`, "net.d/netplug-tls/etcd-ca"];
+  const losses = [
+    ["was removed", (path: string) => rmSync(path)],
+    ["has lost its content", (path: string) => (rmSync(path), writeFileSync(path, ""))],
+  ] as const;
+  test.each(paths.flatMap((path) => losses.map((loss) => [path, ...loss] as const)))("%s that %s comes back", async (path, _what, lose) => {
     await using api = startTokenServer();
+    node.write("assets/etcd-ca", "ca");
     await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url } });
     const before = node.content();
-    rmSync(join(node.folder, path));
+    lose(join(node.folder, path));
     await staying.look();
     const strip = ({ text, mode }: { readonly text: string; readonly mode: number }): object => ({ text, mode });
     expect(Object.entries(node.content()).map(([name, file]) => [name, strip(file)])).toEqual(
