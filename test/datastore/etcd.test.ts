@@ -7,21 +7,24 @@ import { describeDatastore } from "./conformance.ts";
 import type { Subject } from "./conformance/subject.ts";
 import { openEtcd } from "./open-etcd.ts";
 
-const start = (ports: Partial<DatastorePorts>) => async (): Promise<Subject> => {
-  const server = await startEtcd({ quick: true });
-  const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
-  return {
-    datastore,
-    isPlain: true,
-    async wipe() {
-      await server.ctl(["del", "--prefix", "/netplug/"]);
-    },
-    async end() {
-      datastore.close();
-      await server[Symbol.asyncDispose]();
-    },
+const start =
+  (ports: Partial<DatastorePorts>, args: readonly string[] = []) =>
+  async (): Promise<Subject> => {
+    const server = await startEtcd({ quick: true, args });
+    const datastore = openEtcd({ endpoints: [server.endpoint] }, ports);
+    return {
+      datastore,
+      isPlain: true,
+      async wipe() {
+        await server.ctl(["del", "--prefix", "/netplug/"]);
+      },
+      async end() {
+        datastore.close();
+        await server[Symbol.asyncDispose]();
+      },
+    };
   };
-};
 
 describeDatastore("on etcd", start({}));
 describeDatastore("on etcd, over sockets of our own", start({ connect: connectTcp }));
+describeDatastore("on etcd, by gRPC", start({}, ["--enable-grpc-gateway=false"]));

@@ -17,6 +17,46 @@ describe("MessageWriter", () => {
   ])("writes %s as the format's own documentation does", (_, write, hex) => {
     expect(write(new MessageWriter()).finish().toHex()).toBe(hex);
   });
+
+  test.each([
+    [127, "087f"],
+    [128, "088001"],
+    [16_384, "08808001"],
+  ])("writes %i as varint, be it a bigint or not", (value, hex) => {
+    expect(
+      [new MessageWriter().number(1, value), new MessageWriter().number(1, BigInt(value))].map((writer) => writer.finish().toHex()),
+    ).toEqual([hex, hex]);
+  });
+
+  test("writes bytes that are no text, and nothing else as bytes", () => {
+    const every = String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i));
+    expect(new MessageWriter().bytes(1, "").bytes(2, every.slice(254)).finish().toHex()).toBe("1202feff");
+    expect(new MessageReader(new MessageWriter().bytes(1, every).finish()).bytes(1)).toBe(every);
+    expect(() => new MessageWriter().bytes(1, "a\u0100")).toThrow(
+      new ProtobufError("write bytes: got the character 256, want 255 at most"),
+    );
+  });
+
+  test("grows with what is written, and keeps what was written before", () => {
+    for (const lengths of [[300], [250, 250], [100, 2_000], [252, 1], Array.from({ length: 300 }, () => 1), [240, 30, 90_000]]) {
+      const writer = new MessageWriter();
+      for (const [index, length] of lengths.entries()) writer.text(index + 1, "x".repeat(length)).number(1_000, 300);
+      const reader = new MessageReader(writer.finish());
+      expect(lengths.map((_, index) => reader.text(index + 1).length)).toEqual(lengths);
+      expect(reader.number(1_000)).toBe(300n);
+    }
+    // Whatever is left in front of a number that needs more.
+    for (let before = 1; before <= 11; before++) {
+      const writer = new MessageWriter().text(1, "x".repeat(before));
+      for (let i = 0; i < 30; i++) writer.number(1_000, 2n ** 62n);
+      expect(
+        writer
+          .finish()
+          .subarray(2 + before)
+          .toHex(),
+      ).toBe("c03e808080808080808040".repeat(30));
+    }
+  });
 });
 
 describe("MessageReader", () => {
@@ -82,7 +122,7 @@ describe("MessageReader", () => {
     expect(reader.message(3).number(1)).toBe(8n);
     expect([reader.texts(2), reader.text(2), reader.bytes(2), reader.messages(2)]).toEqual([[], "", "", []]);
     expect([reader.number(1), reader.isSet(1), reader.isSet(2), reader.isSet(9)]).toEqual([0n, false, true, false]);
-    expect(reader.message(9).number(1)).toBe(0n);
+    expect([reader.message(9).number(1), reader.text(9), reader.bytes(9)]).toEqual([0n, "", ""]);
   });
 });
 
