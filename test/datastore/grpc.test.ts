@@ -107,6 +107,25 @@ describe.concurrent("a gateway", () => {
     expect(await readAll(createGrpcTransport())).toEqual(keys);
   });
 
+  test("and gRPC are told now and then by a server on which nothing happens that all was told", async () => {
+    // Otherwise every ten minutes: who hears nothing for longer takes the watch for dead.
+    await using quiet = await startEtcd({ ...QUICK, args: ["--experimental-watch-progress-notify-interval=300ms"] });
+    const range = { key: "/netplug/", end: "/netplug0", startRevision: 1n };
+    const firstOf = async (transport: Transport) => {
+      const told = new Set<string>();
+      const target = { endpoint: quiet.endpoint, signal: AbortSignal.timeout(20_000) };
+      for await (const reply of transport.watch([range, range], target)) {
+        told.add(`${reply.range} ${reply.created ? "created" : `seen ${reply.revision}`} ${reply.events.length}`);
+        if (told.size === 4) break;
+      }
+      transport.close();
+      return [...told].sort();
+    };
+    const expected = ["0 created 0", "0 seen 1 0", "1 created 0", "1 seen 1 0"];
+    expect(await firstOf(createGateway())).toEqual(expected);
+    expect(await firstOf(createGrpcTransport())).toEqual(expected);
+  });
+
   test("that is switched off is done without", async () => {
     await using off = await startEtcd({ ...QUICK, args: ["--enable-grpc-gateway=false"] });
     expect(await use(openEtcd({ endpoints: [off.endpoint] }), "a")).toBe("works");
