@@ -80,9 +80,12 @@ describe.concurrent("a cluster of three", () => {
   });
 });
 
-describe.concurrent("a member that is cut off from the others, but not from us", () => {
-  test("refuses at once, without doubt, and its watches move on", async () => {
-    await using cluster = await startIsolatedMember(HEARTBEAT_MS);
+describe("a member that is cut off from the others, but not from us", () => {
+  test.each([
+    ["the gateway", []],
+    ["gRPC", ["--enable-grpc-gateway=false"]],
+  ])("refuses at once, without doubt, and its watches move on: over %s", async (_way, args) => {
+    await using cluster = await startIsolatedMember(HEARTBEAT_MS, args);
     const { isolated, others } = cluster;
     const ending = new AbortController();
     const events = startWatch(openInOrder([isolated, ...others]), ["IPPool"], ending.signal);

@@ -11,7 +11,8 @@ export interface IsolatedMember extends AsyncDisposable {
   cutOff(): void;
 }
 
-export async function startIsolatedMember(heartbeatMs: number): Promise<IsolatedMember> {
+/** Only one at a time in a process. @param args more of each member */
+export async function startIsolatedMember(heartbeatMs: number, args: readonly string[]): Promise<IsolatedMember> {
   const netns = new TestNetns();
   const link = `npgt${process.pid}`;
   const subnet = `169.254.${(process.pid >> 6) & 255}.${(process.pid & 63) * 4}`;
@@ -24,7 +25,7 @@ export async function startIsolatedMember(heartbeatMs: number): Promise<Isolated
 
   const outside = { address: here, prefix: [] };
   const hosts = [{ address: there, prefix: ["ip", "netns", "exec", netns.netns] }, outside, outside];
-  const [isolated, ...others] = await startEtcdCluster(3, { quick: true, heartbeatMs, hosts });
+  const [isolated, ...others] = await startEtcdCluster(3, { quick: true, heartbeatMs, hosts, args });
   if (isolated === undefined) throw new Error("start etcd: no member");
   // Every message between members comes from one of these ports or goes to one. Those that arrive must be stopped too: what the others still send,
   // unacknowledged, would give the member a leader back after it had lost it.

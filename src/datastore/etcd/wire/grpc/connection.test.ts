@@ -62,3 +62,8 @@ test("a page with HTTP status 200 is no reply, and leaves the outcome open", asy
   const failure = await failureOf({ ":status": 200, "content-type": "text/html" }, "<html>welcome</html>");
   expect([failure.reason, failure.message]).toEqual(["lost", "the reply is compressed, or not gRPC"]);
 });
+
+test("a success without a message is no reply, and leaves the outcome open", async () => {
+  const { reason, message } = await failureOf({ ...GRPC, "grpc-status": "0" });
+  expect([reason, message]).toEqual(["lost", "the reply is empty"]);
+});
