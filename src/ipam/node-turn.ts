@@ -1,10 +1,8 @@
-/** The turns of the node's processes: how one waits for its own, and what it must read again after the wait. */
+/** The turns of the node's processes: how one waits for its own. */
 
-import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
-import type { Datastore, Query } from "../datastore/datastore.ts";
+import type { Datastore } from "../datastore/datastore.ts";
 import type { Deadline } from "../lib/deadline.ts";
 import type { Clock } from "../lib/ports.ts";
-import type { Facts } from "./facts.ts";
 import type { AddressRequest } from "./request.ts";
 
 /** A process's turn to change the node's blocks; over when it is disposed of. */
@@ -61,15 +59,6 @@ export interface Waited {
 /** Nobody's turn lasts so long: whoever has it is stopped. It gives up each of its requests after 5 s. */
 const STANDSTILL_MS = 10_000;
 
-/**
- * After a wait this long, the resources that commits have conditions on are read again with the blocks: a commit reads them itself, in an
- * extra round, when they are 5 s old.
- */
-const OUT_OF_DATE_MS = 3_000;
-
-/** After a wait this long, reservations, settings and the node are read again, too. */
-const ALL_OUT_OF_DATE_MS = 10_000;
-
 /** Waits for this process's turn. Without one it goes on all the same. */
 export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, ask: TurnWait["ask"]): Promise<Waited> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
@@ -85,36 +74,4 @@ export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, ask:
     // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }
   return { turn: turn === "met" ? undefined : turn, waitedMs: clock.monotonic() - since };
-}
-
-/**
- * What must be read again after a wait, in which others changed blocks and removed addresses from records: everything, where one request
- * reads one snapshot, or after a long wait; else only blocks and such records.
- */
-export function outdatedBy(
-  { turn, waitedMs }: Waited,
-  { datastore }: TurnPorts,
-  queries: readonly Query[],
-  facts: Facts,
-): readonly Query[] {
-  if (waitedMs === 0 && turn?.isAfterMeeting !== true) return [];
-  if (datastore.traits.readsOneSnapshot || waitedMs >= ALL_OUT_OF_DATE_MS) return queries;
-  return queries.filter((query) => isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query)));
-}
-
-/** A single pool, too: it is read with the places of its blocks, and must not be older than they. */
-function isAboutBlocks(query: Query): boolean {
-  return query.type === "get" ? query.ref.kind === "IPPool" : query.type !== "list";
-}
-
-/** Whether the answer is a record with addresses: if it looks right, no decision writes it again. */
-function hasAddresses(query: Query, facts: Facts): boolean {
-  if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
-  const stored = facts.find(query)?.answer;
-  return stored !== undefined && networksOf(stored.value as WorkloadEndpoint).length > 0;
-}
-
-/** Whether commits have conditions on the answer. */
-function isExpected(query: Query): boolean {
-  return query.type === "get" ? query.ref.kind === "ClusterInformation" : query.type === "list" && query.kind === "IPPool";
 }

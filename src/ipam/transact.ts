@@ -16,7 +16,7 @@ import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Random } from "../lib/ports.ts";
 import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
-import { type Line, outdatedBy, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
+import { type Line, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
 import type { AddressRequest } from "./request.ts";
 
 /** What the loop needs of the world. */
@@ -142,7 +142,8 @@ async function readBegin(
   const likely = leftByLast?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
-  const outdated = outdatedBy(waited, ports, queries, facts);
+  if (waited.waitedMs === 0 && waited.turn?.isAfterMeeting !== true) return { ports, queries, facts };
+  const outdated = (await import("./outdated.ts")).outdatedBy(waited, ports, queries, facts);
   return { ports, queries, facts: outdated.length === 0 ? facts : await readFacts(ports, outdated, facts) };
 }
 

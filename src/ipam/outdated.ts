@@ -1,0 +1,46 @@
+/** What a process reads again that has waited for its turn. Loaded only then. */
+
+import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
+import type { Query } from "../datastore/datastore.ts";
+import type { Facts } from "./facts.ts";
+import type { TurnPorts, Waited } from "./node-turn.ts";
+
+/**
+ * After a wait this long, the resources that commits have conditions on are read again with the blocks: a commit reads them itself, in an
+ * extra round, when they are 5 s old.
+ */
+const OUT_OF_DATE_MS = 3_000;
+
+/** After a wait this long, reservations, settings and the node are read again, too. */
+const ALL_OUT_OF_DATE_MS = 10_000;
+
+/**
+ * What must be read again after a wait, in which others changed blocks and removed addresses from records: everything, where one request
+ * reads one snapshot, or after a long wait; else only blocks and such records.
+ */
+export function outdatedBy(
+  { waitedMs }: Pick<Waited, "waitedMs">,
+  { datastore }: Pick<TurnPorts, "datastore">,
+  queries: readonly Query[],
+  facts: Facts,
+): readonly Query[] {
+  if (datastore.traits.readsOneSnapshot || waitedMs >= ALL_OUT_OF_DATE_MS) return queries;
+  return queries.filter((query) => isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query)));
+}
+
+/** A single pool, too: it is read with the places of its blocks, and must not be older than they. */
+function isAboutBlocks(query: Query): boolean {
+  return query.type === "get" ? query.ref.kind === "IPPool" : query.type !== "list";
+}
+
+/** Whether the answer is a record with addresses: if it looks right, no decision writes it again. */
+function hasAddresses(query: Query, facts: Facts): boolean {
+  if (query.type !== "get" || query.ref.kind !== "WorkloadEndpoint") return false;
+  const stored = facts.find(query)?.answer;
+  return stored !== undefined && networksOf(stored.value as WorkloadEndpoint).length > 0;
+}
+
+/** Whether commits have conditions on the answer. */
+function isExpected(query: Query): boolean {
+  return query.type === "get" ? query.ref.kind === "ClusterInformation" : query.type === "list" && query.kind === "IPPool";
+}
