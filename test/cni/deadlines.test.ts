@@ -34,11 +34,13 @@ const LATE = [
   "ipam-add",
   "kept-link",
   "link/inspect",
-  "past-damage",
+  "past-damage/play",
   "protocol/error-output",
   "wait/of-add",
   "wait/policy-wait",
   "wait/readiness-gates",
+  "withdraw-elsewhere",
+  "../ipam/outdated",
 ];
 beforeAll(async () => {
   for (const name of LATE) await import(`../../src/cni/${name}.ts`);
