@@ -7,8 +7,8 @@ import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requester.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
-import type { TurnOptions } from "../linux/line.ts";
-import type { Turn } from "../linux/turn.ts";
+import type { TurnOptions } from "../linux/turns/line.ts";
+import type { Turn } from "../linux/turns/turn.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import type { Kernel } from "./link/kernel.ts";
 import type { PolicyWatch } from "./wait/policy-wait.ts";
@@ -37,9 +37,9 @@ export interface Host {
   processStartSinceBoot(): number | undefined;
   /** Takes the advisory lock on a file, first come first served, waiting at most `waitMs`; undefined when the time is over. */
   takeLock(path: string, waitMs: number): Promise<Disposable | undefined>;
-  /** Waits for a turn among the calls of the node: see `linux/turn.ts`. */
+  /** Waits for a turn among the calls of the node: see `linux/turns/`. */
   takeTurn(path: string, options: Omit<TurnOptions, "clock" | "signal">): Promise<Turn | "met" | undefined>;
-  /** How often those who had their turns did work for others: see `linux/line-files.ts`. @throws {NetplugError} ioFailure */
+  /** How often those who had their turns did work for others: see `linux/turns/`. @throws {NetplugError} ioFailure */
   countWork(path: string): number;
   /** @param openKube gives the client of a datastore on the Kubernetes API; absent: it makes one of its own */
   openDatastore(config: DatastoreConfig, openKube?: () => Promise<KubeClient>): Datastore;

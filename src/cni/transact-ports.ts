@@ -3,13 +3,13 @@
 import type { Query } from "../datastore/datastore.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { readFacts, type TransactPorts } from "../ipam/transact.ts";
-import type { LineRequests } from "../linux/line-requests.ts";
+import type { LineRequests } from "../linux/turns/line-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
-import { type NodeLine, takeNodeTurn } from "./node-turn.ts";
+import { type NodeLine, takeNodeTurn } from "./turns/node-turn.ts";
 
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, nextAdd } = call;
-  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./node-line.ts")).openNodeLine(call, line);
+  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./turns/node-line.ts")).openNodeLine(call, line);
   const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openLine }, wait);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
   // Where a delegate gives the addresses, there is nothing to leave for the next ADD.

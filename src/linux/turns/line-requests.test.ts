@@ -2,11 +2,11 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../lib/clock.ts";
-import { Fd } from "./fd.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { Fd } from "../fd.ts";
+import { countWork, lineOf, workFileOf } from "./line-files.ts";
 import { leaveRequest, requestsIn } from "./line-requests.ts";
 import { stand } from "./place.ts";
-import { countWork, lineOf, workFileOf } from "./line-files.ts";
 import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));

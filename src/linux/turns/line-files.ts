@@ -1,6 +1,6 @@
 /** What stands beside the lock that a line waits for. */
 
-import { linuxFiles } from "./files.ts";
+import { linuxFiles } from "../files.ts";
 
 /**
  * How often work for those in line has begun or ended. It is odd while some is under way. Who learns the same number before a look at the

@@ -14,11 +14,11 @@
  * A waiting process blocks in the kernel: even a mostly idle event loop takes processor time from the process whose turn it is.
  */
 
-import type { Clock } from "../lib/ports.ts";
-import { POLLIN } from "./constants.ts";
-import type { Fd } from "./fd.ts";
-import { openLock, tryLock, unlock } from "./flock.ts";
-import { libc } from "./libc.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { POLLIN } from "../constants.ts";
+import type { Fd } from "../fd.ts";
+import { openLock, tryLock, unlock } from "../flock.ts";
+import { libc } from "../libc.ts";
 import { lineOf } from "./line-files.ts";
 import { type LeftRequest, leaveRequest } from "./line-requests.ts";
 import { type Place, saysPassing, stand } from "./place.ts";

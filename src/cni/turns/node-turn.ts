@@ -3,10 +3,10 @@
  * them in its own commit. So of many pods that start together most need no turn, and no write of a block.
  */
 
-import type { Line, NodeTurn, TurnWait } from "../ipam/node-turn.ts";
-import type { LineRequests } from "../linux/line-requests.ts";
-import type { NetworkConfig } from "./config/network-config.ts";
-import type { Host } from "./host.ts";
+import type { Line, NodeTurn, TurnWait } from "../../ipam/node-turn.ts";
+import type { LineRequests } from "../../linux/turns/line-requests.ts";
+import type { NetworkConfig } from "../config/network-config.ts";
+import type { Host } from "../host.ts";
 
 /** The line of a turn; disposed of when the turn's last commit is over, before the next turn begins. */
 export type NodeLine = Line & Disposable;

@@ -3,13 +3,13 @@
  * reads from it learns when its process leaves the line or dies.
  */
 
-import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "./constants.ts";
-import { EAGAIN, EEXIST, ENOENT } from "./errno.ts";
-import type { Fd } from "./fd.ts";
-import { openFile } from "./files.ts";
-import { listFolder, makeFolders } from "./folders.ts";
-import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, rareLibc, toCString } from "./libc.ts";
+import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "../constants.ts";
+import { EAGAIN, EEXIST, ENOENT } from "../errno.ts";
+import type { Fd } from "../fd.ts";
+import { openFile } from "../files.ts";
+import { listFolder, makeFolders } from "../folders.ts";
+import { check, KernelError } from "../kernel-error.ts";
+import { lastErrno, libc, rareLibc, toCString } from "../libc.ts";
 
 const PLACE_MODE = 0o600;
 /** Written to the pipe of a process that had its turn before others in front of it. */

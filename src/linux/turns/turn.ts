@@ -1,10 +1,10 @@
 /** Turns among the processes of a host, in the order in which they came; and what those who wait ask of the one whose turn it is. */
 
-import { takeLock } from "./flock.ts";
-import { listFolder } from "./folders.ts";
-import type { TurnOptions } from "./line.ts";
+import { takeLock } from "../flock.ts";
+import { listFolder } from "../folders.ts";
 import { countWork, isUnderWay, requestsOf } from "./line-files.ts";
 import type { LineRequests } from "./line-requests.ts";
+import type { TurnOptions } from "./line.ts";
 
 /** A turn; over when it is disposed of. */
 export interface Turn extends Disposable {

@@ -5,13 +5,13 @@
  * clears its request away.
  */
 
-import type { AllocationOwner } from "../api/ipam-block.ts";
-import type { AddressRequest } from "../ipam/request.ts";
-import type { LineRequest, LineRequests } from "../linux/line-requests.ts";
-import { readHold } from "./attachment-state/hold.ts";
-import { attempt } from "./attachment-state/node-files.ts";
-import { writePending } from "./attachment-state/pending-note.ts";
-import type { Call, LocalCall } from "./call.ts";
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import type { LineRequest, LineRequests } from "../../linux/turns/line-requests.ts";
+import { readHold } from "../attachment-state/hold.ts";
+import { attempt } from "../attachment-state/node-files.ts";
+import { writePending } from "../attachment-state/pending-note.ts";
+import type { Call, LocalCall } from "../call.ts";
 import { parseOwner, parseRequest } from "./line-request.ts";
 import type { NodeLine } from "./node-turn.ts";
 

@@ -13,16 +13,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../lib/clock.ts";
-import type { Clock } from "../lib/ports.ts";
-import { durationOf } from "../../test/support/duration.ts";
-import { eventually } from "../../test/support/eventually.ts";
-import { Fd } from "./fd.ts";
-import { waitInLine } from "./line.ts";
-import { requestsIn } from "./line-requests.ts";
-import type { TurnOptions } from "./line.ts";
+import { durationOf } from "../../../test/support/duration.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { systemClock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/ports.ts";
+import { Fd } from "../fd.ts";
+import { type TurnOptions, waitInLine } from "./line.ts";
 import { countWork } from "./line-files.ts";
-import type { LineRequest } from "./line-requests.ts";
+import { type LineRequest, requestsIn } from "./line-requests.ts";
 import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
@@ -52,7 +50,7 @@ function startTaker(path: string, name: string, log: string, { request, keepMs =
   const program = `
     import { appendFileSync } from "node:fs";
     const { takeTurn } = await import(${JSON.stringify(join(import.meta.dir, "turn.ts"))});
-    const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../lib/clock.ts"))});
+    const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/clock.ts"))});
     const request = () => ${JSON.stringify(request)};
     const turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock, request });
     if (turn === undefined) throw new Error("no turn");

@@ -6,13 +6,13 @@
  * find the lock free: so a file counts how often such work began and ended.
  */
 
-import { orNothing } from "../lib/errors.ts";
-import { O_CREAT, O_EXCL, O_WRONLY } from "./constants.ts";
-import { ENOENT } from "./errno.ts";
-import { linuxFiles, openFile, writeAll } from "./files.ts";
-import { listFolder, makeFolders } from "./folders.ts";
-import { KernelError } from "./kernel-error.ts";
-import { rareLibc, toCString } from "./libc.ts";
+import { orNothing } from "../../lib/errors.ts";
+import { O_CREAT, O_EXCL, O_WRONLY } from "../constants.ts";
+import { ENOENT } from "../errno.ts";
+import { linuxFiles, openFile, writeAll } from "../files.ts";
+import { listFolder, makeFolders } from "../folders.ts";
+import { KernelError } from "../kernel-error.ts";
+import { rareLibc, toCString } from "../libc.ts";
 import { lineOf, requestsOf, workFileOf } from "./line-files.ts";
 import { isStanding } from "./place.ts";
 

@@ -1,8 +1,8 @@
 /** The text in which an ADD that waits for its turn says which addresses it wants. */
 
-import type { AllocationOwner } from "../api/ipam-block.ts";
-import type { AddressRequest } from "../ipam/request.ts";
-import { isJsonObject } from "../lib/json.ts";
+import type { AllocationOwner } from "../../api/ipam-block.ts";
+import type { AddressRequest } from "../../ipam/request.ts";
+import { isJsonObject } from "../../lib/json.ts";
 
 /** Another version of the program may write another form. */
 const FORM = 1;
