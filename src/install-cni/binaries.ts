@@ -1,10 +1,10 @@
 /** The executable under the names that a runtime calls it by. */
 
-import { quote } from "../lib/quote.ts";
 import type { Log } from "../lib/log.ts";
-import { isGone, putAtomically } from "./atomic-file.ts";
-import type { DurableFiles } from "./durable-files.ts";
-import { hasLeftovers, withFolderLock } from "./folder-lock.ts";
+import { quote } from "../lib/quote.ts";
+import { isGone, putAtomically } from "./files/atomic-file.ts";
+import type { DurableFiles } from "./files/durable-files.ts";
+import { hasLeftovers, withFolderLock } from "./files/folder-lock.ts";
 import { isWritable, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 

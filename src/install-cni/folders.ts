@@ -2,7 +2,7 @@
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles } from "./durable-files.ts";
+import type { DurableFiles } from "./files/durable-files.ts";
 import { DEFAULT_FOLDERS, type Settings } from "./settings.ts";
 import { withoutSlash } from "./variables.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Log, LogLevel } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
-import type { DurableFiles } from "./durable-files.ts";
+import type { DurableFiles } from "./files/durable-files.ts";
 
 export interface InstallHost {
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -3,19 +3,19 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { quote } from "../lib/quote.ts";
-import { isGone, writeAtomically } from "./atomic-file.ts";
+import { requestFirstToken } from "./account/first-token.ts";
+import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./account/kubeconfig.ts";
+import { type Grant, isAccepted, PluginAccount } from "./account/plugin-account.ts";
 import { placeBinaries } from "./binaries.ts";
-import { warnOfMoves } from "./config-moves.ts";
-import { makeConfigText } from "./config-text.ts";
-import { requestFirstToken } from "./first-token.ts";
-import { withFolderLock } from "./folder-lock.ts";
+import { isGone, writeAtomically } from "./files/atomic-file.ts";
+import { withFolderLock } from "./files/folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
-import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./kubeconfig.ts";
-import { NodeRuntime } from "./node-runtime.ts";
-import { type Grant, isAccepted, PluginAccount } from "./plugin-account.ts";
-import type { Settings } from "./settings.ts";
+import { warnOfMoves } from "./network-config/config-moves.ts";
+import { makeConfigText } from "./network-config/config-text.ts";
+import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
+import type { Settings } from "./settings.ts";
 import { hasTlsCopies, readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAssets } from "./tls-assets.ts";
 
 /** It may hold a password. */

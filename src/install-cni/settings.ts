@@ -2,15 +2,15 @@
 
 import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
 import { datastoreSettingsOfEnvironment, variableOf } from "../datastore/datastore-settings.ts";
-import type { KubeSettings } from "../kube/access/access.ts";
 import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
+import type { KubeSettings } from "../kube/access/access.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../lib/log.ts";
 import { ETH_MAX_MTU, ETH_MIN_MTU } from "../linux/netlink/constants.ts";
+import { KUBECONFIG_NAME } from "./account/kubeconfig.ts";
 import type { Options } from "./command-line.ts";
-import { KUBECONFIG_NAME } from "./kubeconfig.ts";
-import { isNameOfSingle } from "./template.ts";
+import { isNameOfSingle } from "./network-config/template.ts";
 import { TLS_FOLDER } from "./tls-assets.ts";
 import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord, withoutSlash } from "./variables.ts";
 

@@ -3,9 +3,9 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles } from "./durable-files.ts";
+import { writeAtomically } from "./files/atomic-file.ts";
+import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
-import { writeAtomically } from "./atomic-file.ts";
 
 const PERMISSIONS = 0o600;
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { type FakeClock, fakeClock } from "../../test/support/fake-clock.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { createLog, type LogRecord } from "../lib/log.ts";
-import type { Grant } from "./plugin-account.ts";
-import { requestFirstToken } from "./first-token.ts";
+import { requestFirstToken } from "./account/first-token.ts";
+import type { Grant } from "./account/plugin-account.ts";
 import { stay } from "./stay.ts";
 
 const HOUR = 3_600_000;

@@ -2,9 +2,9 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { DurableFiles } from "./durable-files.ts";
+import { isGone, writeAtomically } from "./files/atomic-file.ts";
+import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
-import { isGone, writeAtomically } from "./atomic-file.ts";
 
 /** Keys of the Secret, which are the files' names on both sides. */
 const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;

@@ -4,9 +4,9 @@ import { delayAfter } from "../lib/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Random } from "../lib/ports.ts";
+import type { Grant } from "./account/plugin-account.ts";
 import type { InstallHost } from "./host.ts";
 import type { Installation } from "./install.ts";
-import type { Grant } from "./plugin-account.ts";
 
 /** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
 const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;

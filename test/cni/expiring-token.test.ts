@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test as always } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { toKubeconfig } from "../../src/install-cni/kubeconfig.ts";
+import { toKubeconfig } from "../../src/install-cni/account/kubeconfig.ts";
 import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { isAccepted } from "../../src/install-cni/plugin-account.ts";
+import { isAccepted } from "../../src/install-cni/account/plugin-account.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { type FakeApiServer, startFakeApiServer } from "../kube/support/fake-api-server.ts";
 import { lockWithFlock } from "./support/lock.ts";

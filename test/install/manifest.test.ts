@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseNetworkConfig } from "../../src/cni/config/parse-network-config.ts";
 import { parseCommandLine } from "../../src/install-cni/command-line.ts";
-import { toPlaceholders } from "../../src/install-cni/placeholders.ts";
+import { toPlaceholders } from "../../src/install-cni/network-config/placeholders.ts";
 import { DEFAULT_FOLDERS, readSettings } from "../../src/install-cni/settings.ts";
-import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/template.ts";
+import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/network-config/template.ts";
 import { VERSION } from "../../src/lib/version.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 

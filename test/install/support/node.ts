@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DurableFiles } from "../../../src/install-cni/durable-files.ts";
+import type { DurableFiles } from "../../../src/install-cni/files/durable-files.ts";
 import type { InstallHost } from "../../../src/install-cni/host.ts";
 import { runInstallCni } from "../../../src/install-cni/main.ts";
 import { systemClock } from "../../../src/lib/clock.ts";

@@ -1,7 +1,7 @@
 /** A run that dies at one of its steps: from then on nothing that it asks of the files is done, as if the process were gone. */
 
 import { writeFileSync } from "node:fs";
-import type { DurableFiles } from "../../../src/install-cni/durable-files.ts";
+import type { DurableFiles } from "../../../src/install-cni/files/durable-files.ts";
 import { durableFiles } from "../../../src/linux/durable-files.ts";
 
 /** Where death comes: before the step, after it, or in the middle of writing. */

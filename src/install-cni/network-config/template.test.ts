@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { testSeed } from "../../test/support/seed.ts";
+import { testSeed } from "../../../test/support/seed.ts";
 import { checkNetworkConfig, fillTemplate } from "./template.ts";
 
 const seed = testSeed();

@@ -1,6 +1,6 @@
 /** Files that must be there, whole, after a crash: the operations that an installation is made of. */
 
-import type { FileStat } from "../linux/stat.ts";
+import type { FileStat } from "../../linux/stat.ts";
 
 /** One method per step, so that a test can stop after any of them. All throw NetplugError ioFailure. */
 export interface DurableFiles {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { readSettings } from "../settings.ts";
+import type { TlsAssets } from "../tls-assets.ts";
 import { toPlaceholders } from "./placeholders.ts";
-import { readSettings } from "./settings.ts";
-import type { TlsAssets } from "./tls-assets.ts";
 
 const OPTIONS = { binDir: undefined, confDir: undefined, isOnce: false };
 

@@ -3,14 +3,14 @@
  * so that no pod starts. Which runtime the node has is known to its kubelet, which tells the API server.
  */
 
-import { messageOf } from "../lib/errors.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
-import type { Log } from "../lib/log.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import type { Log } from "../../lib/log.ts";
+import type { PluginAccount } from "../account/plugin-account.ts";
+import type { InstallHost } from "../host.ts";
+import type { Settings } from "../settings.ts";
 import { NEWEST, SAFE } from "./chained-version.ts";
 import { atVersion } from "./conflist.ts";
-import type { InstallHost } from "./host.ts";
-import type { PluginAccount } from "./plugin-account.ts";
-import type { Settings } from "./settings.ts";
 
 /** containerd 1: its CNI library knows 1.0.0 at most. */
 const OLD_RUNTIME = /^containerd:\/\/[01]\./;

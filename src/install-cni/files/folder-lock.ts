@@ -1,10 +1,10 @@
 /** One installer at a time in a folder. */
 
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import type { InstallHost } from "../host.ts";
 import { isTemporary } from "./atomic-file.ts";
 import type { DurableFiles } from "./durable-files.ts";
-import type { InstallHost } from "./host.ts";
 
 /** How long another installer may be at work in a folder: it copies 100 MB at most. */
 const WAIT_MS = 60_000;

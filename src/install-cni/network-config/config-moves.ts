@@ -1,7 +1,7 @@
 /** Warns of a new network config under which the plugin no longer finds what it has recorded of pods that run. */
 
-import { isJsonObject, parseJson } from "../lib/json.ts";
-import type { Log } from "../lib/log.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import type { Log } from "../../lib/log.ts";
 
 /** What addresses are recorded under, or in. */
 const KEYS = ["name", "nodename", "datastore_type", "ipam.type"] as const;

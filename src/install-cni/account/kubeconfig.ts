@@ -1,6 +1,6 @@
 /** The plugin's kubeconfig. */
 
-import type { KubeAccess } from "../kube/access/access.ts";
+import type { KubeAccess } from "../../kube/access/access.ts";
 
 /** Name of the file, in the folder of network configs. */
 export const KUBECONFIG_NAME = "netplug-kubeconfig";

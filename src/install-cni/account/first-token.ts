@@ -1,10 +1,10 @@
 /** The first token on a node that is just starting: the API server may not be reachable before other things run here. */
 
-import { delayAfter } from "../lib/backoff.ts";
-import { messageOf, NetplugError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
+import { delayAfter } from "../../lib/backoff.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { InstallHost } from "../host.ts";
 import type { Grant, PluginAccount } from "./plugin-account.ts";
-import type { InstallHost } from "./host.ts";
 
 const BETWEEN_TRIES = { firstMs: 500, maxMs: 10_000 } as const;
 

@@ -1,17 +1,17 @@
 /** The text of the network config: our own, or what a template becomes. */
 
-import { NetplugError } from "../lib/errors.ts";
-import type { Log } from "../lib/log.ts";
-import { quote } from "../lib/quote.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { quote } from "../../lib/quote.ts";
+import { KUBECONFIG_NAME } from "../account/kubeconfig.ts";
+import type { InstallHost } from "../host.ts";
+import { HOW_TO_FIND } from "../settings-warnings.ts";
+import type { Settings } from "../settings.ts";
+import type { TlsAssets } from "../tls-assets.ts";
 import { findCommonVersion } from "./chained-version.ts";
 import { CHAINED_PLUGINS, toConflist } from "./conflist.ts";
-import type { InstallHost } from "./host.ts";
-import { KUBECONFIG_NAME } from "./kubeconfig.ts";
 import { toPlaceholders } from "./placeholders.ts";
-import type { Settings } from "./settings.ts";
-import { HOW_TO_FIND } from "./settings-warnings.ts";
 import { checkNetworkConfig, fillTemplate, hasPlaceholder } from "./template.ts";
-import type { TlsAssets } from "./tls-assets.ts";
 
 /**
  * Makes the text; nothing is written yet.

@@ -1,10 +1,10 @@
 /** A network config with placeholders, as people keep it in a ConfigMap. */
 
-import { messageOf, NetplugError } from "../lib/errors.ts";
-import { isName } from "../lib/characters.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
-import { nearestName } from "../lib/nearest.ts";
-import { quote, quoteValue } from "../lib/quote.ts";
+import { isName } from "../../lib/characters.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { nearestName } from "../../lib/nearest.ts";
+import { quote, quoteValue } from "../../lib/quote.ts";
 
 /** Values by the name that stands between the underscores. */
 export type Placeholders = Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
 /** The values of a template's placeholders. */
 
+import type { Settings } from "../settings.ts";
+import { toHostPath } from "../tls-assets.ts";
 import type { NodeFindings } from "./conflist.ts";
-import type { Settings } from "./settings.ts";
 import type { Placeholders } from "./template.ts";
-import { toHostPath } from "./tls-assets.ts";
 
 /**
  * A value for each name that may stand between double underscores: variables of the environment, with their defaults or empty texts

@@ -1,7 +1,7 @@
 /** The network config that is written when nobody gives a template. */
 
-import type { Settings } from "./settings.ts";
-import { type TlsAssets, toHostPath } from "./tls-assets.ts";
+import type { Settings } from "../settings.ts";
+import { type TlsAssets, toHostPath } from "../tls-assets.ts";
 
 /** Must not change: addresses in the datastore are recorded under it. */
 const NETWORK_NAME = "k8s-pod-network";

@@ -1,9 +1,9 @@
 /** Which CNI version the plugins of a list have in common. */
 
-import { messageOf } from "../lib/errors.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
-import type { Log } from "../lib/log.ts";
-import type { InstallHost } from "./host.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
+import type { Log } from "../../lib/log.ts";
+import type { InstallHost } from "../host.ts";
 
 /** The first version in which a runtime asks for STATUS and GC. */
 export const NEWEST = "1.1.0";

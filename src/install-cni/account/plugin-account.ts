@@ -1,15 +1,15 @@
 /** The plugin's token, asked for with our own credentials. */
 
-import { KubeClient } from "../kube/client.ts";
-import { NODES } from "../kube/core-types.ts";
-import { isKubeError } from "../kube/kube-error.ts";
-import type { KubeObject } from "../kube/kube-object.ts";
-import type { ResourceType } from "../kube/resource-type.ts";
-import { NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
-import type { InstallHost } from "./host.ts";
+import { KubeClient } from "../../kube/client.ts";
+import { NODES } from "../../kube/core-types.ts";
+import { isKubeError } from "../../kube/kube-error.ts";
+import type { KubeObject } from "../../kube/kube-object.ts";
+import type { ResourceType } from "../../kube/resource-type.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import type { InstallHost } from "../host.ts";
+import { DEFAULT_ACCOUNT, type Settings } from "../settings.ts";
 import type { ServerAccess } from "./kubeconfig.ts";
-import { DEFAULT_ACCOUNT, type Settings } from "./settings.ts";
 
 /** Role of `manifests/rbac.yaml` that permits what we do, for messages. */
 const ROLE = "netplug-cni-installer";

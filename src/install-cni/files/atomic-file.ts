@@ -1,9 +1,9 @@
 /** Files that others may read at any moment: they see the old one or the new one, even after a crash of ours or of the machine. */
 
-import { messageOf, NetplugError } from "../lib/errors.ts";
-import { quote } from "../lib/quote.ts";
+import { messageOf, NetplugError } from "../../lib/errors.ts";
+import { quote } from "../../lib/quote.ts";
+import type { InstallHost } from "../host.ts";
 import type { DurableFiles } from "./durable-files.ts";
-import type { InstallHost } from "./host.ts";
 
 /** Ends the name of a file that is being made: no runtime takes it for a config, and whoever holds the folder's lock may remove it. */
 const TEMPORARY = ".netplug-tmp";

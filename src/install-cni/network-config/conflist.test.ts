@@ -1,10 +1,10 @@
 /** What we write is read by the plugin's own parser: no warning, no error, and the values that were asked for. */
 
 import { describe, expect, test } from "bun:test";
-import { parseNetworkConfig } from "../cni/config/parse-network-config.ts";
+import { parseNetworkConfig } from "../../cni/config/parse-network-config.ts";
+import { readSettings } from "../settings.ts";
+import type { TlsAssets } from "../tls-assets.ts";
 import { toConflist } from "./conflist.ts";
-import { readSettings } from "./settings.ts";
-import type { TlsAssets } from "./tls-assets.ts";
 
 const OPTIONS = { binDir: undefined, confDir: undefined, isOnce: false };
 
