@@ -49,11 +49,28 @@ const ipamCheck = buildCommand<CheckFlags, [], CliContext>({
 
 const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-release.ts")).ipamRelease),
-  parameters: { flags: { ip: ipFlag } },
+  parameters: {
+    flags: {
+      ip: { ...ipFlag, optional: true },
+      fromReport: {
+        kind: "parsed",
+        parse: String,
+        brief: "a report of ipam check -o json; - is stdin",
+        placeholder: "FILE",
+        optional: true,
+      },
+    },
+  },
   docs: {
-    brief: "take an address away from whoever has it",
-    fullDescription:
-      'Take an address away from whoever has it, so that it can be given again.\n\nIt is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
+    brief: "take an address away from whoever has it, or all that a report calls leaked",
+    fullDescription: [
+      "Take an address away from whoever has it, so that it can be given again.",
+      "",
+      'It is meant for addresses whose workloads are gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using its own.',
+      "",
+      "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, or was given",
+      "less than a minute ago. Exit status: 0 none of them is leaked any more; 1 some still are.",
+    ].join("\n"),
   },
 });
 

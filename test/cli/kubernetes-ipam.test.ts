@@ -35,16 +35,17 @@ beforeEach(async () => {
   await world.done(["create", "-f", "-"], { stdin: poolYaml("pods", "10.65.0.0/24") });
 });
 
-function ports(): TransactPorts {
-  return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+function ports(agoMs = 0): TransactPorts {
+  const clock = { ...systemClock, now: () => systemClock.now() - agoMs };
+  return { datastore: world.datastore, clock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
 }
 
 /** Gives a pod an address as an ADD does, without the annotations. */
-async function give(pod: string, node: string, ip: string, containerID = `c-${pod}`): Promise<string> {
+async function give(pod: string, node: string, ip: string, containerID = `c-${pod}`, agoMs = 0): Promise<string> {
   const endpoint = `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`;
   const owner: Allocation["owner"] = { network: "net", containerID, ifName: "eth0", node, endpoint, pod, namespace: "prod" };
   const addresses = [parseAddress(ip)];
-  const given = await allocate(ports(), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
+  const given = await allocate(ports(agoMs), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
   return textsOf(given)[0] ?? "";
 }
 
@@ -99,6 +100,22 @@ describe("ipam check compares blocks with pods:", () => {
     expect(await world.done(["ipam", "release", `--ip=${ip}`])).toContain(`${ip} released; it was assigned to pod "prod/web-0"`);
     expect(await problems()).toEqual([]);
     expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toMatchObject({ status: 1 });
+  });
+
+  test("those of many pods that are gone are released by a report, and those of others stay (needs cluster)", async () => {
+    for (const [pod, node, ip] of [
+      ["web-0", "n1", "10.65.0.7"],
+      ["web-1", "n1", "10.65.0.8"],
+      ["web-2", "n2", "10.65.0.70"],
+    ] as const) {
+      await run(pod, node, await give(pod, node, ip, `c-${pod}`, 120_000));
+    }
+    for (const pod of ["web-0", "web-2"]) await kill(pod);
+    const { stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
+    const released = await world.done(["ipam", "release", "--from-report=-"], { stdin: stdout });
+    expect(released).toEndWith("released 2 of 2 leaked addresses\n");
+    expect(await problems()).toEqual([]);
+    expect(await world.done(["ipam", "show", "--ip=10.65.0.8"])).toContain('pod "prod/web-1"');
   });
 
   test("so is that of a pod that was made anew and has another one (needs cluster)", async () => {

@@ -34,9 +34,15 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   }
   say(cli, `found ${count(problems.length, "problem")}`);
   if (gap !== undefined) say(cli, gap);
-  const leaked = problems.find((problem) => problem.class === "leaked-address");
-  if (leaked !== undefined) note(cli, `next: ${toCommandLine(cli, `ipam release --ip=${leaked.object}`)}`);
+  const [leaked, ...others] = problems.filter((problem) => problem.class === "leaked-address");
+  if (leaked !== undefined) note(cli, `next: ${toRelease(cli, leaked.object, others.length)}`);
   return status;
+}
+
+/** @param others how many addresses are leaked besides */
+function toRelease(cli: Cli, address: string, others: number): string {
+  if (others === 0) return toCommandLine(cli, `ipam release --ip=${address}`);
+  return `${toCommandLine(cli, "ipam check -o json")} | ${toCommandLine(cli, "ipam release --from-report=-")}`;
 }
 
 function count(number: number, what: string): string {

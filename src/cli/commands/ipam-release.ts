@@ -1,4 +1,4 @@
-/** `ipam release`: takes an address away from whoever has it. */
+/** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../api/ipam-block.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
@@ -7,18 +7,27 @@ import { describeAllocation } from "../../ipam/owner-text.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access/access.ts";
-import { CommandFailed, EXIT } from "../failure.ts";
+import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
 import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
 export interface ReleaseFlags {
-  readonly ip: Address;
+  readonly ip?: Address;
+  /** A file, or `-` for stdin. */
+  readonly fromReport?: string;
+}
+
+export async function ipamRelease(cli: Cli, { ip, fromReport }: ReleaseFlags): Promise<number> {
+  if (ip !== undefined && fromReport === undefined) return await releaseOne(cli, ip);
+  if (ip === undefined && fromReport !== undefined)
+    return await (await import("./ipam-release-report.ts")).ipamReleaseReport(cli, fromReport);
+  throw new UsageError("choose what to release: want one of --ip, --from-report");
 }
 
 /** Fails when nobody has it. */
-export async function ipamRelease(cli: Cli, { ip }: ReleaseFlags): Promise<number> {
+async function releaseOne(cli: Cli, ip: Address): Promise<number> {
   const text = toAddressText(ip);
   return withDatastore(cli, async (datastore) => {
     const release = (): Promise<Allocation | undefined> => releaseAddress(toTransactPorts(cli, datastore), ip);

@@ -55,7 +55,8 @@ async function readSource(io: CliIo, source: string): Promise<readonly { readonl
   return await Promise.all(wanted.map(async (name) => ({ name: `${source}/${name}`, text: await readInput(io, `${source}/${name}`) })));
 }
 
-async function readInput(io: CliIo, source: string): Promise<string> {
+/** The text of a file, or `-` for stdin. @throws {CommandFailed} when there is no such file */
+export async function readInput(io: CliIo, source: string): Promise<string> {
   const text = await io.readInput(source, MAX_INPUT);
   if (text !== undefined) return text;
   const hint = /^https?:\/\//.test(source) ? "; of a URL give what it serves: curl -fsS URL | … -f -" : "";
@@ -63,7 +64,7 @@ async function readInput(io: CliIo, source: string): Promise<string> {
 }
 
 /** As messages call it. */
-function toInputName(source: string): string {
+export function toInputName(source: string): string {
   return source === "-" ? "stdin" : source;
 }
 

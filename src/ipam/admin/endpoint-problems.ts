@@ -1,12 +1,11 @@
 /** What endpoints say against allocations and pools. */
 
-import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { containsAddress } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { describeAllocation } from "../owner-text.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
+import { leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Problem, problem } from "./problems.ts";
 
@@ -40,23 +39,7 @@ function* duplicates({ users }: Inventory): Generator<Problem> {
 }
 
 function* leaks(inventory: Inventory): Generator<Problem> {
-  const { allocations, users, endpoints } = inventory;
-  if (!knowsAll(inventory, "WorkloadEndpoint")) return;
-  const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
-  for (const [text, allocation] of allocations) {
-    const { owner } = allocation;
-    const { endpoint, namespace } = owner;
-    if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
-    const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
-    if (users.get(text)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
-    const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
-    yield problem("leaked-address", text, `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, ${why}`);
-  }
-}
-
-/** Compares container and interface, not the name: a pod's endpoint has Kubernetes' name of the node, an owner the node's own name. */
-function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: AllocationOwner): boolean {
-  return spec.containerID === containerID && spec.endpoint === ifName;
+  for (const { object, detail } of leaksIn(inventory)) yield problem("leaked-address", object, detail);
 }
 
 /** Endpoints have names within a namespace. */

@@ -1,0 +1,49 @@
+/** `ipam release --from-report`: gives back what a report of `ipam check` calls leaked, as far as it still is. */
+
+import * as v from "valibot";
+import type { Allocation } from "../../api/ipam-block.ts";
+import { EndpointsUnread, type LeakEnd, type ReportedLeak, releaseLeaks } from "../../ipam/admin/leaks.ts";
+import { describeAllocation } from "../../ipam/owner-text.ts";
+import { withDatastore } from "../access/access.ts";
+import { CommandFailed, EXIT } from "../failure.ts";
+import { type Cli, note, say } from "../io.ts";
+import { parseValues, readInput, toInputName } from "../resources/documents.ts";
+import { toTransactPorts } from "./ipam-ports.ts";
+
+const REPORT = v.object({ problems: v.array(v.object({ class: v.string(), object: v.string(), detail: v.string() })) });
+
+/** Why an address was left; that it is over is no reason to look again. */
+const LEFT: Readonly<Record<Exclude<LeakEnd, "released">, string>> = {
+  over: "it is not leaked any more",
+  changed: "it is leaked, but not as the report says: make another report",
+  young: "it was given less than a minute ago, and an ADD may still be under way: try again",
+};
+
+/** Fails when something stays that is leaked. */
+export async function ipamReleaseReport(cli: Cli, source: string): Promise<number> {
+  const reported = await readReport(cli, source);
+  const counts: Record<LeakEnd, number> = { released: 0, over: 0, changed: 0, young: 0 };
+  const onEnd = (object: string, end: LeakEnd, allocation: Allocation | undefined): void => {
+    counts[end]++;
+    if (end !== "released") note(cli, `${object} left: ${LEFT[end]}`);
+    else if (allocation !== undefined) say(cli, `${object} released; it was assigned to ${describeAllocation(allocation)}`);
+  };
+  try {
+    await withDatastore(cli, (datastore) => releaseLeaks(datastore, reported, () => toTransactPorts(cli, datastore), onEnd));
+  } catch (thrown) {
+    if (!(thrown instanceof EndpointsUnread)) throw thrown;
+    throw new CommandFailed(`release what is leaked: ${thrown.message}, and nobody knows what these have`, { next: "ipam check" });
+  } finally {
+    say(cli, `released ${counts.released} of ${reported.length} leaked ${reported.length === 1 ? "address" : "addresses"}`);
+  }
+  return counts.changed + counts.young === 0 ? EXIT.done : EXIT.failed;
+}
+
+async function readReport(cli: Cli, source: string): Promise<readonly ReportedLeak[]> {
+  const name = toInputName(source);
+  const [value, ...others] = await parseValues(await readInput(cli.io, source), name);
+  const report = v.safeParse(REPORT, value);
+  if (!report.success || others.length > 0)
+    throw new CommandFailed(`read ${name}: got something else, want a report of ipam check`, { next: "ipam check -o json" });
+  return report.output.problems.filter((problem) => problem.class === "leaked-address");
+}

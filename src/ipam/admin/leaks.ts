@@ -1,0 +1,108 @@
+/** Addresses that stay allocated although their endpoint does not have them: finding them, and giving back many at once. */
+
+import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
+import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
+import { parseAddress } from "../../lib/ip/address.ts";
+import { quote } from "../../lib/quote.ts";
+import { describeAllocation } from "../owner-text.ts";
+import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
+import { transact, type TransactPorts } from "../transact.ts";
+import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
+
+export interface Leak {
+  /** The address. */
+  readonly object: string;
+  /** Whose it is, and why that one does not have it. */
+  readonly detail: string;
+  readonly allocation: Allocation;
+}
+
+/** A leak as a report names it. */
+export type ReportedLeak = Pick<Leak, "object" | "detail">;
+
+/**
+ * What became of a reported leak: `released`; `over`, because it is no leak any more; `changed`, because the address has leaked from another
+ * attachment by now; `young`, because an ADD may be about to record the address.
+ */
+export type LeakEnd = "released" | "over" | "changed" | "young";
+
+/** Seconds after which no ADD is under way any more. */
+const LONGEST_ADD_S = 60;
+
+/** Of one commit; more would make it too large for etcd. */
+const ADDRESSES_PER_COMMIT = 32;
+
+/** Nothing when not all endpoints are known. */
+export function* leaksIn(inventory: Inventory): Generator<Leak> {
+  const { allocations, users, endpoints } = inventory;
+  if (!knowsAll(inventory, "WorkloadEndpoint")) return;
+  const byName = Map.groupBy(endpoints, ({ metadata }) => metadata.name);
+  for (const [object, allocation] of allocations) {
+    const { owner } = allocation;
+    const { endpoint, namespace } = owner;
+    if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
+    const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
+    if (users.get(object)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
+    const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
+    yield { object, allocation, detail: `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, ${why}` };
+  }
+}
+
+/** Compares container and interface, not the name: a pod's endpoint has Kubernetes' name of the node, an owner the node's own name. */
+function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: AllocationOwner): boolean {
+  return spec.containerID === containerID && spec.endpoint === ifName;
+}
+
+/** What must be readable before anything may be called a leak. */
+export class EndpointsUnread extends Error {
+  override readonly name = "EndpointsUnread";
+}
+
+/**
+ * Releases those of the reported leaks that are the same leaks still: of the same attachment, since the same moment.
+ *
+ * @param toPorts called for each commit
+ * @param onEnd gets each leak when it is settled, so that a failure later does not hide what was done
+ * @throws {EndpointsUnread} when it cannot be told what is leaked
+ */
+export async function releaseLeaks(
+  datastore: Datastore,
+  reported: readonly ReportedLeak[],
+  toPorts: () => TransactPorts,
+  onEnd: (object: string, end: LeakEnd, allocation: Allocation | undefined) => void,
+): Promise<void> {
+  const inventory = await takeInventory(datastore);
+  if (!knowsAll(inventory, "WorkloadEndpoint")) throw new EndpointsUnread("not all endpoints could be read");
+  const now = toPorts().clock.now() / 1000;
+  const leaks = new Map([...leaksIn(inventory)].map((leak) => [leak.object, leak]));
+  const due: Leak[] = [];
+  for (const { object, detail } of new Map(reported.map((one) => [one.object, one])).values()) {
+    const leak = leaks.get(object);
+    if (leak === undefined) onEnd(object, "over", undefined);
+    else if (leak.detail !== detail) onEnd(object, "changed", leak.allocation);
+    else if (now - leak.allocation.since < LONGEST_ADD_S) onEnd(object, "young", leak.allocation);
+    else due.push(leak);
+  }
+  for (let from = 0; from < due.length; from += ADDRESSES_PER_COMMIT) {
+    const some = due.slice(from, from + ADDRESSES_PER_COMMIT);
+    const released = await release(toPorts(), some);
+    for (const { object, allocation } of some) onEnd(object, released.has(keyOf(allocation)) ? "released" : "over", allocation);
+  }
+}
+
+/** @returns keys of what was released */
+async function release(ports: TransactPorts, leaks: readonly Leak[]): Promise<ReadonlySet<string>> {
+  const addresses = leaks.map(({ object }) => parseAddress(object));
+  const meant = new Set(leaks.map(({ allocation }) => keyOf(allocation)));
+  const released = new Set<string>(); // free at the second look, because the reply to our first commit was lost
+  return await transact(ports, addressQueries(addresses), (facts, { now }) => {
+    const plan = planReleaseAt(addresses, (allocation) => meant.has(keyOf(allocation)), facts, now);
+    for (const allocation of plan.released) released.add(keyOf(allocation));
+    return { writes: plan.writes, result: released };
+  });
+}
+
+function keyOf({ ordinal, since, owner: { network, containerID, ifName, node } }: Allocation): string {
+  return JSON.stringify([ordinal, since, network, containerID, ifName, node]);
+}

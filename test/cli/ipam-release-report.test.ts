@@ -1,0 +1,165 @@
+/** `ipam release --from-report`: a whole report of leaks is given back, and nothing that is no leak any more. */
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
+import type { TransactPorts } from "../../src/ipam/transact.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
+import { parseAddress } from "../../src/lib/ip/address.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { type CliResult, type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
+import { idOf, requestFor } from "../support/ipam.ts";
+import { releaseAttachment } from "../support/ipam-operations.ts";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await createCliWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await world.reset();
+  await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/24") });
+});
+
+const LONG_AGO_MS = 120_000;
+
+function portsOf(agoMs: number): TransactPorts {
+  const clock = { ...systemClock, now: () => systemClock.now() - agoMs };
+  return { datastore: world.datastore, clock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
+}
+
+/** Gives an address to a container whose endpoint does not exist. */
+async function leak(containerID: string, ip: string, agoMs: number = LONG_AGO_MS): Promise<void> {
+  const request = requestFor(containerID, "n1", { addresses: [parseAddress(ip)] });
+  await allocate(portsOf(agoMs), { ...request, owner: { ...request.owner, endpoint: `n1-cni-${containerID}-eth0`, namespace: "default" } });
+}
+
+async function report(): Promise<string> {
+  return (await world.ctl(["ipam", "check", "-o", "json"])).stdout;
+}
+
+async function leaked(): Promise<readonly string[]> {
+  const { problems } = JSON.parse(await report()) as { readonly problems: readonly { readonly class: string; readonly object: string }[] };
+  return problems.map((problem) => `${problem.class} ${problem.object}`);
+}
+
+async function release(stdin: string, instead?: (datastore: Datastore) => Datastore): Promise<CliResult> {
+  return await world.ctl(["ipam", "release", "--from-report=-"], { stdin, ...(instead === undefined ? {} : { instead }) });
+}
+
+const lines = (text: string): readonly string[] => text.split("\n").slice(0, -1);
+
+test("a lost node's addresses are given back at once, and ipam check says how", async () => {
+  const addresses = Array.from({ length: 70 }, (_, index) => `10.65.0.${index}`);
+  for (const [index, ip] of addresses.entries()) await leak(`c${index}`, ip);
+  const { status, stderr } = await world.ctl(["ipam", "check"]);
+  expect([status, stderr]).toEqual([1, "next: netplugctl ipam check -o json | netplugctl ipam release --from-report=-\n"]);
+  const file = world.file("leaks.json", await report());
+  const done = await world.done(["ipam", "release", `--from-report=${file}`]);
+  expect(lines(done)).toHaveLength(71);
+  expect(lines(done)[0]).toStartWith('10.65.0.0 released; it was assigned to container "c0"');
+  expect(done).toEndWith("released 70 of 70 leaked addresses\n");
+  expect(await leaked()).toEqual([]);
+  expect(JSON.parse(await world.done(["ipam", "show", "-o", "json"]))).toMatchObject({ pools: [{ name: "blue", inUse: 0 }] });
+});
+
+test("what is no leak any more is left, also the address of a container that has it since", async () => {
+  await leak("gone", "10.65.0.1");
+  await leak("other", "10.65.0.2");
+  await leak("c3", "10.65.0.3");
+  const before = await report();
+  for (const name of ["gone", "other"]) await releaseAttachment(portsOf(0), idOf(name), "n1");
+  await leak("another", "10.65.0.2");
+  const { status, stdout, stderr } = await release(before);
+  expect(status).toBe(1);
+  expect(lines(stdout)).toEqual([expect.stringMatching(/^10\.65\.0\.3 released; /), "released 1 of 3 leaked addresses"]);
+  expect(lines(stderr)).toEqual([
+    "10.65.0.1 left: it is not leaked any more",
+    "10.65.0.2 left: it is leaked, but not as the report says: make another report",
+  ]);
+  expect(await leaked()).toEqual(["leaked-address 10.65.0.2"]);
+});
+
+test("nothing is wrong when all is over already", async () => {
+  await leak("c1", "10.65.0.1");
+  const before = await report();
+  expect(await release(before)).toMatchObject({ status: 0 });
+  expect(await release(before)).toEqual({
+    status: 0,
+    stdout: "released 0 of 1 leaked address\n",
+    stderr: "10.65.0.1 left: it is not leaked any more\n",
+  });
+  expect(await release(await report())).toEqual({ status: 0, stdout: "released 0 of 0 leaked addresses\n", stderr: "" });
+});
+
+test("an address that was given a moment ago is left: its ADD may be about to record it", async () => {
+  await leak("young", "10.65.0.1", 50_000);
+  const { status, stderr } = await release(await report());
+  expect([status, stderr]).toEqual([
+    1,
+    "10.65.0.1 left: it was given less than a minute ago, and an ADD may still be under way: try again\n",
+  ]);
+  expect(await leaked()).toEqual(["leaked-address 10.65.0.1"]);
+});
+
+test("a container that gets the address between the look and the release keeps it", async () => {
+  await leak("c1", "10.65.0.1");
+  const theirs = async (): Promise<void> => {
+    await releaseAttachment(portsOf(0), idOf("c1"), "n1");
+    await leak("c2", "10.65.0.1");
+  };
+  const { status, stdout } = await release(await report(), (datastore) => changedBefore(datastore, "update-block", theirs));
+  // Whoever released it.
+  expect([status, stdout]).toEqual([0, expect.stringContaining('10.65.0.1 released; it was assigned to container "c1"')]);
+  expect(await world.done(["ipam", "show", "--ip=10.65.0.1"])).toContain('container "c2"');
+});
+
+test("a release whose reply was lost counts as one", async () => {
+  await leak("c1", "10.65.0.1");
+  const lossy = (datastore: Datastore): Datastore => {
+    const faulty = new FaultyDatastore(datastore);
+    faulty.next = "applied, reply lost";
+    return faulty.datastore;
+  };
+  const { status, stdout } = await release(await report(), lossy);
+  expect([status, lines(stdout).at(-1)]).toEqual([0, "released 1 of 1 leaked address"]);
+});
+
+test("while an endpoint cannot be read, nobody knows what is leaked, and nothing is released", async () => {
+  await leak("c1", "10.65.0.1");
+  const before = await report();
+  await world.etcd.ctl(["put", "/netplug/v3/workloadendpoints/default/broken", "{"]);
+  const { status, stderr } = await release(before);
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringContaining("release what is leaked: not all endpoints could be read, and nobody knows what these have"),
+  ]);
+  expect(stderr).toEndWith("next: netplugctl ipam check\n");
+});
+
+test.each([
+  ["", "read stdin: got something else, want a report of ipam check"],
+  ["[]", "read stdin: got something else, want a report of ipam check"],
+  [poolYaml("a", "10.66.0.0/24"), "read stdin: got something else, want a report of ipam check"],
+  ['{"problems": [{"class": 1}]}', "read stdin: got something else, want a report of ipam check"],
+  ["{", "read stdin: "],
+])("%j is no report", async (text, said) => {
+  await leak("c1", "10.65.0.1");
+  const { status, stdout, stderr } = await release(text);
+  expect([status, stdout, stderr]).toEqual([1, "", expect.stringContaining(said)]);
+});
+
+test.each([
+  [[], "choose what to release: want one of --ip, --from-report"],
+  [["--ip=10.65.0.1", "--from-report=-"], "choose what to release: want one of --ip, --from-report"],
+])("release %j is wrong usage", async (flags, said) => {
+  const { status, stderr } = await world.ctl(["ipam", "release", ...flags]);
+  expect([status, stderr]).toEqual([2, expect.stringContaining(said)]);
+});
+
+test("a file that is not there is named", async () => {
+  const { status, stderr } = await world.ctl(["ipam", "release", "--from-report=/nowhere/leaks.json"]);
+  expect([status, stderr]).toEqual([1, expect.stringContaining('read "/nowhere/leaks.json": there is no such file')]);
+});
