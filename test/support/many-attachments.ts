@@ -22,6 +22,9 @@ import { TestNetns } from "./netns.ts";
 export const NODE = "n1";
 export const NETWORK = "test-net";
 
+/** A note of a pending release for which nothing must be gone first: no namespace, and no ADD is under way. */
+const NOTHING_FIRST = "\n0\n";
+
 /** One attachment: of a pod with one address. */
 export interface StaleAttachment {
   readonly pod: string;
@@ -100,7 +103,7 @@ export class EmptyNode implements Disposable {
   /** Notes attachments as DELs do that could not give back their addresses. */
   note(attachments: readonly StaleAttachment[]): void {
     mkdirSync(this.#notes, { recursive: true });
-    for (const { containerID } of attachments) writeFileSync(join(this.#notes, `${NETWORK}@${containerID}@eth0`), "");
+    for (const { containerID } of attachments) writeFileSync(join(this.#notes, `${NETWORK}@${containerID}@eth0`), NOTHING_FIRST);
   }
 
   /** How many are still noted. */
