@@ -66,7 +66,7 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
     fullDescription: [
       "Take an address away from whoever has it, so that it can be given again.",
       "",
-      'It is meant for addresses whose workloads are gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using its own.',
+      'It is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
       "",
       "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, or was given",
       "less than a minute ago. Exit status: 0 none of them is leaked any more; 1 some still are.",
