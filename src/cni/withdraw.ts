@@ -1,6 +1,7 @@
 /** Removes addresses and records of attachments from the datastore: for DEL, GC, and a failed ADD. */
 
 import { type DelPlan, delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
+import { runtimeUidOf } from "../endpoint/names.ts";
 import { isSameAttachment } from "../ipam/block.ts";
 import { transact, type TransactOptions } from "../ipam/transact.ts";
 import type { Hold } from "./attachment-state/hold.ts";
@@ -26,11 +27,16 @@ export async function withdraw(call: Call, request: DelRequest, options: Transac
 /** What there is of the call's own attachment. */
 export function toDelRequest(call: Call): DelRequest {
   const id = attachmentIdOf(call);
+  const uid = call.datastore.traits.recordsArePods ? call.args.pod?.uid : undefined;
   return {
     node: call.node,
     isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isRecordMeant: ({ spec }) =>
-      spec.containerID === id.containerID && spec.endpoint === id.ifName && (spec.network ?? id.network) === id.network,
+    isRecordMeant: ({ metadata, spec }) =>
+      spec.containerID === id.containerID &&
+      spec.endpoint === id.ifName &&
+      (spec.network ?? id.network) === id.network &&
+      // A copy of the pod has its annotations, too.
+      (uid === undefined || uid === runtimeUidOf(metadata)),
     records: call.plugin === "netplug-ipam" ? [] : [recordQuery(call)],
   };
 }

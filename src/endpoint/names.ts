@@ -1,6 +1,7 @@
 /** What an attachment is called: on the host, in the datastore. */
 
 import { joinEndpointName, toHostSideName } from "../api/endpoint-names.ts";
+import type { Metadata } from "../api/resource.ts";
 import type { Orchestrator } from "../api/workload-endpoint.ts";
 import { isName } from "../lib/characters.ts";
 
@@ -9,6 +10,11 @@ export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
   readonly uid?: string;
+}
+
+/** The UID under which kubelet and runtime know a pod; a static pod's copy in the API server has another one. */
+export function runtimeUidOf({ annotations, uid }: Pick<Metadata, "annotations" | "uid">): string | undefined {
+  return annotations?.["kubernetes.io/config.mirror"] ?? uid;
 }
 
 /** Who is called: a pod, or a container that no orchestrator names. */

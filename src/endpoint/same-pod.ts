@@ -3,10 +3,7 @@
 import type { Pod } from "../kube/core-types.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import type { PodIdentity } from "./names.ts";
-
-/** On the API server's copy of a static pod: the UID under which the kubelet, and so the runtime, knows it. */
-const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+import { type PodIdentity, runtimeUidOf } from "./names.ts";
 
 /**
  * Makes sure that the pod which the API server shows is the one that the runtime means. A runtime that names no UID means any.
@@ -14,7 +11,7 @@ const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
  * @throws {NetplugError} podMismatch
  */
 export function requireSamePod({ metadata }: Pick<Pod, "metadata">, { uid, namespace, name }: PodIdentity): void {
-  const known = metadata.annotations?.[MIRROR_ANNOTATION] ?? metadata.uid ?? "";
+  const known = runtimeUidOf(metadata) ?? "";
   if (uid === undefined || uid === known) return;
   throw new NetplugError(
     "podMismatch",

@@ -83,6 +83,20 @@ describe("a pod", () => {
     await node.del(newCall);
   });
 
+  test("that was made anew from a copy of the old one keeps the annotations that it was given (needs cluster)", async () => {
+    const old = await makePod();
+    using netns = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: netns.path, args: old.args };
+    const { ips } = await node.add(netns, call);
+    const annotations = await annotationsOf(api, old);
+    await deletePod(api, old);
+    const anew = await createPod(api, { name: old.name, otherAnnotations: annotations });
+    await node.del(call);
+    expect(await annotationsOf(api, anew)).toEqual(recorded(call.containerID, ips?.map(({ address }) => address) ?? []));
+    expect(await node.addressesInUse()).toBe(0);
+    await deletePod(api, anew);
+  });
+
   test("that is gone before its DEL gives its address back (needs cluster)", async () => {
     const pod = await makePod();
     using netns = new TestNetns();
