@@ -26,7 +26,9 @@ export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
  */
 export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
   const { args, fault: argsFault } = readCniArgs(read.environment);
-  const local = { ...read, args, argsFault };
+  const isDelOfRefused = verb === "DEL" && argsFault !== undefined;
+  const delArgs = isDelOfRefused && (await import("./protocol/del-args.ts")).readDelArgs(read.environment);
+  const local = { ...read, args, argsFault, ...delArgs };
   try {
     if (fault !== undefined) throw fault;
     if (argsFault !== undefined && verb !== "DEL") throw argsFault;

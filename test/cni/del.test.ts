@@ -138,6 +138,36 @@ describe("whose CNI_ARGS cannot be read does its work without them, and then say
   });
 });
 
+describe("after an ADD that its CNI_ARGS ended succeeds, for no DEL needs what the ADD asked for", () => {
+  test.each(["IP=10.65.0.7/26,fd65::7/122", "IP=10.65.0.7;IP=10.65.0.8", "MAC=mine", "IP=none;MAC="])("%s", async (request) => {
+    using pod = new TestNetns();
+    const args = `K8S_POD_NAMESPACE=default;K8S_POD_NAME=lost;${request}`;
+    const refused = await node.call("ADD", { containerID, netns: pod.path, args });
+    expect([refused.status, refused.json?.code]).toEqual([1, 104]);
+    await node.del({ containerID, netns: pod.path, args });
+    // nor does the DEL of one that had worked; without the namespace, the interface is found by the pod's name
+    await node.add(pod, { containerID, args: "K8S_POD_NAMESPACE=default;K8S_POD_NAME=lost" });
+    await node.del({ containerID, args });
+    expect(nodePlace.link(hostInterfaceName({ namespace: "default", pod: "lost" }))).toBeUndefined();
+    await expectNothingLeft();
+  });
+
+  test("a delegate does not see it", async () => {
+    using pod = new TestNetns();
+    const dataDir = join(node.folder, "host-local-requests");
+    const config = node.config({ ipam: { type: "host-local", subnet: "10.77.0.0/24", dataDir } });
+    await node.add(pod, { containerID, config });
+    await node.del({ containerID, netns: pod.path, config, args: "IgnoreUnknown=1;IP=none" });
+    expect(readdirSync(join(dataDir, "test-net")).filter((name) => name.startsWith("10."))).toEqual([]);
+    await expectNothingLeft();
+  });
+
+  test("what has not exactly one = is no request", async () => {
+    const reply = await node.call("DEL", { containerID, args: "IP=10.65.0.7=" });
+    expect([reply.status, reply.json?.code]).toEqual([1, 104]);
+  });
+});
+
 test("that may not take the interface away keeps its address, which another pod would get", async () => {
   using pod = new TestNetns();
   await node.add(pod, { containerID });

@@ -26,8 +26,9 @@ export function delegateOf(call: LocalCall): Delegate | undefined {
   const { type } = call.config.ipam;
   if (type === undefined || hasOwnIpam(call)) return undefined;
   const { processes, files, clock, env } = call.host;
-  // A delegate would refuse `CNI_ARGS` that we cannot read.
-  const environment = call.argsFault === undefined ? env : { ...env, CNI_ARGS: undefined };
+  // A delegate would refuse what we cannot read of them.
+  const args = call.argsFault === undefined ? call.environment.args : "";
+  const environment = { ...env, CNI_ARGS: args === "" ? undefined : args };
   const ports = { processes, files, clock, log: call.log };
   return { type, config: call.config.raw, environment, deadline: call.deadline, ports };
 }
