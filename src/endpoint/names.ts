@@ -52,7 +52,7 @@ export function parseAlias(alias: string): AliasParts | undefined {
 }
 
 /** What {@link isNodeName} wants, for messages. */
-export const NODE_NAME = 'letters, digits, ".", "_" and "-", at most 253';
+export const NODE_NAME = 'letters, digits, ".", "_" and "-", a letter or digit first and last, at most 253';
 
 /** Whether a node may be called so: the name becomes a part of keys and of the names of records. */
 export function isNodeName(text: string): boolean {

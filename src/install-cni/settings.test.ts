@@ -142,7 +142,10 @@ describe("environment", () => {
     [{ CNI_MTU: "67" }, 'read CNI_MTU: got "67", want 68..65535, or 0 to let the plugin find out'],
     [{ CNI_MTU: "9e3" }, 'read CNI_MTU: got "9e3", want a whole number 0..65535'],
     [{ CNI_MTU: "-1" }, 'read CNI_MTU: got "-1", want a whole number 0..65535'],
-    [{ KUBERNETES_NODE_NAME: "rack/1" }, 'read KUBERNETES_NODE_NAME: got "rack/1", want letters, digits, ".", "_" and "-", at most 253'],
+    [
+      { KUBERNETES_NODE_NAME: "rack/1" },
+      'read KUBERNETES_NODE_NAME: got "rack/1", want letters, digits, ".", "_" and "-", a letter or digit first and last, at most 253',
+    ],
     [{ LOG_LEVEL: "trace" }, 'read LOG_LEVEL: got "trace", want "ERROR", "WARNING", "INFO", "DEBUG"'],
     [{ DATASTORE_TYPE: "etcd" }, 'read DATASTORE_TYPE: got "etcd", want "etcdv3" or "kubernetes"'],
     [{ ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, "want only one of them"],

@@ -36,7 +36,7 @@ describe("resolveNodeName()", () => {
   test.each(["", "../x", "a b", "a/b", "-a", "a-", "a.", ".", "ä", "n".repeat(254), "a\nb"])(
     "refuses %p, and says where it is from",
     (name) => {
-      const shown = 'want letters, digits, ".", "_" and "-", at most 253';
+      const shown = 'want letters, digits, ".", "_" and "-", a letter or digit first and last, at most 253';
       const fromHost = faultOf(() => nameOf({}, {}, name));
       expect([fromHost.startsWith("7: resolve node name from the host name: got "), fromHost.endsWith(shown)]).toEqual([true, true]);
       if (name.trim() === "") return;
