@@ -11,11 +11,15 @@ export interface Folders {
   readonly conf: string;
 }
 
+/** A folder that was removed while it is mounted here: nothing can be made in it, and only a new mount shows the one in its place. */
+export class LostFolder extends NetplugError {}
+
 /**
  * Finds both folders. One that was named is made when it is missing; a default one is where a manifest mounts the host's, and when it is
  * missing the mount was forgotten: what we put there would never be seen.
  *
  * @throws NetplugError invalidConfig, ioFailure naming folder and reason
+ * @throws LostFolder ioFailure
  */
 export function openFolders({ binDir, confDir }: Settings, disk: DurableFiles): Folders {
   return {
@@ -54,6 +58,10 @@ function openFolder(named: string | undefined, otherwise: string, option: string
     }
     makeFolder(folder, disk);
   } else if (!facts.isFolder) throw new NetplugError("invalidConfig", `install into ${quote(folder)}: it is no folder`);
+  else if (facts.links === 0) {
+    const advice = "start this anew, so that the one in its place is mounted";
+    throw new LostFolder("ioFailure", `install into ${quote(folder)}: somebody removed the folder that is mounted there; ${advice}`);
+  }
   return folder;
 }
 

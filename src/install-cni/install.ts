@@ -111,13 +111,14 @@ export class Installation implements Disposable {
   }
 
   /**
-   * Restores what somebody removed or emptied, and copies certificates that have changed. Another file that differs from ours is left alone:
-   * a newer installer may have written it.
+   * Restores what somebody removed or emptied, folders too, and copies certificates that have changed. Another file that differs from ours is
+   * left alone: a newer installer may have written it.
    *
-   * @throws NetplugError
+   * @throws NetplugError, LostFolder when it never can
    */
   async mend(): Promise<void> {
     const { disk } = this.#host;
+    openFolders(this.#settings, disk);
     await this.#placeBinaries(false);
     const kubeconfig = await this.#makeKubeconfig();
     const mustCopy = this.#mustCopyAssets();

@@ -3,6 +3,7 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock } from "../lib/ports.ts";
+import { LostFolder } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import type { Installation } from "./install.ts";
 import type { StateFile } from "./state-file.ts";
@@ -24,7 +25,7 @@ export interface StayOptions {
 
 type Kept = TokenHolder & Pick<Installation, "followRuntime" | "mend">;
 
-/** Returns when the process is asked to end. */
+/** Returns when the process is asked to end. @throws LostFolder when only another process can go on */
 export async function stay(
   installation: Kept,
   { tokenRefreshMs, state }: StayOptions,
@@ -51,9 +52,11 @@ export async function stay(
     } catch (thrown) {
       if (stopped.aborted) return;
       const reason = messageOf(thrown);
+      trySay(state, `files cannot be kept in place: ${reason}`);
+      // A container that is started again has the new folder mounted.
+      if (thrown instanceof LostFolder) throw thrown;
       if (reason !== lastComplaint) log.warning("cannot keep files in place, trying again", { reason });
       lastComplaint = reason;
-      trySay(state, `files cannot be kept in place: ${reason}`);
     }
   }
 }

@@ -16,12 +16,24 @@ export interface FileStat {
   /** User ID. */
   readonly owner: number;
   readonly sizeBytes: number;
+  /** How many names it has. A folder that has none was removed, and is seen only where it is mounted or open. */
+  readonly links: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs: number;
 }
 
 /** `struct statx`: the same on every architecture, unlike `struct stat`. @see include/uapi/linux/stat.h */
-const STATX = { bytes: 256, owner: 20, mode: 28, inode: 32, size: 40, modified: 112, deviceMajor: 136, deviceMinor: 140 } as const;
+const STATX = {
+  bytes: 256,
+  links: 16,
+  owner: 20,
+  mode: 28,
+  inode: 32,
+  size: 40,
+  modified: 112,
+  deviceMajor: 136,
+  deviceMinor: 140,
+} as const;
 /** `STATX_BASIC_STATS` */
 const WANTED = 0x7ff;
 const S_IFMT = 0o170000;
@@ -66,6 +78,7 @@ function toFileStat(statx: Uint8Array): FileStat {
     permissions: mode & ~S_IFMT,
     owner: view.getUint32(STATX.owner, true),
     sizeBytes: Number(view.getBigUint64(STATX.size, true)),
+    links: view.getUint32(STATX.links, true),
     modifiedMs: Number(view.getBigInt64(STATX.modified, true)) * 1000 + Math.floor(view.getUint32(STATX.modified + 8, true) / 1_000_000),
   };
 }

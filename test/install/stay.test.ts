@@ -9,7 +9,7 @@ import type { Clock } from "../../src/lib/ports.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
 import { NodeMounts } from "../support/node-mounts.ts";
 import { lockWithFlock } from "./support/lock.ts";
-import { CONFLIST, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
+import { CONFLIST, errorOf, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { type Staying, stay as startStaying, type StayOptions } from "./support/stay.ts";
 
 const HOUR_MS = 3_600_000;
@@ -38,6 +38,29 @@ describe("files", () => {
       Object.entries(before).map(([name, file]) => [name, strip(file)]),
     );
     expect(node.content()["bin/netplug-ipam"]?.text).toBe("the executable\n");
+  });
+
+  test.each(["bin", "net.d"])("come back with the folder %s that they are in", async (folder) => {
+    await using api = startTokenServer();
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url } });
+    const before = Object.keys(node.content());
+    rmSync(join(node.folder, folder), { recursive: true });
+    await staying.look();
+    expect(Object.keys(node.content())).toEqual(before);
+  });
+
+  test.each(["bin", "net.d"])("end it with the folder %s that is mounted, so that it starts again with a new mount", async (folder) => {
+    await using mounts = await NodeMounts.start();
+    using inPod = new InstallNode("the executable\n", mounts.path(node.folder));
+    const onHost = join(node.folder, "on-host");
+    mounts.run(`mkdir ${onHost} && mount --bind ${onHost} ${join(inPod.folder, folder).slice(mounts.path("").length)}`);
+    const env = { STATE_FILE: join(node.folder, "state") };
+    const staying = await startStaying(inPod, { env });
+    rmSync(onHost, { recursive: true });
+    await staying.look();
+    const lost = `install into "${join(inPod.folder, folder)}": somebody removed the folder that is mounted there`;
+    expect(node.read("state")).toContain(JSON.stringify(lost).slice(1, -1));
+    expect(errorOf(await staying.stop())).toContain(lost);
   });
 
   test("with etcd's certificates come back, also with the folder that they are in", async () => {

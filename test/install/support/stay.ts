@@ -5,7 +5,7 @@ import type { Clock } from "../../../src/lib/ports.ts";
 import type { InstallNode, Run } from "./node.ts";
 
 export interface Staying extends AsyncDisposable {
-  /** Lets it look once more, and waits until it has. */
+  /** Lets it look once more, and waits until it has, or has ended. */
   look(): Promise<void>;
   stop(): Promise<Run>;
 }
@@ -26,8 +26,9 @@ export async function stay(node: InstallNode, { env = {}, clock = systemClock }:
       // Requests and locks wait too, with signals of their own or not as long.
       if (signal !== stopped.signal || ms < 1_000) return await clock.sleep(ms, signal);
       idle.resolve();
-      signal?.addEventListener("abort", () => next.reject(signal.reason));
-      await next.promise;
+      const turn = next;
+      signal?.addEventListener("abort", () => turn.reject(signal.reason));
+      await turn.promise;
     },
   };
   const running = node.run({ env, args: [], host: { clock: pausing, stopped: stopped.signal } });
@@ -42,7 +43,7 @@ export async function stay(node: InstallNode, { env = {}, clock = systemClock }:
       const going = next;
       next = Promise.withResolvers();
       going.resolve();
-      await idle.promise;
+      await Promise.race([idle.promise, running]);
     },
     stop,
     [Symbol.asyncDispose]: async () => void (await stop()),
