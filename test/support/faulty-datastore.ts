@@ -36,13 +36,13 @@ export class FaultyDatastore {
   }
 }
 
-/** The same datastore, in which `change` happens after the first answer to a query of this type. */
-export function changedAfter(inner: Datastore, type: Query["type"], change: () => Promise<void>): Datastore {
-  let isDone = false;
+/** The same datastore, in which `change` happens after the first answers to queries of this type. */
+export function changedAfter(inner: Datastore, type: Query["type"], change: () => Promise<void>, times = 1): Datastore {
+  let done = 0;
   const read: Datastore["read"] = async (queries, options) => {
     const answers = await inner.read(queries, options);
-    if (isDone || !queries.some((query) => query.type === type)) return answers;
-    isDone = true;
+    if (done === times || !queries.some((query) => query.type === type)) return answers;
+    done++;
     await change();
     return answers;
   };

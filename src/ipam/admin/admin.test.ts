@@ -251,6 +251,23 @@ describe("checkConsistency()", () => {
     expect((await checkConsistency(changing)).problems.map(({ object }) => object)).toEqual([leaked]);
   });
 
+  test.each([
+    ["between it and the lists", 0],
+    ["also when it looks at that block alone", 6],
+    ["all the time", Infinity],
+  ])("does not take a block for damaged that is written %s", async (_when, timesAlone) => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/30", { blockSize: 30 });
+    for (const name of ["c1", "c2", "c3", "c4"]) await world.add(name, "n1");
+    for (const name of ["c1", "c2", "c3", "c4"]) await world.del(name, "n1");
+    const turnOver = async (): Promise<void> => {
+      await world.add("c5", "n1");
+      await world.del("c5", "n1");
+    };
+    const changing = changedAfter(world.datastore, "all-blocks", turnOver, Infinity);
+    expect((await checkConsistency(changedAfter(changing, "block", turnOver, timesAlone))).problems).toEqual([]);
+  });
+
   test("finds what a deleted pool leaves behind", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/26");

@@ -5,11 +5,11 @@
 
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
 import { nextOrdinalsOf, type SpareBlock } from "../../api/ipam-block-spare.ts";
-import type { Datastore, Query } from "../../datastore/datastore.ts";
-import { comparePrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import type { Datastore, Query, Stored } from "../../datastore/datastore.ts";
+import { comparePrefixes, equalPrefixes, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type AllBlocks, EVERYWHERE, pagesOf } from "./blocks.ts";
-import type { DamageList } from "./damage-list.ts";
+import { DamageList } from "./damage-list.ts";
 
 /** An entry that is missing, or says something else than the block. */
 export interface IndexFault {
@@ -21,7 +21,23 @@ export interface IndexFault {
 const ALL = 1_000_000;
 const NODES_PER_READ = 64;
 
-/** @param nodes of the cluster, besides those that the blocks name */
+/** How often a block is looked at that changes meanwhile. */
+const LOOKS = 10;
+
+/** Lists of blocks, as they are stored. */
+interface Lists {
+  readonly spare: readonly SpareBlock[];
+  readonly empty: readonly BlockRef[];
+  /** By node. */
+  readonly borrowed: ReadonlyMap<string, readonly BlockRef[]>;
+}
+
+/**
+ * What differs at first sight may only have been read before and after a change: it counts when the block was the same before its entries
+ * were read and after. A block that changes all the time has none.
+ *
+ * @param nodes of the cluster, besides those that the blocks name
+ */
 export async function findIndexFaults(
   datastore: Datastore,
   { blocks: recorded, unclaimed }: AllBlocks,
@@ -32,15 +48,46 @@ export async function findIndexFaults(
   const isUnclaimed = (block: Block): boolean =>
     unclaimed.some(({ cidr, node }) => node === block.node && toPrefixText(cidr) === toPrefixText(block.cidr));
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
+  const everybody = [...new Set([...nodes, ...lendersOf(blocks).keys(), ...blocks.map(({ node }) => node)])].sort();
   const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
-  const empty = await readEmpty(datastore, damage);
+  const empty = await readEmpty(datastore, EVERYWHERE, damage);
+  const suspects = faultsIn(blocks, { spare, empty, borrowed: await readBorrowed(datastore, everybody, damage) });
+  const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
+  const cidrs = new Map(suspects.map(({ cidr }) => [toPrefixText(cidr), cidr]));
+  const faults: IndexFault[] = [];
+  for (const [text, cidr] of cidrs) if (!damaged.has(text)) faults.push(...(await findAtRest(datastore, cidr, everybody)));
+  return faults.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
+}
+
+/** Faults of one block. */
+async function findAtRest(datastore: Datastore, cidr: Prefix, nodes: readonly string[]): Promise<readonly IndexFault[]> {
+  const isThis = (ref: BlockRef): boolean => equalPrefixes(ref.cidr, cidr);
+  for (let looks = 0; looks < LOOKS; looks++) {
+    const damage = new DamageList();
+    const before = await readClaimed(datastore, cidr, damage);
+    const [spare] = await datastore.read([{ type: "spare-blocks", within: cidr, limit: ALL }], damage);
+    const empty = await readEmpty(datastore, [cidr], damage);
+    const borrowed = [...(await readBorrowed(datastore, nodes, damage))].map(([node, refs]) => [node, refs.filter(isThis)] as const);
+    const lists = { spare: spare.filter(isThis), empty: empty.filter(isThis), borrowed: new Map(borrowed) };
+    const faults = faultsIn(before === undefined ? [] : [before.value], lists);
+    if (faults.length === 0) return [];
+    const after = await readClaimed(datastore, cidr, damage);
+    if (before?.revision === after?.revision) return faults;
+  }
+  return [];
+}
+
+async function readClaimed(datastore: Datastore, cidr: Prefix, damage: DamageList): Promise<Stored<Block> | undefined> {
+  const [claims] = await datastore.read([{ type: "claimed-blocks", within: cidr, limit: ALL }], damage);
+  const ref = claims.find((claim) => equalPrefixes(claim.cidr, cidr));
+  if (ref === undefined) return undefined;
+  const [stored] = await datastore.read([{ type: "block", ref }], damage);
+  return stored;
+}
+
+function faultsIn(blocks: readonly Block[], { spare, empty, borrowed }: Lists): readonly IndexFault[] {
   const lenders = lendersOf(blocks);
-  const borrowed = await readBorrowed(
-    datastore,
-    [...new Set([...nodes, ...lenders.keys(), ...blocks.map(({ node }) => node)])].sort(),
-    damage,
-  );
-  const found = [
+  return [
     ...compare(
       "blocks with unallocated addresses",
       blocks.filter(({ free }) => free.length > 0),
@@ -56,8 +103,6 @@ export async function findIndexFaults(
       ...compare(`blocks that node ${quote(node)} borrows of`, lenders.get(node) ?? [], listed),
     ]),
   ];
-  const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
-  return found.filter(({ cidr }) => !damaged.has(toPrefixText(cidr))).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
 }
 
 /** By node: the blocks of others in which it holds addresses. */
@@ -93,8 +138,8 @@ function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Ge
   }
 }
 
-async function readEmpty(datastore: Datastore, damage: DamageList): Promise<readonly BlockRef[]> {
-  const queries = EVERYWHERE.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
+async function readEmpty(datastore: Datastore, places: readonly Prefix[], damage: DamageList): Promise<readonly BlockRef[]> {
+  const queries = places.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
   return (await datastore.read(queries, damage)).flat();
 }
 
