@@ -50,6 +50,7 @@ test.each([
   'pod "default/secret-agent" is gone',
   'add pod "default/token-server-7d9f-abcde": got no address',
   "etcd_password_file=/etc/netplug/password, tokenFile: /run/token, token_dir: /run",
+  'read CNI_TOKEN_REFRESH_INTERVAL: got "1ms", want a time',
   "commit 4 writes at revision 17",
 ])("an ordinary message stays as it is, as far as it holds no user information: %p", (text) => {
   expect(redactText(text).replace(`${REDACTED}@`, "node@")).toBe(text);
@@ -73,7 +74,17 @@ test("names of secrets are known, and names of the files that hold them are none
   ]) {
     expect(isSecretName(name)).toBe(true);
   }
-  for (const name of ["etcd_key_file", "tokenFile", "containerID", "name", "configName", "path", "key", "environmentName"]) {
+  for (const name of [
+    "etcd_key_file",
+    "tokenFile",
+    "tokenRefreshInterval",
+    "containerID",
+    "name",
+    "configName",
+    "path",
+    "key",
+    "environmentName",
+  ]) {
     expect(isSecretName(name)).toBe(false);
   }
 });

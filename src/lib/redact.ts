@@ -45,7 +45,7 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   // isSecretName() has them. Behind the word stands no "-" but in one name: the pod "default/token-server" is no secret, nor
   // is "full" in `pool "tokens": full`.
   [
-    /(?<!\b(?:pool|pod|namespace|node|kubeconfig|delegate) "[^"\s=]{0,300}(?=[\w-]{0,64}": [a-z]+:? ))((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
+    /(?<!\b(?:pool|pod|namespace|node|kubeconfig|delegate) "[^"\s=]{0,300}(?=[\w-]{0,64}": [a-z]+:? ))((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir|interval)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,
     `$1${REDACTED}`,
   ],
 ];
@@ -59,7 +59,7 @@ export function isSurelyClean(namesAndTexts: string): boolean {
 export function isSecretName(name: string): boolean {
   const lower = name.toLowerCase();
   if (DOCUMENT_NAMES.includes(lower) || lower.includes("kubeconfig")) return true;
-  return hasAny(lower, SECRET_PARTS) && !lower.endsWith("file") && !lower.endsWith("path") && !lower.endsWith("dir");
+  return hasAny(lower, SECRET_PARTS) && !/(?:file|path|dir|interval)$/.test(lower);
 }
 
 /** A text as it may be written down: what looks like a secret replaced, and no longer than a log line bears. */
