@@ -36,6 +36,7 @@ export type RequestParts = Partial<Pick<KubeRequest, "query" | "newName" | "body
 /**
  * A request for one object, or for all objects of a type.
  *
+ * @throws KubeError notFound: a name that no object can have
  * @throws RangeError a target that no path leads to: a defect of the caller
  */
 export function toRequest(verb: Verb, type: ResourceType, target: PathTarget, parts: RequestParts): KubeRequest {

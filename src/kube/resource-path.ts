@@ -1,5 +1,7 @@
 /** Addresses of resources below the API server's root. */
 
+import { quote } from "../lib/quote.ts";
+import { KubeError } from "./kube-error.ts";
 import type { ResourceType } from "./resource-type.ts";
 
 /** What a path leads to; without a name: all objects of the type. */
@@ -16,6 +18,7 @@ export type QueryValues = Readonly<Record<string, string | number | boolean | un
 /**
  * `/api/v1/namespaces/default/pods/web-0/status`.
  *
+ * @throws {KubeError} notFound: a name that no object can have, because the API server would take it for another path
  * @throws {RangeError} a name that cannot be a part of a path, or a namespaced object without a namespace: defects of the caller
  */
 export function toResourcePath(type: ResourceType, { namespace, name, subresource }: PathTarget = {}): string {
@@ -41,8 +44,9 @@ export function toQuery(values: QueryValues): string {
   return query;
 }
 
-/** `.` and `..` would be taken for folders. */
+/** `.` and `..` would be taken for folders, and the API server splits paths after it has decoded them: `n1%2Fstatus` is the status of `n1`. */
 function toSegment(text: string): string {
   if (text === "" || text === "." || text === "..") throw new RangeError(`address an object: got the name "${text}", which none can have`);
+  if (/[/%]/.test(text)) throw new KubeError("notFound", `address an object: none can have the name ${quote(text)}`);
   return encodeURIComponent(text);
 }

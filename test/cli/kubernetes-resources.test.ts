@@ -195,6 +195,17 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     expect((await world.read<Stored>("node", "n1")).metadata.name).toBe("n1");
   });
 
+  test("a name that leads to a part of one is nobody's (needs cluster)", async () => {
+    await createNode(world.api, "n3", ["10.83.0.0/24"]);
+    const before = await world.read<Stored>("node", "n3");
+    for (const words of [["get"], ["label", "a=b"], ["patch", "-p", '{"metadata":{"labels":{"a":"b"}}}']])
+      expect(await world.ctl([words[0] ?? "", "node", "n3/status", ...words.slice(1)])).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining('find node "n3/status": there is none'),
+      });
+    expect((await world.read<Stored>("node", "n3")).metadata).toEqual(before.metadata);
+  });
+
   test("what comes from them cannot be changed, and nobody is told that it was (needs cluster)", async () => {
     await createNode(world.api, "n4", ["10.84.0.0/24"]);
     await createPod(world.api, { name: "fixed", spec: { nodeName: "n4" } });
