@@ -68,6 +68,12 @@ describe("a pool", () => {
     [{ cidr: "::ffff:a41:0/112" }, "spec.cidr: got IPv4 mapped into IPv6, want it as IPv4"],
     [{ cidr: "169.254.7.0/24" }, "spec.cidr: got 169.254.7.0/24, want one outside the link-local range"],
     [{ cidr: "fe80::/64" }, "spec.cidr: got fe80::/64, want one outside the link-local range"],
+    [{ cidr: "0.7.0.0/16" }, "spec.cidr: got 0.7.0.0/16, want one outside the unspecified range"],
+    [{ cidr: "127.0.0.0/16" }, "spec.cidr: got 127.0.0.0/16, want one outside the loopback range"],
+    [{ cidr: "126.0.0.0/7" }, "spec.cidr: got 126.0.0.0/7, want one outside the loopback range"],
+    [{ cidr: "::/112" }, "spec.cidr: got ::/112, want one outside the loopback range"],
+    [{ cidr: "239.1.0.0/16" }, "spec.cidr: got 239.1.0.0/16, want one outside the multicast range"],
+    [{ cidr: "ff05::/64" }, "spec.cidr: got ff05::/64, want one outside the multicast range"],
     [{ cidr: "fd00::/64", ipipMode: "Always" }, 'spec.ipipMode: got "Always", want "Never": IPIP carries IPv4 only'],
     [
       { cidr: "10.0.0.0/16", ipipMode: "Always", vxlanMode: "CrossSubnet" },

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { overlaps, parsePrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../ip-pool.ts";
+import { UNUSABLE_RANGES } from "../unusable-ranges.ts";
 import { boolean, cidr, listOfAtMost, oneOf, selector, wholeNumber } from "./fields.ts";
 import type { Problem } from "./problem.ts";
 
@@ -20,7 +21,7 @@ export const ipPoolSpec = v.object({
   assignmentMode: v.exactOptional(oneOf("Automatic", "Manual")),
 });
 
-const LINK_LOCAL = { 4: parsePrefix("169.254.0.0/16"), 6: parsePrefix("fe80::/10") } as const;
+const UNUSABLE = Object.entries(UNUSABLE_RANGES).flatMap(([name, ranges]) => ranges.map((range) => ({ name, range: parsePrefix(range) })));
 
 /** What one field says against another. */
 export function ipPoolProblems(spec: IPPoolSpec): readonly Problem[] {
@@ -30,7 +31,8 @@ export function ipPoolProblems(spec: IPPoolSpec): readonly Problem[] {
   const problems: Problem[] = [];
   const add = (field: keyof IPPoolSpec, message: string): unknown => problems.push({ path: `spec.${field}`, message });
 
-  if (overlaps(LINK_LOCAL[prefix.family], prefix)) add("cidr", `got ${pool.cidr}, want one outside the link-local range`);
+  const unusable = UNUSABLE.find(({ range }) => range.family === prefix.family && overlaps(range, prefix));
+  if (unusable !== undefined) add("cidr", `got ${pool.cidr}, want one outside the ${unusable.name} range`);
   if (pool.blockSize < limits.min || pool.blockSize > limits.max) {
     add("blockSize", `got ${pool.blockSize}, want ${limits.min}..${limits.max} for IPv${prefix.family}, or 0 for ${limits.default}`);
   } else if (prefix.length > pool.blockSize && !pool.disabled) {

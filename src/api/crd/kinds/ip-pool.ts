@@ -1,6 +1,7 @@
 /** The CRD of IP pools. */
 
 import { BLOCK_SIZE_LIMITS, type IPPoolSpec } from "../../ip-pool.ts";
+import { UNUSABLE_RANGES } from "../../unusable-ranges.ts";
 import { AGE, specColumn } from "../columns.ts";
 import type { CelRule, OpenApiSchema } from "../custom-resource-definition.ts";
 import type { KindDefinition } from "../definition.ts";
@@ -26,16 +27,15 @@ const isForLoadBalancers = (pool: string): string => `(has(${pool}.allowedUses) 
 /**
  * CEL: of two ranges that overlap one holds the other's first address. `containsCIDR` misses most of them in Kubernetes 1.31 and 1.32.0.
  */
-const LINK_LOCAL = ["169.254.0.0/16", "fe80::/10"].flatMap((range) => [
-  `cidr('${range}').containsIP(cidr(range).ip())`,
-  `cidr(range).containsIP(cidr('${range}').ip())`,
-]);
+const OVERLAPS_UNUSABLE = Object.values(UNUSABLE_RANGES)
+  .flat()
+  .flatMap((range) => [`cidr('${range}').containsIP(cidr(range).ip())`, `cidr(range).containsIP(cidr('${range}').ip())`]);
 
 /** @see ipPoolProblems in schema/ip-pool.ts: the same, for objects that do not pass through netplugctl */
 const FIELDS_AGAINST_EACH_OTHER: readonly CelRule[] = [
   {
-    rule: withCidr("self", "range", `!(${LINK_LOCAL.join(" || ")})`),
-    message: "want a CIDR outside the link-local range",
+    rule: withCidr("self", "range", `!(${OVERLAPS_UNUSABLE.join(" || ")})`),
+    message: `want a CIDR outside the ranges ${Object.keys(UNUSABLE_RANGES).join(", ")}`,
     fieldPath: ".cidr",
   },
   {
