@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { poolYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-async function createPool(name: string, cidr: string): Promise<void> {
-  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr) });
-}
-
 describe("what must not be written", () => {
   test("nothing while a migration has frozen the datastore, except what unfreezes it", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
     expect(await world.done(["init"])).toContain("already initialised");
     await world.etcd.ctl(["del", "/netplug/v3/tiers/default"]);
@@ -41,7 +32,7 @@ describe("what must not be written", () => {
   test("a lock does not stop administration", async () => {
     await world.done(["init"]);
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     expect(await world.etcd.ctl(["get", "/netplug/v3/", "--prefix", "--keys-only"])).toContain("/netplug/v3/ippools/blue\n");
   });
 
@@ -86,7 +77,7 @@ describe("a cluster of a newer version", () => {
     world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { version } })]);
 
   test("is read, and not written", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const before = await world.stored("/netplug/v3/ippools/");
     await setVersion("v3.99.0");
     expect(await world.done(["get", "ipp", "-o", "name"])).toBe("ippool/blue\n");
@@ -106,7 +97,7 @@ describe("a cluster of a newer version", () => {
   test.each(["v3.31.99", "v3.30.0", "v2.99.0", "something"])("is not what %p says", async (version) => {
     await world.done(["init"]);
     await setVersion(version);
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     expect((await world.ctl(["version"])).stderr).toBe("");
   });
 });

@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { distFolder } from "../support/cni.ts";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { endpointYaml, poolYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { startOnTerminal, type TerminalSession } from "../support/terminal.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-  await world.done(["create", "-f", "-"], { stdin: `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}` });
+const world = shareEtcdCliWorld(async () => {
+  await world.create(poolYaml("blue", "10.65.0.0/16"), poolYaml("black", "10.66.0.0/16"));
   await world.done(["label", "ippool", "blue", "rack=r1", "tier=web"]);
-  for (const namespace of ["default", "prod"]) {
-    const spec = { orchestrator: "cni", node: "n1", containerID: namespace, endpoint: "eth0" };
-    const metadata = { name: `n1-cni-${namespace}-eth0`, namespace };
-    const stdin = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec });
-    await world.done(["create", "-f", "-"], { stdin });
-  }
+  for (const namespace of ["default", "prod"]) await world.create(endpointYaml({ containerID: namespace, node: "n1", namespace }));
 });
-
-afterAll(() => world[Symbol.asyncDispose]());
 
 /** The proposals for a command line whose last word is being written. */
 async function proposals(line: string): Promise<readonly string[]> {

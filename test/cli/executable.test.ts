@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { distFolder } from "../support/cni.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
-import { poolYaml } from "../support/cli.ts";
+import { poolYaml } from "../support/cli/documents.ts";
 import { startOnTerminal } from "../support/terminal.ts";
 
 /** What only the built program shows: bundling, streams, terminals. */

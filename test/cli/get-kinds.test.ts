@@ -1,27 +1,17 @@
 /** `get` of objects of several kinds, and what kinds may be called. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { endpointYaml, poolYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 beforeEach(() => world.reset());
 
-const WEP = {
-  apiVersion: "netplug.io/v3",
-  kind: "WorkloadEndpoint",
-  metadata: { name: "n1-cni-c1-eth0", namespace: "prod" },
-  spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0" },
-};
+const ENDPOINT = endpointYaml({ containerID: "c1", node: "n1", namespace: "prod" });
 
 describe("get of several kinds", () => {
   beforeEach(async () => {
-    await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
-    await world.done(["create", "-f", "-"], { stdin: poolYaml("red", "10.66.0.0/16") });
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(WEP) });
+    await world.create(poolYaml("blue", "10.65.0.0/16"), poolYaml("red", "10.66.0.0/16"), ENDPOINT);
   });
 
   test("is one value for programs, which can be applied again", async () => {
@@ -45,7 +35,7 @@ describe("get of several kinds", () => {
   });
 
   test("by files are looked for in the namespaces that these say, and one kind is one table", async () => {
-    const stdin = [poolYaml("blue", "10.65.0.0/16"), JSON.stringify(WEP), poolYaml("red", "10.66.0.0/16")].join("\n");
+    const stdin = [poolYaml("blue", "10.65.0.0/16"), ENDPOINT, poolYaml("red", "10.66.0.0/16")].join("\n");
     expect(await world.done(["get", "-f", "-", "-o", "name"], { stdin })).toBe(
       "ippool/blue\nippool/red\nworkloadendpoint/n1-cni-c1-eth0\n",
     );
@@ -57,7 +47,7 @@ describe("get of several kinds", () => {
 test.each(["ippools.netplug.io", "IPPool.netplug.io", "ipp.v3.netplug.io"])(
   "a kind may be called as kubectl calls it: %s",
   async (word) => {
-    await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16") });
+    await world.createPool("blue", "10.65.0.0/16");
     expect(await world.done(["get", `${word}/blue`, "-o", "name"])).toBe("ippool/blue\n");
     expect(await world.done(["__complete", "get", word, "b"])).toStartWith("blue\t");
   },

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { poolYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 async function validate(stdin: string): Promise<readonly [status: number, stdout: string, stderr: string]> {
   const { status, stdout, stderr } = await world.ctl(["validate", "-f", "-"], { stdin });
@@ -60,7 +55,7 @@ describe("several documents", () => {
     ["", 1, "kind: got nothing, want one of IPPool"],
   ])("one of the kind %p among good ones ends each command with status %p, and nothing is written", async (kind, status, message) => {
     const stdin = `${pool("a")}---\n${pool("b").replace("IPPool", kind)}---\n${pool("c", "cidr: nonsense")}`;
-    await world.done(["create", "-f", "-"], { stdin: pool("old") });
+    await world.create(pool("old"));
     for (const command of ["apply", "create", "replace", "delete", "validate"]) {
       const result = await world.ctl([command, "-f", "-"], { stdin });
       expect([command, result.status, result.stderr]).toEqual([command, status, expect.stringContaining(message)]);

@@ -1,61 +1,39 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { allocate } from "../../src/ipam/allocate.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { parseAddress } from "../../src/lib/ip/address.ts";
-import { systemRandom } from "../../src/lib/random.ts";
 import { blocksShown } from "../support/blocks-shown.ts";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { type IpamReport, readIpamProblems, readIpamReport } from "../support/cli/ipam-report.ts";
+import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { changedAfter } from "../support/faulty-datastore.ts";
-import { idOf, NETWORK, requestFor, textsOf } from "../support/ipam.ts";
-import { releaseAttachment, releaseStale } from "../support/ipam-operations.ts";
+import { NETWORK } from "../support/ipam.ts";
+import { releaseStale } from "../support/ipam-operations.ts";
+import { systemPorts } from "../support/system-ports.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 /** Blocks of two addresses: n1 has .0 and .1, n2 has .2 and .3, and n3 borrows .3. */
 beforeEach(async () => {
   await world.reset();
-  await world.done(["create", "-f", "-"], { stdin: poolYaml("a", "10.65.0.0/30", { blockSize: 31 }) });
-  for (const [name, node, ip] of [
+  await world.createPool("a", "10.65.0.0/30", { blockSize: 31 });
+  for (const [containerID, node, address] of [
     ["c1", "n1", "10.65.0.0"],
     ["c2", "n2", "10.65.0.2"],
     ["c3", "n3", "10.65.0.3"],
-  ] as const) {
-    await allocate(ports(), requestFor(name, node, { addresses: [parseAddress(ip)] }));
-  }
+  ] as const)
+    await allocateFor(world.datastore, containerID, node, { address });
 });
 
-function ports(): TransactPorts {
-  return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 5_000) };
-}
+const check = (): Promise<IpamReport> => readIpamReport(world);
+const problems = (): Promise<readonly string[]> => readIpamProblems(world);
 
-interface Report {
-  readonly problems: readonly { readonly class: string; readonly object: string; readonly detail: string }[];
-  readonly blocks: number;
-  readonly unread: readonly { readonly kind: string; readonly object: string; readonly detail: string }[];
-}
-
-async function check(): Promise<Report> {
-  const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
-  const report = JSON.parse(stdout) as Report;
-  expect(status).toBe(report.problems.length + report.unread.length === 0 ? 0 : 1);
-  return report;
-}
-
-async function problems(): Promise<readonly string[]> {
-  const { problems: found, unread } = await check();
-  expect(unread).toEqual([]);
-  return found.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
-}
+/** What an ADD that ended before it recorded its endpoint has left. */
+const leak = (containerID: string, address: string): Promise<string> =>
+  allocateFor(world.datastore, containerID, "n1", {
+    address,
+    owner: { endpoint: endpointName({ containerID, node: "n1" }), namespace: "default" },
+  });
 
 const key = (tree: string, node: string, address: string): string => `/netplug/ipam/${tree}/${node}/010.065.000.00${address}-31`;
 
@@ -77,8 +55,8 @@ describe("what was damaged by hand is found:", () => {
   });
 
   test("several records without their claims, and what else is wrong with the same node's blocks", async () => {
-    await world.done(["create", "-f", "-"], { stdin: poolYaml("b", "10.66.0.0/31", { blockSize: 31 }) });
-    await allocate(ports(), requestFor("c5", "n1", { addresses: [parseAddress("10.66.0.0")] }));
+    await world.createPool("b", "10.66.0.0/31", { blockSize: 31 });
+    await allocateFor(world.datastore, "c5", "n1", { address: "10.66.0.0" });
     for (const at of ["claims/4/010.065.000.000", "claims/4/010.065.000.002", "spare/4/010.066.000.000", "spare/4/010.065.000.000"])
       await world.etcd.ctl(["del", `/netplug/ipam/${at}-31`]);
     await world.etcd.ctl(["del", key("borrowed", "n3", "2")]);
@@ -98,8 +76,8 @@ describe("what was damaged by hand is found:", () => {
       const { status, stderr } = await world.ctl(["ipam", ...argv, "--ip=10.65.0.1"]);
       expect([status, stderr]).toEqual([1, expect.stringContaining('its claim stands without its record; see "netplugctl ipam check"')]);
     }
-    const request = requestFor("c4", "n2", { addresses: [parseAddress("10.65.0.1")] });
-    expect(await allocate(ports(), request).catch((thrown: unknown) => thrown)).toMatchObject({ kind: "ioFailure" });
+    const allocating = allocateFor(world.datastore, "c4", "n2", { address: "10.65.0.1" });
+    expect(await allocating.catch((thrown: unknown) => thrown)).toMatchObject({ kind: "ioFailure" });
   });
 
   test("a claim without its record inside of a block that has both", async () => {
@@ -178,9 +156,8 @@ describe("what was damaged by hand is found:", () => {
   });
 
   test("a node without a block that seems to borrow, and one that borrows from two", async () => {
-    const stdin = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n7" }, spec: {} });
-    await world.done(["create", "-f", "-"], { stdin });
-    await allocate(ports(), requestFor("c4", "n3", { addresses: [parseAddress("10.65.0.1")] }));
+    await world.create(resourceYaml("Node", "n7"));
+    await allocateFor(world.datastore, "c4", "n3", { address: "10.65.0.1" });
     expect(await problems()).toEqual([]);
     await put(key("borrowed", "n7", "2"), { node: "n2" });
     expect(await problems()).toEqual([
@@ -201,14 +178,7 @@ describe("what was damaged by hand is found:", () => {
     await put(key("blocks", "n2", "2"), {});
     await world.etcd.ctl(["put", "/netplug/ipam/blocks/n1/garbage", "{}"]);
     await world.etcd.ctl(["del", key("spare", "4", "0")]);
-    const spec = { orchestrator: "cni", node: "n1", containerID: "c9", endpoint: "eth0", ipNetworks: ["10.65.0.1/32", "10.65.0.2/32"] };
-    const endpoint = {
-      apiVersion: "netplug.io/v3",
-      kind: "WorkloadEndpoint",
-      metadata: { name: "n1-cni-c9-eth0", namespace: "default" },
-      spec,
-    };
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(endpoint) });
+    await world.create(endpointYaml({ containerID: "c9", node: "n1", ipNetworks: ["10.65.0.1/32", "10.65.0.2/32"] }));
     expect(await problems()).toEqual([
       expect.stringMatching(/^corrupt-block \/netplug\/ipam\/blocks\/n1\/garbage: read /),
       expect.stringMatching(/^corrupt-block 10\.65\.0\.2\/31: read block "10\.65\.0\.2\/31" of node "n2"/),
@@ -264,9 +234,9 @@ describe("what stands in the place of blocks and cannot be read is named, and th
       for (const { stderr } of [show, get]) expect(stderr).toContain(garbage);
       const text = await world.ctl(["ipam", "check"]);
       expect([text.status, text.stdout]).toEqual([1, expect.stringContaining(garbage)]);
-      expect(textsOf(await allocate(ports(), requestFor("c9", "n1")))).toEqual(["10.65.0.1"]);
-      expect((await releaseAttachment(ports(), idOf("c9"), "n1")).length).toBe(1);
-      expect((await releaseStale(ports(), { node: "n1", network: NETWORK, valid: [] })).length).toBe(1);
+      expect(await allocateFor(world.datastore, "c9", "n1")).toBe("10.65.0.1");
+      expect((await releaseOf(world.datastore, "c9", "n1")).length).toBe(1);
+      expect((await releaseStale(systemPorts(world.datastore), { node: "n1", network: NETWORK, valid: [] })).length).toBe(1);
     },
   );
 
@@ -342,8 +312,7 @@ describe("a resource that cannot be read", () => {
   });
 
   test("is named also when it has become so while the check looked", async () => {
-    const request = requestFor("lost", "n1", { addresses: [parseAddress("10.65.0.1")] });
-    await allocate(ports(), { ...request, owner: { ...request.owner, endpoint: "n1-cni-lost-eth0", namespace: "default" } });
+    await leak("lost", "10.65.0.1");
     const damage = async (): Promise<void> => void (await world.etcd.ctl(["put", "/netplug/v3/workloadendpoints/default/zzz", "x"]));
     const instead = (datastore: Datastore): Datastore => changedAfter(datastore, "list", damage);
     const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"], { instead });
@@ -356,16 +325,12 @@ describe("a resource that cannot be read", () => {
     ["/netplug/v3/nodes/zzz", ["outside-pool 10.70.0.1", "leaked-address 10.65.0.1"]],
     ["/netplug/v3/workloadendpoints/default/zzz", ["outside-pool 10.70.0.1"]],
   ])("leaves open what depends on it: %s", async (at, wanted) => {
-    const outside = { orchestrator: "cni", node: "n8", containerID: "c8", endpoint: "eth0", ipNetworks: ["10.70.0.1/32"] };
-    const made = [
-      { kind: "IPPool", metadata: { name: "b" }, spec: { cidr: "10.66.0.0/24" } },
-      { kind: "Node", metadata: { name: "n8" }, spec: {} },
-      { kind: "WorkloadEndpoint", metadata: { name: "n8-cni-c8-eth0", namespace: "default" }, spec: outside },
-    ];
-    const stdin = made.map((resource) => JSON.stringify({ apiVersion: "netplug.io/v3", ...resource })).join("\n---\n");
-    await world.done(["create", "-f", "-"], { stdin });
-    const request = requestFor("lost", "n1", { addresses: [parseAddress("10.65.0.1")] });
-    await allocate(ports(), { ...request, owner: { ...request.owner, endpoint: "n1-cni-lost-eth0", namespace: "default" } });
+    await world.create(
+      poolYaml("b", "10.66.0.0/24"),
+      resourceYaml("Node", "n8"),
+      endpointYaml({ containerID: "c8", node: "n8", ipNetworks: ["10.70.0.1/32"] }),
+    );
+    await leak("lost", "10.65.0.1");
     if (at.startsWith("/")) await world.etcd.ctl(["put", at, "x"]);
     const { problems: found } = await check();
     expect(found.map(({ class: name, object }) => `${name} ${object}`)).toEqual(wanted);

@@ -1,16 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld } from "../support/cli.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 beforeEach(() => world.reset());
-
-async function json(...argv: string[]): Promise<unknown> {
-  return JSON.parse((await world.ctl([...argv, "-o", "json"])).stdout);
-}
 
 describe("ipam configure", () => {
   test("changes what is given and keeps the rest", async () => {
@@ -26,7 +18,7 @@ describe("ipam configure", () => {
     expect(await world.stored("/netplug/v3/ipamconfigurations/")).toMatchObject({
       "/netplug/v3/ipamconfigurations/default": { spec: expected },
     });
-    expect(await json("ipam", "show", "--show-configuration")).toEqual(expected);
+    expect(await world.json("ipam", "show", "--show-configuration")).toEqual(expected);
     expect(await world.done(["ipam", "show", "--show-configuration"])).toMatch(/^maxBlocksPerHost +3$/m);
   });
 

@@ -1,40 +1,27 @@
 /** `ipam release --from-report`: a whole report of leaks is given back, and nothing that is no leak any more. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { API_VERSION } from "../../src/api/resource.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { allocate } from "../../src/ipam/allocate.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { parseAddress } from "../../src/lib/ip/address.ts";
-import { systemRandom } from "../../src/lib/random.ts";
-import { type CliResult, type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { endpointName, poolYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import type { CliResult } from "../support/cli/in-process.ts";
+import { readIpamReport } from "../support/cli/ipam-report.ts";
+import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
-import { idOf, requestFor } from "../support/ipam.ts";
-import { releaseAttachment } from "../support/ipam-operations.ts";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 beforeEach(async () => {
   await world.reset();
-  await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/24") });
+  await world.createPool("blue", "10.65.0.0/24");
 });
 
 const LONG_AGO_MS = 120_000;
 
-function portsOf(agoMs: number): TransactPorts {
-  const clock = { ...systemClock, now: () => systemClock.now() - agoMs };
-  return { datastore: world.datastore, clock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
-}
-
 /** Gives an address to a container whose endpoint does not exist. */
 async function leak(containerID: string, ip: string, agoMs: number = LONG_AGO_MS): Promise<void> {
-  const request = requestFor(containerID, "n1", { addresses: [parseAddress(ip)] });
-  await allocate(portsOf(agoMs), { ...request, owner: { ...request.owner, endpoint: `n1-cni-${containerID}-eth0`, namespace: "default" } });
+  const owner = { endpoint: endpointName({ containerID, node: "n1" }), namespace: "default" };
+  await allocateFor(world.datastore, containerID, "n1", { address: ip, owner, agoMs });
 }
 
 async function report(): Promise<string> {
@@ -42,7 +29,7 @@ async function report(): Promise<string> {
 }
 
 async function leaked(): Promise<readonly string[]> {
-  const { problems } = JSON.parse(await report()) as { readonly problems: readonly { readonly class: string; readonly object: string }[] };
+  const { problems } = await readIpamReport(world);
   return problems.map((problem) => `${problem.class} ${problem.object}`);
 }
 
@@ -71,7 +58,7 @@ test("what is no leak any more is left, also the address of a container that has
   await leak("other", "10.65.0.2");
   await leak("c3", "10.65.0.3");
   const before = await report();
-  for (const name of ["gone", "other"]) await releaseAttachment(portsOf(0), idOf(name), "n1");
+  for (const name of ["gone", "other"]) await releaseOf(world.datastore, name, "n1");
   await leak("another", "10.65.0.2");
   const { status, stdout, stderr } = await release(before);
   expect(status).toBe(1);
@@ -119,7 +106,7 @@ test("an address that was given a moment ago is left: its ADD may be about to re
 test("a container that gets the address between the look and the release keeps it", async () => {
   await leak("c1", "10.65.0.1");
   const theirs = async (): Promise<void> => {
-    await releaseAttachment(portsOf(0), idOf("c1"), "n1");
+    await releaseOf(world.datastore, "c1", "n1");
     await leak("c2", "10.65.0.1");
   };
   const { status, stdout } = await release(await report(), (datastore) => changedBefore(datastore, "update-block", theirs));

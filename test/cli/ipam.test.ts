@@ -1,73 +1,36 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { allocate } from "../../src/ipam/allocate.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { blockOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { systemRandom } from "../../src/lib/random.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
-import { releaseAttachment } from "../support/ipam-operations.ts";
+import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { type AllocationWish, allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { NETWORK } from "../support/ipam.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-function ports(): TransactPorts {
-  return { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
-}
+/** Gives one address to a container. @returns it */
+const give = (containerID: string, node: string, wish?: AllocationWish): Promise<string> =>
+  allocateFor(world.datastore, containerID, node, wish);
 
-/** Gives one address to a container, as an ADD does. */
-async function give(containerID: string, node: string, more: { ip?: string; endpoint?: string; pod?: string } = {}): Promise<string> {
-  const { ip, endpoint, pod } = more;
-  const owner = {
-    network: "net",
-    containerID,
-    ifName: "eth0",
-    node,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(pod === undefined ? {} : { pod, namespace: "prod" }),
-  };
-  const addresses = ip === undefined ? [] : [parseAddress(ip)];
-  await allocate(ports(), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
-  const block = (
-    JSON.parse(await world.done(["get", "ipamblocks", "-o", "json"])) as {
-      items: { spec: { allocations: { ip: string; containerID: string }[] } }[];
-    }
-  ).items
-    .flatMap(({ spec }) => spec.allocations)
-    .find((allocation) => allocation.containerID === containerID);
-  if (block === undefined) throw new Error("give an address: the block does not have it");
-  return block.ip;
-}
+/** Takes it back. */
+const take = async (containerID: string, node: string): Promise<void> => void (await releaseOf(world.datastore, containerID, node));
 
-async function json(...argv: string[]): Promise<unknown> {
-  return JSON.parse((await world.ctl([...argv, "-o", "json"])).stdout);
-}
+/** What a block says of a container's endpoint. */
+const OWNER = { endpoint: endpointName({ containerID: "c1", node: "n1" }) };
 
-async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
-  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
-}
+const endpoint = (ip: string): string => endpointYaml({ containerID: "c1", node: "n1", ipNetworks: [ip] });
+
+const reservation = (name: string): string => resourceYaml("IPReservation", name, { reservedCIDRs: ["10.65.0.0/30"] });
 
 describe("ipam show", () => {
   test("counts exactly, however large the pool", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    await createPool("six", "fd00::/48");
-    const reservation = {
-      apiVersion: "netplug.io/v3",
-      kind: "IPReservation",
-      metadata: { name: "r" },
-      spec: { reservedCIDRs: ["10.65.0.0/30"] },
-    };
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(reservation) });
-    await give("c1", "n1", { ip: "10.65.0.9" });
-    expect(await json("ipam", "show")).toEqual({
+    await world.createPool("blue", "10.65.0.0/24");
+    await world.createPool("six", "fd00::/48");
+    await world.create(reservation("r"));
+    await give("c1", "n1", { address: "10.65.0.9" });
+    expect(await world.json("ipam", "show")).toEqual({
       pools: [
         { name: "blue", cidr: "10.65.0.0/24", total: 256, inUse: 1, reserved: 4, free: 251 },
         { name: "six", cidr: "fd00::/48", total: 2 ** 80, inUse: 0, reserved: 0, free: 2 ** 80 },
@@ -83,14 +46,14 @@ describe("ipam show", () => {
   });
 
   test("tells who has an address, and that nobody has", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { pod: "web-0" });
-    expect(await json("ipam", "show", `--ip=${ip}`)).toEqual({
+    await world.createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { owner: { pod: "web-0", namespace: "prod" } });
+    expect(await world.json("ipam", "show", `--ip=${ip}`)).toEqual({
       ip,
       inUse: true,
       containerID: "c1",
       ifName: "eth0",
-      network: "net",
+      network: NETWORK,
       pod: "web-0",
       namespace: "prod",
       node: "n1",
@@ -99,16 +62,15 @@ describe("ipam show", () => {
     expect(await world.done(["ipam", "show", "--ip", ip])).toMatch(
       /^10\.65\.0\.\d+ is in use by pod "prod\/web-0".*\nit lies in pool "blue" \(10\.65\.0\.0\/24\)\nblock 10\.65\.0\.\d+\/26 belongs to node "n1"\n$/,
     );
-    expect(await json("ipam", "show", "--ip=10.65.0.200")).toEqual({ ip: "10.65.0.200", inUse: false });
+    expect(await world.json("ipam", "show", "--ip=10.65.0.200")).toEqual({ ip: "10.65.0.200", inUse: false });
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.200"])).status).toBe(0);
     expect((await world.ctl(["ipam", "show", "--ip=10.65.0.x"])).status).toBe(2);
   });
 
   test("tells which pool an address lies in, and who reserves it", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    await createPool("off", "10.66.0.0/24", { disabled: true });
-    const reservation = { apiVersion: "netplug.io/v3", kind: "IPReservation", metadata: { name: "gateways" } };
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...reservation, spec: { reservedCIDRs: ["10.65.0.0/30"] } }) });
+    await world.createPool("blue", "10.65.0.0/24");
+    await world.createPool("off", "10.66.0.0/24", { disabled: true });
+    await world.create(reservation("gateways"));
     expect(await world.done(["ipam", "show", "--ip=10.65.0.2"])).toBe(
       '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nipreservation "gateways" reserves it\nno block is claimed around it\n',
     );
@@ -118,7 +80,7 @@ describe("ipam show", () => {
   });
 
   test("without a pool it says so, also where blocks are left", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     await give("c1", "n1");
     await world.done(["delete", "ippool", "blue"]);
     const { stdout, stderr } = await world.ctl(["ipam", "show"]);
@@ -127,29 +89,29 @@ describe("ipam show", () => {
   });
 
   test("lists borrowed addresses", async () => {
-    await createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
+    await world.createPool("tiny", "10.65.0.0/30", { blockSize: 30 });
     await give("c1", "n1");
     expect(await world.ctl(["ipam", "show", "--show-borrowed"])).toEqual({ status: 0, stdout: "", stderr: "no borrowed addresses\n" });
     const ip = await give("c2", "n2");
-    expect(await json("ipam", "show", "--show-borrowed")).toEqual({
+    expect(await world.json("ipam", "show", "--show-borrowed")).toEqual({
       borrowed: [{ ip, borrowingNode: "n2", block: "10.65.0.0/30", blockOwner: "n1", allocatedTo: "c2" }],
     });
     expect(await world.done(["ipam", "show", "--show-borrowed"])).toBe(
       "IP          BORROWING-NODE   BLOCK          BLOCK OWNER   ALLOCATED-TO\n" +
         `${ip}   n2               10.65.0.0/30   n1            c2\n`,
     );
-    expect(await json("ipam", "show")).toMatchObject({ blocks: [{ inUse: 2, borrowed: 1 }] });
+    expect(await world.json("ipam", "show")).toMatchObject({ blocks: [{ inUse: 2, borrowed: 1 }] });
   });
 });
 
 describe("ipam release", () => {
   test("takes an address away; one that is free is status 1", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");
     expect(await world.done(["ipam", "release", `--ip=${ip}`])).toStartWith(`${ip} released; it was assigned to container "c1"`);
     // An endpoint that has another address by now.
-    const next = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
-    await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
+    const next = await give("c1", "n1", { owner: OWNER });
+    await world.create(endpoint(ip));
     expect(await world.ctl(["ipam", "release", `--ip=${next}`])).toMatchObject({ status: 0, stderr: "" });
     expect(await world.ctl(["ipam", "release", `--ip=${ip}`])).toEqual({
       status: 1,
@@ -160,9 +122,9 @@ describe("ipam release", () => {
   });
 
   test("warns when a workload still has the address", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
-    await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
+    await world.createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { owner: OWNER });
+    await world.create(endpoint(ip));
     expect((await world.ctl(["ipam", "release", `--ip=${ip}`])).stderr).toContain(
       'warning: workloadendpoint "default/n1-cni-c1-eth0" still has',
     );
@@ -171,30 +133,30 @@ describe("ipam release", () => {
 
 describe("ipam check", () => {
   test("finds nothing in a sound datastore", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
-    await world.done(["create", "-f", "-"], { stdin: endpoint(ip) });
+    await world.createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { owner: OWNER });
+    await world.create(endpoint(ip));
     const { status, stdout } = await world.ctl(["ipam", "check", "-o", "json"]);
     expect([status, JSON.parse(stdout)]).toEqual([0, { problems: [], pools: 1, blocks: 1, allocations: 1, endpoints: 1, unread: [] }]);
   });
 
   test("fails and names what leaked, and how to release it", async () => {
-    await createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { endpoint: "n1-cni-c1-eth0" });
+    await world.createPool("blue", "10.65.0.0/24");
+    const ip = await give("c1", "n1", { owner: OWNER });
     const { status, stdout, stderr } = await world.ctl(["ipam", "check"]);
     expect(status).toBe(1);
     expect(stdout).toMatch(/leaked-address +10\.65\.0\.\d+(\/32)? +allocated to container "c1"/);
     expect(stdout).toEndWith("found 1 problem\n");
     expect(stderr).toBe(`next: netplugctl ipam release --ip=${ip}\n`);
-    expect(await json("ipam", "check")).toMatchObject({ problems: [{ class: "leaked-address", detail: expect.any(String) }] });
+    expect(await world.json("ipam", "check")).toMatchObject({ problems: [{ class: "leaked-address", detail: expect.any(String) }] });
   });
 
   test("goes on past a corrupt block", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     await give("c1", "n1");
     const [key = ""] = (await world.etcd.ctl(["get", "--prefix", "/netplug/ipam/blocks/", "--keys-only"])).trim().split("\n");
     await world.etcd.ctl(["put", key, "{}"]);
-    expect(await json("ipam", "check")).toMatchObject({ problems: [{ class: "corrupt-block" }] });
+    expect(await world.json("ipam", "check")).toMatchObject({ problems: [{ class: "corrupt-block" }] });
     expect((await world.ctl(["ipam", "show"])).stderr).toContain("is not counted");
   });
 
@@ -206,7 +168,7 @@ describe("ipam check", () => {
   });
 
   test.each(["show", "release"])("is the next command where ipam %s --ip meets what cannot be read, and that is named", async (command) => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");
     const keys = (await world.etcd.ctl(["get", "--prefix", "/netplug/ipam/", "--keys-only"])).split("\n");
     const [record = "", claim = ""] = ["/blocks/", "/claims/"].map((part) => keys.find((key) => key.includes(part)));
@@ -237,7 +199,7 @@ describe("ipam split", () => {
     world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { datastoreReady: ready } })]);
 
   test("makes equal pools of one and leaves blocks alone", async () => {
-    await createPool("blue", "10.65.0.0/24", { natOutgoing: true });
+    await world.createPool("blue", "10.65.0.0/24", { natOutgoing: true });
     const ip = await give("c1", "n1");
     await lock(false);
     const { status, stdout, stderr } = await world.ctl(["ipam", "split", "4", "--name", "blue"]);
@@ -253,7 +215,7 @@ describe("ipam split", () => {
         natOutgoing: true,
       })),
     );
-    expect(await json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
+    expect(await world.json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
   });
 
   test.each([
@@ -263,15 +225,15 @@ describe("ipam split", () => {
     [["2"], 2, "want one of --name, --cidr"],
     [["x", "--name", "blue"], 2, "want a whole number"],
   ])("%j is status %p: %p", async (argv, status, message) => {
-    await createPool("blue", "10.65.0.0/24");
-    await createPool("one-block", "10.66.0.0/26");
+    await world.createPool("blue", "10.65.0.0/24");
+    await world.createPool("one-block", "10.66.0.0/26");
     await lock(false);
     const result = await world.ctl(["ipam", "split", ...argv]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
   });
 
   test("wants a locked datastore and says how to lock it", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     const { status, stderr } = await world.ctl(["ipam", "split", "2", "--cidr", "10.65.0.0/24"]);
     expect([status, stderr]).toEqual([
       1,
@@ -283,26 +245,26 @@ describe("ipam split", () => {
 
 describe("a pool that is deleted while it is in use", () => {
   test("loses its empty blocks; used ones stay, and go with a pool that is created there and deleted when they are empty", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     const ip = await give("c1", "n1");
     await give("c2", "n2");
-    await releaseAttachment(ports(), { network: "net", containerID: "c2", ifName: "eth0" }, "n2");
+    await take("c2", "n2");
     expect(await world.done(["delete", "ippool", "blue"])).toBe(
       "ippool/blue deleted; 1 empty block released; 1 block with 1 address in use stays; once it is empty, create the pool again and delete it\n",
     );
     expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
     expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([expect.stringContaining("/netplug/ipam/blocks/n1/")]);
-    expect(await json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
+    expect(await world.json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
     expect(give("c3", "n1")).rejects.toThrow();
-    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
-    await createPool("blue", "10.65.0.0/24");
+    await take("c1", "n1");
+    await world.createPool("blue", "10.65.0.0/24");
     expect(await world.done(["delete", "ippool", "blue"])).toBe("ippool/blue deleted; 1 empty block released\n");
     expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
     expect(await world.ctl(["ipam", "check"])).toMatchObject({ status: 0 });
   });
 
   test("forbids a new pool over its blocks with another block size until they are empty", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     await give("c1", "n1");
     await world.done(["delete", "ippool", "blue"]);
     const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("green", "10.65.0.0/16", { blockSize: 28 }) });
@@ -310,18 +272,18 @@ describe("a pool that is deleted while it is in use", () => {
       1,
       expect.stringMatching(/block 10\.65\.0\.\d+\/26 of node "n1" exists inside 10\.65\.0\.0\/16, and blockSize is 28; want blockSize 26/),
     ]);
-    await createPool("green", "10.65.0.0/16", { blockSize: 26 });
+    await world.createPool("green", "10.65.0.0/16", { blockSize: 26 });
     await world.done(["delete", "ippool", "green"]);
-    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
-    await createPool("green", "10.65.0.0/16", { blockSize: 28 });
+    await take("c1", "n1");
+    await world.createPool("green", "10.65.0.0/16", { blockSize: 28 });
     expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
   });
 
   test("keeps a block whose addresses cool down, which then stands in the way of another block size, and says so", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);
     await give("c1", "n1");
-    await releaseAttachment(ports(), { network: "net", containerID: "c1", ifName: "eth0" }, "n1");
+    await take("c1", "n1");
     expect(await world.done(["delete", "ippool", "blue"])).toBe(
       "ippool/blue deleted; 1 block with 0 addresses in use stays; once it is empty, create the pool again and delete it\n",
     );
@@ -331,7 +293,7 @@ describe("a pool that is deleted while it is in use", () => {
   });
 
   test("is disabled first, so that an ADD that had begun cannot end", async () => {
-    await createPool("blue", "10.65.0.0/24");
+    await world.createPool("blue", "10.65.0.0/24");
     const results = await Promise.allSettled([
       world.done(["delete", "ippool", "blue"]),
       ...Array.from({ length: 20 }, (_, index) => give(`c${index}`, `n${index % 3}`)),
@@ -343,34 +305,25 @@ describe("a pool that is deleted while it is in use", () => {
 });
 
 test("blocks are listed in the order of their addresses, whosever they are", async () => {
-  await createPool("blue", "10.65.0.0/24");
-  for (const [node, ip] of [
+  await world.createPool("blue", "10.65.0.0/24");
+  for (const [node, address] of [
     ["n1", "10.65.0.70"],
     ["n2", "10.65.0.1"],
   ] as const)
-    await give(`c-${node}`, node, { ip });
+    await give(`c-${node}`, node, { address });
   expect(await world.done(["get", "blocks", "-o", "custom-columns=NODE:.spec.node"])).toBe("NODE\nn2\nn1\n");
 });
 
 test("blocks are shown like resources, by name or CIDR", async () => {
-  await createPool("blue", "10.65.0.0/24");
-  await give("c1", "n1", { ip: "10.65.0.9" });
-  const block = await json("get", "ipamblock", "10.65.0.0/26");
+  await world.createPool("blue", "10.65.0.0/24");
+  await give("c1", "n1", { address: "10.65.0.9" });
+  const block = await world.json("get", "ipamblock", "10.65.0.0/26");
   expect(block).toMatchObject({
     kind: "IPAMBlock",
     metadata: { name: "10-65-0-0-26" },
     spec: { cidr: "10.65.0.0/26", node: "n1", free: 63, allocations: [{ ip: "10.65.0.9", containerID: "c1", node: "n1" }] },
   });
-  expect(await json("get", "block/10-65-0-0-26")).toEqual(block);
+  expect(await world.json("get", "block/10-65-0-0-26")).toEqual(block);
   expect(await world.done(["get", "blocks"])).toMatch(/^CIDR +NODE +INUSE +FREE\n10\.65\.0\.0\/26 +n1 +1 +63\n$/);
   expect((await world.ctl(["get", "block", "10.9.0.0/26"])).status).toBe(1);
 });
-
-function endpoint(ip: string): string {
-  return JSON.stringify({
-    apiVersion: "netplug.io/v3",
-    kind: "WorkloadEndpoint",
-    metadata: { name: "n1-cni-c1-eth0", namespace: "default" },
-    spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0", ipNetworks: [ip] },
-  });
-}

@@ -1,30 +1,20 @@
 /** How netplugctl finds its way to an API server: every source, their order, and as a plugin of kubectl. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { distFolder } from "../support/cni.ts";
-import { type CliOptions, type CliResult, runInTest } from "../support/cli.ts";
+import { type CliOptions, type CliResult, runInProcess } from "../support/cli/in-process.ts";
 import { startFakeApiServer } from "../kube/support/fake-api-server.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let world: KubeCliWorld;
+const world = shareKubernetesCliWorld(async () => void (await world.done(["init"])), { users: { alice: {} } });
 /** Two servers, so that it shows which one was asked: the second one was never initialised. */
-let other: KubeCliWorld;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await createKubeCliWorld({ users: { alice: {} } });
-  other = await createKubeCliWorld();
-  await world.done(["init"]);
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-  await other?.[Symbol.asyncDispose]();
-});
+const other = shareKubernetesCliWorld();
 
 const NONE = { DATASTORE_TYPE: undefined, KUBECONFIG: undefined } as const;
 const TYPE = { ...NONE, DATASTORE_TYPE: "kubernetes" } as const;
@@ -190,7 +180,9 @@ always.each(["version", "init", "get pools", "ipam check"])(
   "%s asks what else answers where an API server is expected",
   async (command) => {
     await using server = startFakeApiServer(() => new Response("<html>welcome</html>"));
-    const { status, stderr } = await runInTest(command.split(" "), { env: { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: server.url } });
+    const { status, stderr } = await runInProcess(command.split(" "), {
+      env: { DATASTORE_TYPE: "kubernetes", K8S_API_ENDPOINT: server.url },
+    });
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^netplugctl: [^\n]*: the answer is no JSON; is there an API server\?\n/)]);
   },
 );

@@ -1,22 +1,18 @@
 /** `init` on a real API server: over nothing, over itself, over older definitions; and how it fails. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 
 const test = always.skipIf(!canStartApiServer());
 const NAMES = customResourceDefinitions().map(({ metadata }) => metadata.name);
 
-let world: KubeCliWorld;
-beforeAll(async () => {
-  if (canStartApiServer()) world = await createKubeCliWorld({ users: { alice: {} } });
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const world = shareKubernetesCliWorld(async () => {}, { users: { alice: {} } });
 
 interface Definition {
   readonly metadata: { readonly managedFields: readonly { readonly manager: string; readonly operation: string }[] };

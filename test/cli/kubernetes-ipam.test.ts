@@ -1,52 +1,35 @@
 /** `ipam` on a real API server: blocks against pods, as kubectl makes and damages them. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
-import type { Allocation } from "../../src/api/ipam-block.ts";
-import { allocate } from "../../src/ipam/allocate.ts";
-import type { TransactPorts } from "../../src/ipam/transact.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
-import { systemRandom } from "../../src/lib/random.ts";
+import { beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
 import { blocksShown } from "../support/blocks-shown.ts";
-import { poolYaml } from "../support/cli.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
-import { textsOf } from "../support/ipam.ts";
-import { releaseAttachment, releaseStale } from "../support/ipam-operations.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { readIpamProblems } from "../support/cli/ipam-report.ts";
+import { allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { NETWORK } from "../support/ipam.ts";
+import { releaseStale } from "../support/ipam-operations.ts";
 import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
+import { systemPorts } from "../support/system-ports.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let world: KubeCliWorld;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await createKubeCliWorld();
+const world = shareKubernetesCliWorld(async () => {
   await world.done(["init"]);
   await createNamespace(world.api, "prod");
   for (const node of ["n1", "n2"]) await createNode(world.api, node, []);
 });
-afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   if (!canStartApiServer()) return;
   await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
   await world.api.kubectl(["delete", "ippools,ipamblocks,ipamconfigurations,ipreservations", "--all"]);
-  await world.done(["create", "-f", "-"], { stdin: poolYaml("pods", "10.65.0.0/24") });
+  await world.createPool("pods", "10.65.0.0/24");
 });
-
-function ports(agoMs = 0): TransactPorts {
-  const clock = { ...systemClock, now: () => systemClock.now() - agoMs };
-  return { datastore: world.datastore, clock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
-}
 
 /** Gives a pod an address as an ADD does, without the annotations. */
 async function give(pod: string, node: string, ip: string, containerID = `c-${pod}`, agoMs = 0): Promise<string> {
-  const endpoint = `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`;
-  const owner: Allocation["owner"] = { network: "net", containerID, ifName: "eth0", node, endpoint, pod, namespace: "prod" };
-  const addresses = [parseAddress(ip)];
-  const given = await allocate(ports(agoMs), { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
-  return textsOf(given)[0] ?? "";
+  const owner = { endpoint: `${node}-k8s-${pod.replaceAll("-", "--")}-eth0`, pod, namespace: "prod" };
+  return await allocateFor(world.datastore, containerID, node, { address: ip, owner, agoMs });
 }
 
 /** A pod on a node, with the annotations that an ADD leaves. */
@@ -57,13 +40,7 @@ async function run(pod: string, node: string, ip: string): Promise<void> {
 
 const kill = (pod: string): Promise<void> => deletePod(world.api, { namespace: "prod", name: pod });
 
-async function problems(): Promise<readonly string[]> {
-  const { status, stdout, stderr } = await world.ctl(["ipam", "check", "-o", "json"]);
-  if (stdout === "") throw new Error(stderr);
-  const { problems: found } = JSON.parse(stdout) as { problems: { class: string; object: string; detail: string }[] };
-  expect(status).toBe(found.length === 0 ? 0 : 1);
-  return found.map(({ class: name, object, detail }) => `${name} ${object}: ${detail}`);
-}
+const problems = (): Promise<readonly string[]> => readIpamProblems(world);
 
 interface BlockObject {
   readonly metadata: { readonly name: string };
@@ -212,9 +189,9 @@ describe("what kubectl made in the place of blocks is named, and the rest as wel
     for (const { stderr } of [show, get]) expect(stderr).toContain("garbage");
     expect(await world.ctl(["get", "ipamblock", "10.65.0.0/26", "-o", "name"])).toMatchObject({ status: 0, stderr: "" });
     const ip = await give("web-1", "n1", "10.65.0.8");
-    const released = await releaseAttachment(ports(), { network: "net", containerID: "c-web-1", ifName: "eth0" }, "n1");
-    expect(released.map(({ address }) => toAddressText(address))).toEqual([ip]);
-    expect(await releaseStale(ports(), { node: "n1", network: "net", valid: [{ containerID: "c-web-0", ifName: "eth0" }] })).toEqual([]);
+    expect(await releaseOf(world.datastore, "c-web-1", "n1")).toEqual([ip]);
+    const stale = { node: "n1", network: NETWORK, valid: [{ containerID: "c-web-0", ifName: "eth0" }] };
+    expect(await releaseStale(systemPorts(world.datastore), stale)).toEqual([]);
   });
 
   test("an object that has the name of one block and is another (needs cluster)", async () => {
@@ -234,9 +211,7 @@ describe("what kubectl made in the place of blocks is named, and the rest as wel
   test.each(["n9", "n2"])("an object that names %s in the place that n2 would claim; n2 takes another (needs cluster)", async (node) => {
     const places = ["010-065-000-064-26", "010-065-000-192-26"];
     for (const name of places) await createBlock(name, { cidr: "10.65.9.0/26", node, allocations: "{}" });
-    const request = { owner: { network: "net", containerID: "c", ifName: "eth0", node: "n2" }, use: "Workload", families: [4] } as const;
-    const given = await allocate(ports(), { ...request, pools: {}, addresses: [], namespaceLabels: {} });
-    expect(textsOf(given)).toEqual(["10.65.0.128"]);
+    expect(await allocateFor(world.datastore, "c", "n2")).toBe("10.65.0.128");
     expect((await readBlocks()).map(({ spec }) => spec["cidr"])).toContain("10.65.0.128/26");
     expect((await problems()).map((text) => text.slice(0, text.indexOf(":")))).toEqual(
       ["10.65.0.64/26", "10.65.0.192/26"].map((cidr) => `corrupt-block ${cidr}`),
@@ -300,8 +275,7 @@ describe("labels that kubectl has changed are named, and so is the command that 
     const ip = await give("web-0", "n1", "10.65.0.7");
     const [block] = await readBlocks();
     await world.api.kubectl(["label", "ipamblock", block?.metadata.name ?? "", "holder.netplug.io/n1-"]);
-    const attachment = { network: "net", containerID: "c-web-0", ifName: "eth0" };
-    expect(await releaseAttachment(ports(), attachment, "n1")).toEqual([]);
+    expect(await releaseOf(world.datastore, "c-web-0", "n1")).toEqual([]);
     expect(await problems()).toEqual([
       expect.stringContaining('label "holder.netplug.io/n1" is missing'),
       expect.stringContaining(`leaked-address ${ip}: `),

@@ -2,18 +2,14 @@
  * The roles for people of `manifests/rbac.yaml`: enough for every command, or for those that only show; each command says what it lacks.
  */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { beforeAll, describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { allocate } from "../../src/ipam/allocate.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { parseAddress } from "../../src/lib/ip/address.ts";
-import { systemRandom } from "../../src/lib/random.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { poolYaml } from "../support/cli.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { poolYaml } from "../support/cli/documents.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { allocateFor } from "../support/container-addresses.ts";
 import { createNode, createPod, type PodWish } from "../support/kubernetes.ts";
 import { untilAllowed, untilDenied } from "../support/rights.ts";
 
@@ -34,11 +30,8 @@ function roleOf(name: string): Role {
   return role;
 }
 
-let world: KubeCliWorld;
 let env: { readonly KUBECONFIG: string };
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await createKubeCliWorld();
+const world = shareKubernetesCliWorld(async () => {
   env = { KUBECONFIG: world.api.issue("operator").kubeconfigFile };
   await grant(ROLE);
   await grant(roleOf("netplug-view"));
@@ -50,19 +43,13 @@ beforeAll(async () => {
   for (const user of ["operator", "viewer"]) await untilAllowed(world.api, user, "get", "nodes");
   await createNode(world.api, "n1", []);
 });
-afterAll(async () => await world?.[Symbol.asyncDispose]());
 
 const grant = async (role: Role): Promise<string> => await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(role));
 
 /** An address that somebody has, for a command that releases it. */
 const HELD = "10.65.0.7";
 
-async function hold(): Promise<void> {
-  const owner = { network: "net", containerID: "c-gone", ifName: "eth0", node: "n1" };
-  const ports = { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
-  const addresses = [parseAddress(HELD)];
-  await allocate(ports, { owner, use: "Workload", families: [4], pools: {}, addresses, namespaceLabels: {} });
-}
+const hold = (): Promise<string> => allocateFor(world.datastore, "c-gone", "n1", { address: HELD });
 
 const WEB: PodWish = {
   name: "web",

@@ -1,22 +1,16 @@
 /** Objects on a real API server: what kubectl writes and what we write mean the same, and nobody loses what the other keeps. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { poolYaml } from "../support/cli.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { createNode, createPod } from "../support/kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());
 
-let world: KubeCliWorld;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await createKubeCliWorld();
-  await world.done(["init"]);
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const world = shareKubernetesCliWorld(async () => void (await world.done(["init"])));
 
 interface Stored {
   readonly metadata: {
@@ -27,9 +21,6 @@ interface Stored {
   };
   readonly spec: Readonly<Record<string, unknown>>;
 }
-
-const object = (kind: string, name: string, spec: object): string =>
-  JSON.stringify({ apiVersion: "netplug.io/v3", kind, metadata: { name }, spec });
 
 /** A kind, with specs that leave out much and little. */
 const SAMPLES: readonly (readonly [kind: string, name: string, spec: object])[] = [
@@ -67,12 +58,12 @@ const SAMPLES: readonly (readonly [kind: string, name: string, spec: object])[] 
 
 /** What an object means: defaults that depend on other fields are the reader's, and addresses may be written in several ways. */
 const meaningOf = (kind: string, name: string, spec: object): unknown =>
-  validateResource(JSON.parse(object(kind, name, spec)), { checkSelector }).spec;
+  validateResource(JSON.parse(resourceYaml(kind, name, spec)), { checkSelector }).spec;
 
 test.each(SAMPLES)("%s %p means the same, whoever writes it (needs cluster)", async (kind, name, spec) => {
   const word = kind.toLowerCase();
   const crd = `${word}.netplug.io`;
-  const text = object(kind, name, spec);
+  const text = resourceYaml(kind, name, spec);
   const meaning = meaningOf(kind, name, spec);
   /** What kubectl shows and we show: the same object, of this meaning. */
   const stored = async (): Promise<Stored> => {
@@ -142,7 +133,7 @@ describe("a change by us", () => {
   });
 
   test("of an old version is refused, and names the new one (needs cluster)", async () => {
-    await world.done(["create", "-f", "-"], { stdin: poolYaml("raced", "10.72.0.0/16") });
+    await world.createPool("raced", "10.72.0.0/16");
     const old = await world.done(["get", "ippool", "raced", "-o", "yaml"]);
     await world.api.kubectl(["label", "ippool", "raced", "a=b"]);
     const { metadata } = await world.read<Stored>("ippool", "raced");
@@ -187,7 +178,7 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     expect(shown.spec).toEqual({ orchRefs: [{ nodeName: "n1", orchestrator: "k8s" }], podCIDRs: ["10.80.0.0/24"] });
     expect(await world.done(["label", "node", "n1", "rack=r1"])).toBe("node/n1 labelled\n");
     expect((await world.read<Stored>("node", "n1")).metadata.labels).toMatchObject({ rack: "r1" });
-    expect(await world.ctl(["create", "-f", "-"], { stdin: object("Node", "n2", {}) })).toMatchObject({
+    expect(await world.ctl(["create", "-f", "-"], { stdin: resourceYaml("Node", "n2", {}) })).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('create node "n2": on the Kubernetes datastore nodes are Kubernetes\' own'),
     });

@@ -1,9 +1,9 @@
 /** `get -l` on both datastores: the same objects, and those that kubectl finds. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { type CliWorld, createCliWorld } from "../support/cli.ts";
-import { createKubeCliWorld, type KubeCliWorld } from "../support/cli-kubernetes.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { createNode, createPod } from "../support/kubernetes.ts";
 
 const test = always.skipIf(!canStartApiServer());
@@ -20,24 +20,14 @@ const LABELS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   web: { rack: "r2", tier: "web" },
 };
 
-const POOLS = Object.entries(LABELS)
-  .map(([name, labels], index) => ({ metadata: { name, labels }, spec: { cidr: `10.${index}.0.0/16` } }))
-  .map((pool) => JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", ...pool }))
-  .join("\n");
+const POOLS = Object.entries(LABELS).map(([name, labels], index) =>
+  JSON.stringify({ apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name, labels }, spec: { cidr: `10.${index}.0.0/16` } }),
+);
 
-let etcd: CliWorld;
-let kube: KubeCliWorld;
-beforeAll(async () => {
-  etcd = await createCliWorld();
-  await etcd.done(["create", "-f", "-"], { stdin: POOLS });
-  if (!canStartApiServer()) return;
-  kube = await createKubeCliWorld();
+const etcd = shareEtcdCliWorld(async () => await etcd.create(...POOLS));
+const kube = shareKubernetesCliWorld(async () => {
   await kube.done(["init"]);
-  await kube.done(["create", "-f", "-"], { stdin: POOLS });
-});
-afterAll(async () => {
-  await etcd[Symbol.asyncDispose]();
-  await kube?.[Symbol.asyncDispose]();
+  await kube.create(...POOLS);
 });
 
 const GOOD: readonly (readonly [selector: string, pools: readonly string[]])[] = [
@@ -118,7 +108,7 @@ describe("get -l", () => {
   always("may stand attached, and stands alone", async () => {
     for (const argv of [["-ltier=db"], ["-l=tier=db"], ["--selector=tier=db"]])
       expect(await etcd.done(["get", "pools", "-o", "name", ...argv])).toBe("ippool/db\n");
-    for (const argv of [["ippools", "db"], ["ippool/db"], ["ipamblocks"], ["-f", etcd.file("pools.json", POOLS)]])
+    for (const argv of [["ippools", "db"], ["ippool/db"], ["ipamblocks"], ["-f", etcd.file("pools.json", POOLS.join("\n"))]])
       expect(await etcd.ctl(["get", ...argv, "-l", "a=b"])).toMatchObject({
         status: 2,
         stderr: expect.stringContaining("use --selector "),

@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { appendFileSync, truncateSync } from "node:fs";
-import { type CliWorld, createCliWorld } from "../support/cli.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
-  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
-}
+const PROFILE = resourceYaml("Profile", "p", { ingress: [{ action: "Allow" }, { action: "Deny" }] });
 
 describe("patch and label", () => {
   test.each([
@@ -24,7 +17,7 @@ describe("patch and label", () => {
     ["merge", "{spec: {disabled: true}}"],
     ["json", "- {op: replace, path: /spec/disabled, value: true}"],
   ])("a patch of type %p changes what is stored", async (type, patch) => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     expect(await world.done(["patch", "ippool", "blue", "-p", patch, "--type", type])).toBe("ippool/blue patched\n");
     expect(await world.stored("/netplug/v3/ippools/blue")).toMatchObject({
       "/netplug/v3/ippools/blue": { spec: { disabled: true, blockSize: 26 } },
@@ -47,13 +40,13 @@ describe("patch and label", () => {
     ["spec: {}\n---\nspec: {}", 2, "got 2 documents, want one"],
     ["# nothing", 2, "got nothing, want JSON or YAML"],
   ])("patch %p is status %p: %p", async (patch, status, message) => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
   });
 
   test("a merge patch takes away what it gives as null, a list that is not there loses nothing", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     await world.done(["label", "ippool", "blue", "a=1", "b=2"]);
     const patch = async (...options: readonly string[]): Promise<string> => await world.done(["patch", "ippool", "blue", ...options]);
     expect(await patch("--type", "merge", "-p", '{"metadata":{"labels":{"a":null}}}')).toBe("ippool/blue patched\n");
@@ -70,7 +63,7 @@ describe("patch and label", () => {
     [{ spec: { "$deleteFromPrimitiveList/allowedUses": ["Tunnel"] } }, { a: "1", b: "2" }, ["Workload"]],
     [{ spec: { "$setElementOrder/allowedUses": ["Workload"], allowedUses: ["Workload"] } }, { a: "1", b: "2" }, ["Workload"]],
   ])("the directives of Kubernetes are followed: %j", async (patch, labels, allowedUses) => {
-    await createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
+    await world.createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
     await world.done(["label", "ippool", "blue", "a=1", "b=2"]);
     expect(await world.done(["patch", "ippool", "blue", "-p", JSON.stringify(patch)])).toBe("ippool/blue patched\n");
     const { metadata, spec } = JSON.parse(await world.done(["get", "ippool", "blue", "-o", "json"]));
@@ -83,7 +76,7 @@ describe("patch and label", () => {
     [{ spec: { "$deleteFromPrimitiveList/allowedUses": "Tunnel" } }, 'want a list of values as "$deleteFromPrimitiveList/allowedUses"'],
     [{ spec: { $delete: ["allowedUses"] } }, 'got directive "$delete", want $patch, $retainKeys or $deleteFromPrimitiveList'],
   ])("a directive that makes no sense changes nothing: %j", async (patch, message) => {
-    await createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
+    await world.createPool("blue", "10.65.0.0/16", { allowedUses: ["Workload", "Tunnel"] });
     const before = await world.stored("/netplug/v3/ippools/blue");
     const result = await world.ctl(["patch", "ippool", "blue", "-p", JSON.stringify(patch)]);
     expect([result.status, result.stderr]).toEqual([1, expect.stringContaining(message)]);
@@ -91,7 +84,7 @@ describe("patch and label", () => {
   });
 
   test("a pool that would become smaller than its blocks is refused for the change first", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const wanted = 'spec.cidr: got "10.65.0.0/28", want "10.65.0.0/16": it cannot be changed; make another pool';
     const stdin = poolYaml("blue", "10.65.0.0/28");
     for (const argv of [
@@ -140,9 +133,8 @@ describe("patch and label", () => {
       { a: "1" },
     ],
   ])("a JSON patch does its operations in order: %j", async (operations, actions, labels) => {
-    const profile = { apiVersion: "netplug.io/v3", kind: "Profile", metadata: { name: "p", labels: { a: "1" } } };
-    const spec = { ingress: [{ action: "Allow" }, { action: "Deny" }] };
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...profile, spec }) });
+    await world.create(PROFILE);
+    await world.done(["label", "profile", "p", "a=1"]);
     await world.done(["patch", "profile", "p", "--type", "json", "-p", JSON.stringify(operations)]);
     const stored = JSON.parse(await world.done(["get", "profile", "p", "-o", "json"]));
     const rules: readonly { readonly action: string }[] = stored.spec.ingress;
@@ -157,9 +149,7 @@ describe("patch and label", () => {
     '[{"op":"remove","path":"/spec/ingress/0"},{"op":"test","path":"/spec/ingress/0/action","value":"Allow"}]',
     '[{"op":"move","from":"/spec","path":"/spec/ingress"}]',
   ])("a JSON patch of which an operation cannot be done changes nothing: %s", async (patch) => {
-    const profile = { apiVersion: "netplug.io/v3", kind: "Profile", metadata: { name: "p" } };
-    const spec = { ingress: [{ action: "Allow" }, { action: "Deny" }] };
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify({ ...profile, spec }) });
+    await world.create(PROFILE);
     const before = await world.stored("/netplug/v3/profiles/p");
     const { status, stderr } = await world.ctl(["patch", "profile", "p", "--type", "json", "-p", patch]);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/apply patch: .*operation [12]: /)]);
@@ -173,20 +163,20 @@ describe("patch and label", () => {
     ['[{"op":"remove","path":"spec"}]', 'path: got "spec", want a text such as "/spec/disabled"'],
     ['{"op":"remove"}', "want a list of operations for --type json"],
   ])("a JSON patch that cannot be done names operation and place: %p", async (patch, message) => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "--type", "json", "-p", patch]);
     expect([status, stderr]).toEqual([1, expect.stringContaining(message)]);
   });
 
   test("a list of operations that holds itself is wrong usage", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const patch = "- {op: add, path: /metadata/labels, value: &a {b: *a}}";
     const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "--type", "json", "-p", patch]);
     expect([status, stderr]).toEqual([2, expect.stringContaining('read option "--patch": got more than 64 levels, want fewer')]);
   });
 
   test("patches at the same time all count", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const keys = ["a", "b", "c", "d"];
     await Promise.all(
       keys.map((key) => world.done(["patch", "ipp", "blue", "-p", JSON.stringify({ metadata: { labels: { [key]: "1" } } })])),
@@ -197,12 +187,7 @@ describe("patch and label", () => {
   });
 
   test("an endpoint is labelled and patched in its namespace", async () => {
-    const names = ["default", "prod"].map((namespace) => ({ name: "n1-cni-c1-eth0", namespace }));
-    const spec = { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0" };
-    for (const metadata of names)
-      await world.done(["create", "-f", "-"], {
-        stdin: JSON.stringify({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec }),
-      });
+    for (const namespace of ["default", "prod"]) await world.create(endpointYaml({ containerID: "c1", node: "n1", namespace }));
     await world.done(["label", "wep/n1-cni-c1-eth0", "a=1"]);
     await world.done(["label", "wep", "n1-cni-c1-eth0", "-n", "prod", "a=2"]);
     await world.done(["patch", "wep", "n1-cni-c1-eth0", "-p", "spec: {mac: 'ee:ee:ee:ee:ee:01'}"]);
@@ -214,7 +199,7 @@ describe("patch and label", () => {
   });
 
   test("labels are set, replaced and removed", async () => {
-    await world.done(["create", "-f", "-"], { stdin: '{"apiVersion":"netplug.io/v3","kind":"Node","metadata":{"name":"n1"}}' });
+    await world.create(resourceYaml("Node", "n1"));
     expect(await world.done(["label", "node", "n1", "zone=a", "rack=r1"])).toBe("node/n1 labelled\n");
     const change = ["label", "no", "n1", "zone=b", "rack-", "none-"];
     expect(await world.ctl(change)).toEqual({

@@ -1,28 +1,18 @@
 /** Somebody else writes between a command's read and its write: nothing of theirs is lost, and what the command says is so. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
-import { allocate } from "../../src/ipam/allocate.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
-import { systemRandom } from "../../src/lib/random.ts";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { changedAfter, changedBefore } from "../support/faulty-datastore.ts";
-import { idOf, requestFor } from "../support/ipam.ts";
-import { releaseAttachment } from "../support/ipam-operations.ts";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 beforeEach(async () => {
   await world.reset();
-  await world.done(["create", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/24") });
-  await world.done(["create", "-f", "-"], { stdin: NODE });
+  await world.create(poolYaml("blue", "10.65.0.0/24"), resourceYaml("Node", "n1"));
 });
 
-const NODE = JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: "n1" } });
 const RED = poolYaml("red", "10.66.0.0/24");
 const NAT = poolYaml("blue", "10.65.0.0/24", { natOutgoing: true });
 
@@ -141,9 +131,8 @@ test.each<[when: string, instead: (datastore: Datastore, change: () => Promise<v
   ["after they were listed", (datastore, change) => changedAfter(datastore, "empty-blocks", change)],
   ["before one is deleted", (datastore, change) => changedBefore(datastore, "delete-block", change)],
 ])("two who delete a pool with empty blocks do not stumble over each other: %s", async (_when, instead) => {
-  const ports = { datastore: world.datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 30_000) };
-  await allocate(ports, requestFor("c1", "n1"));
-  await releaseAttachment(ports, idOf("c1"), "n1");
+  await allocateFor(world.datastore, "c1", "n1");
+  await releaseOf(world.datastore, "c1", "n1");
   let first = "";
   const interfere = async (): Promise<void> => void (first = await world.done(["delete", "ippool", "blue"]));
   const second = await world.ctl(["delete", "ippool", "blue"], { instead: (datastore) => instead(datastore, interfere) });

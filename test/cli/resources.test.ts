@@ -1,26 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
 
-const WEP = {
-  apiVersion: "netplug.io/v3",
-  kind: "WorkloadEndpoint",
-  metadata: { name: "n1-cni-c1-eth0", namespace: "prod" },
-  spec: { orchestrator: "cni", node: "n1", containerID: "c1", endpoint: "eth0", ipNetworks: ["10.65.0.7"] },
-};
-
-async function createPool(name: string, cidr: string, more?: Readonly<Record<string, unknown>>): Promise<void> {
-  await world.done(["create", "-f", "-"], { stdin: poolYaml(name, cidr, more) });
-}
+const ENDPOINT = endpointYaml({ containerID: "c1", node: "n1", namespace: "prod", ipNetworks: ["10.65.0.7"] });
 
 describe("create, apply, replace", () => {
   test("create writes the complete object, and initialises the datastore first", async () => {
@@ -66,7 +52,7 @@ describe("create, apply, replace", () => {
   });
 
   test("create refuses what exists, with --skip-exists it does not", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const stdin = poolYaml("blue", "10.65.0.0/16");
     expect(await world.ctl(["create", "-f", "-"], { stdin })).toEqual({
       status: 1,
@@ -93,7 +79,7 @@ describe("create, apply, replace", () => {
     const stdin = poolYaml("blue", "10.65.0.0/16");
     await world.done(["init"]);
     expect((await world.ctl(["replace", "-f", "-"], { stdin })).stderr).toContain('find ippool "blue": there is none');
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const read = await world.done(["get", "ippool", "blue", "-o", "yaml"]);
     expect(await world.done(["replace", "-f", "-"], { stdin: read.replace("natOutgoing: false", "natOutgoing: true") })).toBe(
       "ippool/blue replaced\n",
@@ -104,8 +90,8 @@ describe("create, apply, replace", () => {
   });
 
   test("what get prints can be applied again", async () => {
-    await createPool("blue", "10.65.0.0/16");
-    await createPool("six", "fd00::/64");
+    await world.createPool("blue", "10.65.0.0/16");
+    await world.createPool("six", "fd00::/64");
     expect(await world.done(["apply", "-f", "-"], { stdin: await world.done(["get", "ipp", "-o", "json"]) })).toBe(
       "ippool/blue unchanged\nippool/six unchanged\n",
     );
@@ -115,12 +101,12 @@ describe("create, apply, replace", () => {
   });
 
   test("a namespace of the command line holds for what names none, and must not contradict", async () => {
-    const { namespace: _, ...metadata } = WEP.metadata;
-    await world.done(["create", "-f", "-", "-n", "test"], { stdin: JSON.stringify({ ...WEP, metadata }) });
+    const stdin = endpointYaml({ containerID: "c1", node: "n1" });
+    await world.done(["create", "-f", "-", "-n", "test"], { stdin });
     expect(Object.keys(await world.stored("/netplug/v3/workloadendpoints/"))).toEqual([
       "/netplug/v3/workloadendpoints/test/n1-cni-c1-eth0",
     ]);
-    const { status, stderr } = await world.ctl(["create", "-f", "-", "-n", "test"], { stdin: JSON.stringify(WEP) });
+    const { status, stderr } = await world.ctl(["create", "-f", "-", "-n", "test"], { stdin: ENDPOINT });
     expect([status, stderr]).toEqual([1, expect.stringContaining('metadata.namespace: got "prod", want "test"')]);
   });
 
@@ -155,7 +141,7 @@ describe("create, apply, replace", () => {
 
 describe("get", () => {
   test("prints one named object bare and several as a list, from what is stored", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const one = JSON.parse(await world.done(["get", "ippool", "blue", "-o", "json"])) as object;
     const stored = (await world.stored("/netplug/v3/ippools/"))["/netplug/v3/ippools/blue"] as { metadata: object };
     expect(one).toEqual({ ...stored, metadata: { ...stored.metadata, resourceVersion: expect.any(String) } });
@@ -165,7 +151,7 @@ describe("get", () => {
   });
 
   test("a missing object is status 1 and does not hide the others", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const { status, stdout, stderr } = await world.ctl(["get", "ipp", "red", "blue", "-o", "name"]);
     expect([status, stdout, stderr]).toEqual([
       1,
@@ -176,9 +162,7 @@ describe("get", () => {
 
   test("tiers are shown in the order in which they are asked", async () => {
     await world.done(["init"]);
-    const tier = (name: string, spec: object): string =>
-      JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name }, spec });
-    await world.done(["create", "-f", "-"], { stdin: [tier("b", {}), tier("a", {}), tier("z", { order: 1 })].join("\n") });
+    await world.create(resourceYaml("Tier", "b"), resourceYaml("Tier", "a"), resourceYaml("Tier", "z", { order: 1 }));
     expect(await world.done(["get", "tiers", "-o", "name"])).toBe(
       "tier/z\ntier/kube-admin\ntier/default\ntier/kube-baseline\ntier/a\ntier/b\n",
     );
@@ -198,15 +182,15 @@ describe("get", () => {
   });
 
   test("what to do next is about the kind that is missing", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     const { status, stdout, stderr } = await world.ctl(["get", "ippool/blue", "node/n1", "-o", "name"]);
     expect([status, stdout]).toEqual([1, "ippool/blue\n"]);
     expect(stderr).toBe('netplugctl: find node "n1": there is none\nnext: netplugctl get nodes\n');
   });
 
   test("tables line up, and stand out on a terminal only", async () => {
-    await createPool("blue", "10.65.0.0/16");
-    await createPool("a-longer-name", "10.66.0.0/16", { nodeSelector: "has(x)" });
+    await world.createPool("blue", "10.65.0.0/16");
+    await world.createPool("a-longer-name", "10.66.0.0/16", { nodeSelector: "has(x)" });
     const table = "NAME            CIDR           SELECTOR\na-longer-name   10.66.0.0/16   has(x)\nblue            10.65.0.0/16   all()\n";
     expect(await world.done(["get", "pools"])).toBe(table);
     expect(await world.done(["get", "pools"], { isTerminal: true })).toBe(
@@ -215,7 +199,7 @@ describe("get", () => {
   });
 
   test("custom columns follow paths, or take a column that the kind has", async () => {
-    await createPool("blue", "10.65.0.0/16");
+    await world.createPool("blue", "10.65.0.0/16");
     await world.done(["label", "ipp", "blue", "netplug.io/zone=z1"]);
     const spec = String.raw`custom-columns=N:.metadata.name,ZONE:.metadata.labels.netplug\.io/zone,USE:{.spec.allowedUses[0]},ALL:.spec.allowedUses[*],X:.spec.x,BLOCKSIZE`;
     const [header, row] = (await world.done(["get", "ipp", "-o", spec])).split("\n");
@@ -225,7 +209,7 @@ describe("get", () => {
   });
 
   test("namespaced objects are shown of one namespace, or of all with it", async () => {
-    await world.done(["create", "-f", "-"], { stdin: JSON.stringify(WEP) });
+    await world.create(ENDPOINT);
     expect((await world.ctl(["get", "wep"])).stderr).toBe("no workloadendpoints found\n");
     expect(await world.done(["get", "wep", "-n", "prod"])).toMatch(/^WORKLOAD +NODE +NETWORKS +INTERFACE\nc1 +n1 +10\.65\.0\.7\/32\n$/);
     expect(await world.done(["get", "wep", "-A"])).toMatch(/^NAMESPACE +WORKLOAD.*\nprod +c1 /);
@@ -268,7 +252,7 @@ describe("pools", () => {
     ["10.65.128.0/17", "10.65.0.0/16"],
     ["fd00::/48", "fd00::/64"],
   ])("a pool %p forbids %p, whichever is disabled", async (first, second) => {
-    await createPool("first", first, { disabled: true });
+    await world.createPool("first", first, { disabled: true });
     const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("second", second) });
     expect([status, stderr]).toEqual([1, expect.stringContaining(`${second} overlaps ippool "first" (${first})`)]);
     expect((await world.ctl(["apply", "-f", "-"], { stdin: poolYaml("second", second) })).status).toBe(1);
@@ -286,7 +270,7 @@ test("a pool that somebody wrote without a CIDR can be repaired and deleted", as
   const broken = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata: { name: "broken" }, spec: {} };
   await world.etcd.ctl(["put", "/netplug/v3/ippools/broken", JSON.stringify(broken)]);
   expect(await world.done(["get", "pools"])).toContain("broken");
-  await createPool("sound", "10.45.0.0/24");
+  await world.createPool("sound", "10.45.0.0/24");
   expect(await world.ctl(["label", "pool", "broken", "a=b"])).toMatchObject({
     status: 1,
     stderr: expect.stringContaining("spec.cidr: is missing"),
@@ -297,7 +281,7 @@ test("a pool that somebody wrote without a CIDR can be repaired and deleted", as
 });
 
 test("a pool that is being deleted is disabled first, and nothing else of it changes", async () => {
-  await createPool("blue", "10.65.0.0/16", { natOutgoing: true, blockSize: 28 });
+  await world.createPool("blue", "10.65.0.0/16", { natOutgoing: true, blockSize: 28 });
   const key = "/netplug/v3/ippools/blue";
   const { [key]: before } = (await world.stored(key)) as Record<string, { readonly spec: object }>;
   await world.done(["delete", "ipp", "blue"]);
@@ -309,20 +293,14 @@ test("a pool that is being deleted is disabled first, and nothing else of it cha
 
 test("what has the name of a built-in tier, and is none, can be deleted", async () => {
   for (const kind of ["Profile", "IPReservation"]) {
-    const stdin = JSON.stringify({
-      apiVersion: "netplug.io/v3",
-      kind,
-      metadata: { name: "default" },
-      spec: kind === "Profile" ? {} : { reservedCIDRs: [] },
-    });
-    await world.done(["create", "-f", "-"], { stdin });
+    await world.create(resourceYaml(kind, "default", kind === "Profile" ? {} : { reservedCIDRs: [] }));
     expect(await world.done(["delete", kind, "default"])).toBe(`${kind.toLowerCase()}/default deleted\n`);
   }
 });
 
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
-  await createPool("a", "10.1.0.0/16");
-  await createPool("b", "10.2.0.0/16");
+  await world.createPool("a", "10.1.0.0/16");
+  await world.createPool("b", "10.2.0.0/16");
   expect(await world.ctl(["delete", "ipp", "a", "nope"])).toEqual({
     status: 1,
     stdout: "ippool/a deleted\n",

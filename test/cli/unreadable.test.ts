@@ -1,16 +1,12 @@
 /** What somebody wrote into etcd past all validation, in the place of objects: `get` shows it, `delete` takes it away. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type CliWorld, createCliWorld, poolYaml } from "../support/cli.ts";
+import { beforeEach, expect, test } from "bun:test";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await createCliWorld();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = shareEtcdCliWorld();
 beforeEach(async () => {
   await world.reset();
-  await world.done(["create", "-f", "-"], { stdin: poolYaml("sound", "10.65.0.0/16") });
+  await world.createPool("sound", "10.65.0.0/16");
 });
 
 const put = (place: string, text: string): Promise<string> => world.etcd.ctl(["put", `/netplug/v3/${place}`, text]);

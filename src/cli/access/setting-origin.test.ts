@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runInTest } from "../../../test/support/cli.ts";
+import { runInProcess } from "../../../test/support/cli/in-process.ts";
 
 /** What is said about settings; nothing is asked of any datastore. */
 async function said(env: Readonly<Record<string, string>>, argv: readonly string[] = []): Promise<string> {
-  const { status, stdout, stderr } = await runInTest(["get", "ippools", ...argv], { env });
+  const { status, stdout, stderr } = await runInProcess(["get", "ippools", ...argv], { env });
   expect([status, stdout]).toEqual([1, ""]);
   return stderr;
 }

@@ -1,0 +1,54 @@
+/** For tests of netplugctl: one real command in the test's process, with streams that are kept. */
+
+import { DEFAULT_CONFIG_FILE } from "../../../src/cli/access/config-file.ts";
+import type { CliIo } from "../../../src/cli/io.ts";
+import { runCli } from "../../../src/cli/main.ts";
+import { openLog, readInput } from "../../../src/cli/program.ts";
+import type { Datastore } from "../../../src/datastore/datastore.ts";
+import { openDatastore } from "../../../src/datastore/open.ts";
+import { KubeClient } from "../../../src/kube/client.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { systemRandom } from "../../../src/lib/random.ts";
+import { linuxFiles } from "../../../src/linux/files.ts";
+import { linuxProcesses } from "../../../src/linux/processes.ts";
+
+export interface CliResult {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly stdin?: string;
+  /** All of its environment; in a world (`cli-world.ts`) besides what leads to the datastore. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Content of the default configuration file, which else does not exist. */
+  readonly defaultConfig?: string;
+  readonly isTerminal?: boolean;
+  /** What it is called as. @default "netplugctl" */
+  readonly program?: string;
+  /** What the command gets for the datastore. @default that itself */
+  readonly instead?: (datastore: Datastore) => Datastore;
+}
+
+const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
+
+/** Runs one command in this process, with this environment and no other. */
+export async function runInProcess(argv: readonly string[], options: CliOptions): Promise<CliResult> {
+  const { stdin = "", env = {}, defaultConfig, isTerminal = false, program = "netplugctl", instead = (datastore) => datastore } = options;
+  const texts = { stdout: "", stderr: "" };
+  const kubernetes = { processes: linuxProcesses, env };
+  const io: CliIo = {
+    ...ports,
+    stdout: { isTerminal, write: (text) => void (texts.stdout += text) },
+    stderr: { isTerminal, write: (text) => void (texts.stderr += text) },
+    env,
+    files: { ...linuxFiles, readText: (path) => (path === DEFAULT_CONFIG_FILE ? defaultConfig : linuxFiles.readText(path)) },
+    openLog,
+    readInput: async (source, limitBytes) => (source === "-" ? stdin : await readInput(source, limitBytes)),
+    makeUuid: () => crypto.randomUUID(),
+    openDatastore: (config) => instead(openDatastore(config, { ...ports, kubernetes })),
+    openKube: async (config) => new KubeClient(config, { ...ports, ...kubernetes }, config),
+  };
+  return { status: await runCli(argv, io, { program }), ...texts };
+}

@@ -1,0 +1,33 @@
+/** For tests: addresses that containers have without an ADD or a DEL: only their blocks say so. */
+
+import type { AllocationOwner } from "../../src/api/ipam-block.ts";
+import type { Datastore } from "../../src/datastore/datastore.ts";
+import { allocate } from "../../src/ipam/allocate.ts";
+import { parseAddress, toAddressText } from "../../src/lib/ip/address.ts";
+import { idOf, requestFor } from "./ipam.ts";
+import { releaseAttachment } from "./ipam-operations.ts";
+import { systemPorts } from "./system-ports.ts";
+
+export interface AllocationWish {
+  /** @default any IPv4 address */
+  readonly address?: string;
+  /** What else the block says of the owner. */
+  readonly owner?: Partial<AllocationOwner>;
+  /** How long the container has had it. @default 0 */
+  readonly agoMs?: number;
+}
+
+/** Gives a container one address. @returns it */
+export async function allocateFor(datastore: Datastore, containerID: string, node: string, wish: AllocationWish = {}): Promise<string> {
+  const { address, owner = {}, agoMs } = wish;
+  const request = requestFor(containerID, node, address === undefined ? {} : { addresses: [parseAddress(address)] });
+  const [allocated] = await allocate(systemPorts(datastore, agoMs), { ...request, owner: { ...request.owner, ...owner } });
+  if (allocated === undefined) throw new Error(`allocate for "${containerID}": got no address`);
+  return toAddressText(allocated.address);
+}
+
+/** Takes all addresses of a container back. @returns them */
+export async function releaseOf(datastore: Datastore, containerID: string, node: string): Promise<readonly string[]> {
+  const released = await releaseAttachment(systemPorts(datastore), idOf(containerID), node);
+  return released.map(({ address }) => toAddressText(address));
+}
