@@ -5,10 +5,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import type { CniJson } from "../support/cni.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
-import { createPod, type TestPod } from "../support/kubernetes.ts";
-import { TestNetns } from "../support/netns.ts";
+import { AttachedPod } from "../support/attached-pod.ts";
+import { createPod } from "../support/kubernetes.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
 
@@ -30,49 +28,23 @@ beforeEach(async () => {
 let count = 0;
 
 /** A pod that runs. */
-class Running implements AsyncDisposable {
-  readonly netns: TestNetns;
-  readonly pod: TestPod;
-  readonly call: CniCall & { readonly containerID: string };
-  readonly first: CniJson;
+async function startPod(annotations: Annotations): Promise<AttachedPod> {
+  const pod = await createPod(world.api, { name: `changing-${count++}`, annotations });
+  return await AttachedPod.add(world, pod, world.config({ feature_control: { ip_addrs_no_ipam: true, floating_ips: true } }));
+}
 
-  private constructor(netns: TestNetns, pod: TestPod, call: CniCall & { readonly containerID: string }, first: CniJson) {
-    this.netns = netns;
-    this.pod = pod;
-    this.call = call;
-    this.first = first;
-  }
+/** @param changes null removes */
+async function annotate({ pod }: AttachedPod, changes: Readonly<Record<string, string | null>>): Promise<void> {
+  const words = Object.entries(changes).map(([name, value]) => `cni.netplug.io/${name}${value === null ? "-" : `=${value}`}`);
+  await world.api.kubectl(["annotate", "--overwrite", "pod", pod.name, ...words]);
+}
 
-  static async start(annotations: Annotations, config: Json = {}): Promise<Running> {
-    const { api, node } = world;
-    const pod = await createPod(api, { name: `changing-${count++}`, annotations });
-    const netns = new TestNetns();
-    const open = { feature_control: { ip_addrs_no_ipam: true, floating_ips: true } };
-    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config: world.config({ ...open, ...config }) };
-    return new Running(netns, pod, call, await node.add(netns, call));
-  }
-
-  async annotate(annotations: Readonly<Record<string, string | null>>): Promise<void> {
-    const changes = Object.entries(annotations).map(([name, value]) => `cni.netplug.io/${name}${value === null ? "-" : `=${value}`}`);
-    await world.api.kubectl(["annotate", "--overwrite", "pod", this.pod.name, ...changes]);
-  }
-
-  async again(): Promise<CniJson> {
-    return await world.node.add(this.netns, this.call);
-  }
-
-  /** What there is, apart from what the user may change. */
-  async shown(): Promise<unknown> {
-    const { metadata, spec } = await world.record(this.pod);
-    const own = isOnEtcd ? [metadata["labels"], metadata["annotations"], spec] : [spec["containerID"], spec["ipNetworks"]];
-    const { netns } = this;
-    return [own, netns.link("eth0"), netns.addresses("eth0"), netns.routes(4), netns.routes(6), await world.node.addressesInUse()];
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await world.node.del(this.call);
-    this.netns[Symbol.dispose]();
-  }
+/** What there is of a pod, apart from what the user may change. */
+async function shownOf(running: AttachedPod): Promise<unknown> {
+  const { netns } = running;
+  const { metadata, spec } = await running.record();
+  const own = isOnEtcd ? [metadata["labels"], metadata["annotations"], spec] : [spec["containerID"], spec["ipNetworks"]];
+  return [own, netns.link("eth0"), netns.addresses("eth0"), netns.routes(4), netns.routes(6), await world.node.addressesInUse()];
 }
 
 const changes: readonly [what: string, before: Annotations, after: Readonly<Record<string, string | null>>][] = [
@@ -89,21 +61,21 @@ const changes: readonly [what: string, before: Annotations, after: Readonly<Reco
   ["floating addresses and source prefixes", {}, { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' }],
 ];
 test.each(changes)("when the pod asks for %s by now, it keeps what it has (needs cluster)", async (_what, before, after) => {
-  await using running = await Running.start(before);
-  const shown = await running.shown();
-  await running.annotate(after);
+  await using running = await startPod(before);
+  const shown = await shownOf(running);
+  await annotate(running, after);
   for (let times = 0; times < 2; times++) {
-    expect(await running.again()).toEqual(running.first);
-    expect(await running.shown()).toEqual(shown);
+    expect(await running.addAgain()).toEqual(running.result);
+    expect(await shownOf(running)).toEqual(shown);
   }
 });
 
 onEtcd(() => {
   test("the record follows labels, which do reach a running pod (needs cluster)", async () => {
-    await using running = await Running.start({ allowedSourcePrefixes: '["198.51.100.0/24"]' });
+    await using running = await startPod({ allowedSourcePrefixes: '["198.51.100.0/24"]' });
     await world.api.kubectl(["label", "pod", running.pod.name, "app=web"]);
-    expect(await running.again()).toEqual(running.first);
-    const { metadata, spec } = await world.record(running.pod);
+    expect(await running.addAgain()).toEqual(running.result);
+    const { metadata, spec } = await running.record();
     expect(metadata["labels"]).toMatchObject({ app: "web" });
     expect(spec["allowSpoofedSourcePrefixes"]).toEqual(["198.51.100.0/24"]);
   });
@@ -111,49 +83,49 @@ onEtcd(() => {
 
 describe("an interface that is gone is made anew", () => {
   test("with the address that is held, and with what is asked for now besides (needs cluster)", async () => {
-    await using running = await Running.start({ ipAddrs: '["10.65.0.77"]', hwAddr: "02:00:5e:10:00:01" });
+    await using running = await startPod({ ipAddrs: '["10.65.0.77"]', hwAddr: "02:00:5e:10:00:01" });
     running.netns.must(["ip", "link", "delete", "eth0"]);
-    await running.annotate({ ipAddrs: null, ipAddrsNoIpam: '["192.0.2.8"]', hwAddr: "02:00:5e:10:00:02", floatingIPs: '["192.0.2.9"]' });
-    const again = await running.again();
-    expect(again.ips).toEqual(running.first.ips);
+    await annotate(running, { ipAddrs: null, ipAddrsNoIpam: '["192.0.2.8"]', hwAddr: "02:00:5e:10:00:02", floatingIPs: '["192.0.2.9"]' });
+    const again = await running.addAgain();
+    expect(again.ips).toEqual(running.result.ips);
     expect(again.interfaces?.[1]?.mac).toBe("02:00:5e:10:00:02");
     expect(running.netns.link("eth0")?.address).toBe("02:00:5e:10:00:02");
-    expect((await world.record(running.pod)).spec["ipNATs"]).toEqual([{ internalIP: "10.65.0.77", externalIP: "192.0.2.9" }]);
+    expect((await running.record()).spec["ipNATs"]).toEqual([{ internalIP: "10.65.0.77", externalIP: "192.0.2.9" }]);
     expect(await world.node.addressesInUse()).toBe(1);
   });
 
   test("with what is asked for now, when that is past management and nothing is held (needs cluster)", async () => {
-    await using running = await Running.start({ ipAddrsNoIpam: '["192.0.2.7"]' });
+    await using running = await startPod({ ipAddrsNoIpam: '["192.0.2.7"]' });
     running.netns.must(["ip", "link", "delete", "eth0"]);
-    await running.annotate({ ipAddrsNoIpam: '["192.0.2.8"]' });
-    expect((await running.again()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
-    expect((await world.record(running.pod)).spec["ipNetworks"]).toEqual(["192.0.2.8/32"]);
+    await annotate(running, { ipAddrsNoIpam: '["192.0.2.8"]' });
+    expect((await running.addAgain()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
+    expect((await running.record()).spec["ipNetworks"]).toEqual(["192.0.2.8/32"]);
   });
 });
 
 test("an address that somebody has released is no longer the pod's, whatever it asks for past management (needs cluster)", async () => {
-  await using running = await Running.start({});
-  await world.node.ctl(["ipam", "release", `--ip=${running.first.ips?.[0]?.address.replace("/32", "")}`]);
-  await running.annotate({ ipAddrsNoIpam: '["192.0.2.8"]' });
-  expect((await running.again()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
+  await using running = await startPod({});
+  await world.node.ctl(["ipam", "release", `--ip=${running.result.ips?.[0]?.address.replace("/32", "")}`]);
+  await annotate(running, { ipAddrsNoIpam: '["192.0.2.8"]' });
+  expect((await running.addAgain()).ips?.map(({ address }) => address)).toEqual(["192.0.2.8/32"]);
   expect(await world.node.addressesInUse()).toBe(0);
 });
 
 test("nor is it when its pool has gone meanwhile (needs cluster)", async () => {
   await world.node.createPool("green", { cidr: "10.67.0.0/24", assignmentMode: "Manual" });
-  await using running = await Running.start({ ipv4pools: '["green"]' });
+  await using running = await startPod({ ipv4pools: '["green"]' });
   await world.node.ctl(["delete", "ippool", "green"]);
-  await world.node.ctl(["ipam", "release", `--ip=${running.first.ips?.[0]?.address.replace("/32", "")}`]);
-  await running.annotate({ ipv4pools: null });
-  expect((await running.again()).ips?.map(({ address }) => address)).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/32$/)]);
+  await world.node.ctl(["ipam", "release", `--ip=${running.result.ips?.[0]?.address.replace("/32", "")}`]);
+  await annotate(running, { ipv4pools: null });
+  expect((await running.addAgain()).ips?.map(({ address }) => address)).toEqual([expect.stringMatching(/^10\.65\.0\.\d+\/32$/)]);
   expect(await world.node.addressesInUse()).toBe(1);
 });
 
 test("a value that has become malformed is code 104, and takes nothing from the pod (needs cluster)", async () => {
-  await using running = await Running.start({ ipAddrs: '["10.65.0.77"]' });
-  const shown = await running.shown();
-  await running.annotate({ ipAddrs: "10.65.0.77" });
+  await using running = await startPod({ ipAddrs: '["10.65.0.77"]' });
+  const shown = await shownOf(running);
+  await annotate(running, { ipAddrs: "10.65.0.77" });
   const reply = await world.node.call("ADD", running.call);
   expect([reply.status, reply.json?.code]).toEqual([1, 104]);
-  expect(await running.shown()).toEqual(shown);
+  expect(await shownOf(running)).toEqual(shown);
 });

@@ -7,7 +7,7 @@ import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Fate, FaultProxy } from "../support/fault-proxy.ts";
 import { pluginPath } from "../support/cni.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
+import type { AttachmentCall, Json } from "../support/cni-call.ts";
 import { createPod, type TestPod } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
 import { annotationsOf } from "../support/pod-records.ts";
@@ -25,8 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => await world?.[Symbol.asyncDispose]());
 
-type Attachment = CniCall & { readonly containerID: string };
-
 /** What the pod's status says of its network. */
 async function recordOf(pod: string): Promise<Json> {
   const annotations = await annotationsOf(api, { namespace: "default", name: pod });
@@ -34,7 +32,7 @@ async function recordOf(pod: string): Promise<Json> {
 }
 
 /** Kills an ADD when its last request is on its way. @returns what lets that request arrive: what it is answered */
-async function killBeforeStatus(attachment: Attachment): Promise<() => Promise<string>> {
+async function killBeforeStatus(attachment: AttachmentCall): Promise<() => Promise<string>> {
   const isHeld = Promise.withResolvers<void>();
   const mayPass = Promise.withResolvers<void>();
   proxy.decide = async ({ method }): Promise<Fate> => {
@@ -62,7 +60,7 @@ async function killBeforeStatus(attachment: Attachment): Promise<() => Promise<s
   };
 }
 
-function attachmentOf({ args }: TestPod, netns: TestNetns): Attachment {
+function attachmentOf({ args }: TestPod, netns: TestNetns): AttachmentCall {
   return { containerID: node.newContainerID(), netns: netns.path, args, config: node.config({ kubernetes: { k8s_api_root: proxy.url } }) };
 }
 

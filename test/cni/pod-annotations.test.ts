@@ -4,9 +4,10 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
 import { canStartApiServer } from "../cluster/api-server.ts";
-import { type CniJson, type CniReply, hostInterfaceName } from "../support/cni.ts";
+import { AttachedPod } from "../support/attached-pod.ts";
+import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import { shownValue } from "../support/shown-value.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
+import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
@@ -31,44 +32,6 @@ const podConfig = (extra: Json = {}): Json => world.config(extra);
 let count = 0;
 async function makePod(annotations: PodWish["annotations"] = {}, more: Partial<PodWish> = {}): Promise<TestPod> {
   return await createPod(world.api, { name: `web-${count++}`, annotations, ...more });
-}
-
-/** One pod's attachment, from ADD to DEL. */
-class Attached implements AsyncDisposable {
-  readonly netns: TestNetns;
-  readonly call: CniCall & { readonly containerID: string };
-  readonly result: CniJson;
-  readonly pod: TestPod;
-
-  private constructor(pod: TestPod, netns: TestNetns, call: CniCall & { readonly containerID: string }, result: CniJson) {
-    this.pod = pod;
-    this.netns = netns;
-    this.call = call;
-    this.result = result;
-  }
-
-  static async add(pod: TestPod, config: Json = podConfig()): Promise<Attached> {
-    const netns = new TestNetns();
-    const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args, config };
-    return new Attached(pod, netns, call, await node.add(netns, call));
-  }
-
-  get addresses(): readonly string[] {
-    return this.result.ips?.map(({ address }) => address) ?? [];
-  }
-
-  async record(): ReturnType<PodWorld["record"]> {
-    return await world.record(this.pod);
-  }
-
-  async check(): Promise<CniReply> {
-    return await node.call("CHECK", { ...this.call, config: { ...(this.call.config as Json), prevResult: this.result } });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await node.del(this.call);
-    this.netns[Symbol.dispose]();
-  }
 }
 
 /** An ADD that must fail, and leave nothing. */
@@ -102,7 +65,7 @@ test("the record has the pod's labels, ports, service account and profiles, and 
       },
     },
   );
-  await using attached = await Attached.add(pod);
+  await using attached = await AttachedPod.add(world, pod);
   const { metadata, spec } = await attached.record();
   expect(metadata["labels"]).toEqual({
     app: "web",
@@ -133,16 +96,16 @@ test("the block names the pod and its UID in the API server, also of a mirror po
   const plain = await makePod();
   const mirror = await makePod({}, { otherAnnotations: { "kubernetes.io/config.mirror": "4f2b9c" }, spec: { nodeName: "node-a" } });
   {
-    await using _attached = await Attached.add(plain);
+    await using _attached = await AttachedPod.add(world, plain);
     expect(await owner()).toContain(plain.uid);
   }
-  await using _attached = await Attached.add({ ...mirror, args: mirror.args.replace(mirror.uid, "4f2b9c") });
+  await using _attached = await AttachedPod.add(world, { ...mirror, args: mirror.args.replace(mirror.uid, "4f2b9c") });
   expect(await owner()).toContain(mirror.uid);
 });
 
 describe("addresses", () => {
   test("that the pod asks for are given, complete, with routes on both sides, and are the answer to a repeated ADD (needs cluster)", async () => {
-    await using attached = await Attached.add(await makePod({ ipAddrs: '["10.65.0.77", "fd65::77"]' }));
+    await using attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["10.65.0.77", "fd65::77"]' }));
     const { netns, pod, call, result } = attached;
     expect(attached.addresses).toEqual(["10.65.0.77/32", "fd65::77/128"]);
     expect(netns.addresses("eth0")).toEqual(["10.65.0.77/32", "fd65::77/128"]);
@@ -162,25 +125,25 @@ describe("addresses", () => {
       runtimeConfig: { ips: ["10.65.0.1"] },
       args: { cni: { ips: ["10.65.0.2"] } },
     });
-    await using attached = await Attached.add({ ...pod, args: `${pod.args};IP=10.65.0.3` }, config);
+    await using attached = await AttachedPod.add(world, { ...pod, args: `${pod.args};IP=10.65.0.3` }, config);
     expect(attached.addresses).toEqual(["10.65.0.78/32"]);
   });
 
   test("that the pod does not ask for are those of the runtime, in their order (needs cluster)", async () => {
     const config = podConfig({ runtimeConfig: { ips: ["10.65.0.79"] }, args: { cni: { ips: ["10.65.0.2"] } } });
-    await using attached = await Attached.add(await makePod({ ipv4pools: '["blue"]' }), config);
+    await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: '["blue"]' }), config);
     expect(attached.addresses).toEqual(["10.65.0.79/32"]);
   });
 
   test("outside of every pool are code 103, and one in use is code 102 and names the pod that has it (needs cluster)", async () => {
     expect((await refusal(await makePod({ ipAddrs: '["192.0.2.1"]' }))).code).toBe(103);
-    await using attached = await Attached.add(await makePod({ ipAddrs: '["10.65.0.80"]' }));
+    await using attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["10.65.0.80"]' }));
     const { code, msg } = await refusal(await makePod({ ipAddrs: '["10.65.0.80"]' }));
     expect([code, msg]).toEqual([102, expect.stringContaining(`default/${attached.pod.name}`)]);
   });
 
   test("are asked for by each interface: a second one gets code 102, and the first goes on (needs cluster)", async () => {
-    await using attached = await Attached.add(await makePod({ ipAddrs: '["10.65.0.83"]' }));
+    await using attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["10.65.0.83"]' }));
     const { netns, call, pod, result } = attached;
     const second = { ...call, ifname: "net1" };
     const { json } = await node.call("ADD", second);
@@ -195,7 +158,7 @@ describe("addresses", () => {
   });
 
   test("both or none: when one cannot be given, the other is not kept (needs cluster)", async () => {
-    await using _attached = await Attached.add(await makePod({ ipAddrs: '["fd65::81"]' }));
+    await using _attached = await AttachedPod.add(world, await makePod({ ipAddrs: '["fd65::81"]' }));
     expect((await refusal(await makePod({ ipAddrs: '["10.65.0.81", "fd65::81"]' }))).code).toBe(102);
     expect(await node.addressesInUse()).toBe(1);
   });
@@ -205,7 +168,7 @@ describe("addresses past address management", () => {
   const open = (): Json => podConfig({ feature_control: { ip_addrs_no_ipam: true } });
 
   test("reach pod, routes and record, and no block; CHECK knows them, and so does it when the API server tells no more of them (needs cluster)", async () => {
-    await using attached = await Attached.add(await makePod({ ipAddrsNoIpam: '["192.0.2.7", "2001:db8::7"]' }), open());
+    await using attached = await AttachedPod.add(world, await makePod({ ipAddrsNoIpam: '["192.0.2.7", "2001:db8::7"]' }), open());
     expect(attached.addresses).toEqual(["192.0.2.7/32", "2001:db8::7/128"]);
     expect(attached.netns.addresses("eth0")).toEqual(["192.0.2.7/32", "2001:db8::7/128"]);
     const dev = hostInterfaceName({ namespace: "default", pod: attached.pod.name });
@@ -234,14 +197,14 @@ describe("pools", () => {
     const config = podConfig({ ipam: { assign_ipv6: "true", ipv4_pools: ["pool-0"] } });
     const inNamespace = { namespace: "in-blue" };
     {
-      await using attached = await Attached.add(await makePod({}, inNamespace), config);
+      await using attached = await AttachedPod.add(world, await makePod({}, inNamespace), config);
       expect(attached.addresses).toEqual([expect.stringMatching(/^10\.66\.0\./), expect.stringMatching(/^fd66::/)]);
     }
     {
-      await using attached = await Attached.add(await makePod({ ipv4pools: '["10.65.0.0/24"]' }, inNamespace), config);
+      await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: '["10.65.0.0/24"]' }, inNamespace), config);
       expect(attached.addresses).toEqual([expect.stringMatching(/^10\.65\.0\./), expect.stringMatching(/^fd66::/)]);
     }
-    await using attached = await Attached.add(await makePod({ ipv4pools: "[]" }), config);
+    await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: "[]" }), config);
     expect(attached.addresses[0]).toStartWith("10.65.0.");
   });
 
@@ -262,7 +225,7 @@ describe("pools", () => {
     // the block of another pool that the node may have comes first otherwise
     await node.ctl(["patch", "ippool", "pool-0", "-p", '{"spec":{"disabled":true}}']);
     try {
-      await using attached = await Attached.add(await makePod({}, { namespace: "team-red" }), config);
+      await using attached = await AttachedPod.add(world, await makePod({}, { namespace: "team-red" }), config);
       expect(attached.addresses[0]).toStartWith("10.67.0.");
       const { code, msg } = await refusal(await makePod(), config);
       expect([code, msg]).toEqual([101, expect.stringContaining("namespaceSelector")]);
@@ -276,7 +239,7 @@ test("families of the pod come before the namespace's, those before the config's
   await createNamespace(world.api, "six", { annotations: { ipFamilies: '["IPv6"]' } });
   const neither = podConfig({ ipam: { assign_ipv4: "false", assign_ipv6: "false" } });
   const families = async (pod: TestPod, config: Json): Promise<readonly string[]> => {
-    await using attached = await Attached.add(pod, config);
+    await using attached = await AttachedPod.add(world, pod, config);
     return attached.addresses.map((address) => (address.includes(":") ? "IPv6" : "IPv4"));
   };
   expect(await families(await makePod({}, { namespace: "six" }), podConfig())).toEqual(["IPv6"]);
@@ -287,7 +250,7 @@ test("families of the pod come before the namespace's, those before the config's
 
 test("a MAC address of the pod ranks above the runtime's, also for CHECK (needs cluster)", async () => {
   const config = podConfig({ runtimeConfig: { mac: "02:00:5e:10:00:02" } });
-  await using attached = await Attached.add(await makePod({ hwAddr: "02:00:5E:10:00:01" }), config);
+  await using attached = await AttachedPod.add(world, await makePod({ hwAddr: "02:00:5E:10:00:01" }), config);
   expect(attached.netns.link("eth0")?.address).toBe("02:00:5e:10:00:01");
   if (isOnEtcd) expect((await attached.record()).spec["mac"]).toBe("02:00:5e:10:00:01");
   expect(await attached.check()).toMatchObject({ status: 0, stdout: "" });
@@ -295,7 +258,7 @@ test("a MAC address of the pod ranks above the runtime's, also for CHECK (needs 
   expect((await attached.check()).json?.msg).toContain(
     'interface "eth0" in the pod: got MAC address 02:00:5e:10:00:03, want 02:00:5e:10:00:01',
   );
-  await using other = await Attached.add(await makePod(), config);
+  await using other = await AttachedPod.add(world, await makePod(), config);
   expect(other.netns.link("eth0")?.address).toBe("02:00:5e:10:00:02");
 });
 
@@ -303,7 +266,7 @@ describe("for the agent", () => {
   test("floating addresses and source prefixes are recorded (needs cluster)", async () => {
     const config = podConfig({ ipam: { assign_ipv6: "true" }, feature_control: { floating_ips: true } });
     const wish = { floatingIPs: '["192.0.2.9", "2001:db8::9"]', allowedSourcePrefixes: '["198.51.100.7/24", "fd00::/8"]' };
-    await using attached = await Attached.add(await makePod(wish), config);
+    await using attached = await AttachedPod.add(world, await makePod(wish), config);
     const [v4 = "", v6 = ""] = attached.addresses.map((address) => address.split("/")[0] ?? "");
     expect((await attached.record()).spec).toMatchObject({
       ipNATs: [
@@ -354,7 +317,7 @@ test("a malformed value of the namespace is code 104 for its pods, and names bot
 onEtcd(() => {
   test("without policy.type nothing is read of the pod: its network has a profile, and annotations say nothing (needs cluster)", async () => {
     const pod = await makePod({ ipAddrs: "nonsense" }, { labels: { app: "web" } });
-    await using attached = await Attached.add(pod, node.config({ kubernetes: { kubeconfig: "/nowhere" } }));
+    await using attached = await AttachedPod.add(world, pod, node.config({ kubernetes: { kubeconfig: "/nowhere" } }));
     const { metadata, spec } = await attached.record();
     expect(spec["profiles"]).toEqual(["test-net"]);
     expect(metadata["labels"]).not.toHaveProperty("app");

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { CniJson } from "../support/cni.ts";
-import type { CniCall, Json } from "../support/cni-call.ts";
+import type { AttachmentCall, Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { TestNode } from "../support/test-node.ts";
 
@@ -27,7 +27,7 @@ test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s gives back what the
 });
 
 test("what another container has by now stays, and so does all of another node that uses the same container ID", async () => {
-  const of = (id: string, config: Json): CniCall & { readonly containerID: string } => ({
+  const of = (id: string, config: Json): AttachmentCall => ({
     plugin: "netplug-ipam",
     containerID: id,
     config,

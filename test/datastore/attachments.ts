@@ -10,12 +10,11 @@ import type { TurnWait } from "../../src/ipam/node-turn.ts";
 import type { AddressRequest } from "../../src/ipam/request.ts";
 import { readFacts, transact, type TransactPorts } from "../../src/ipam/transact.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { startDeadline } from "../../src/lib/deadline.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
-import { systemRandom } from "../../src/lib/random.ts";
 import { takeLock } from "../../src/linux/flock.ts";
 import { attachmentRequest } from "../support/attachment-request.ts";
 import { NETWORK, requestFor } from "../support/ipam.ts";
+import { systemPorts } from "../support/system-ports.ts";
 
 /** A pod's container on a node. */
 export interface Container {
@@ -28,10 +27,7 @@ export interface Container {
 
 function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
   return {
-    datastore,
-    clock: systemClock,
-    random: systemRandom,
-    deadline: startDeadline(systemClock, 30_000),
+    ...systemPorts(datastore),
     mayLag: true,
     ...(lockFile !== undefined && { takeTurn: ({ waitMs }: TurnWait) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
   };

@@ -18,3 +18,6 @@ export interface CniCall {
   /** @default "netplug" */
   readonly plugin?: string;
 }
+
+/** A call that is about one attachment. */
+export type AttachmentCall = CniCall & { readonly containerID: string };

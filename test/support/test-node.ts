@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, type CniJson, type CniReply, distFolder, hostInterfaceName, pluginPath, spawnPlugin } from "./cni.ts";
-import type { CniCall, CniVerb, Json } from "./cni-call.ts";
+import type { AttachmentCall, CniCall, CniVerb, Json } from "./cni-call.ts";
 import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
 import type { TestNetns } from "./netns.ts";
 import { applyPool, initialise, mustNetplugctl } from "./netplugctl.ts";
@@ -114,14 +114,14 @@ export class TestNode implements AsyncDisposable {
   }
 
   /** ADD that must succeed. @throws Error with the plugin's own error */
-  async add(netns: TestNetns, call: CniCall & { readonly containerID: string }): Promise<CniJson> {
+  async add(netns: TestNetns, call: AttachmentCall): Promise<CniJson> {
     const reply = await this.call("ADD", { netns: netns.path, ...call });
     if (reply.status !== 0 || reply.json === undefined) throw new Error(`ADD ${call.containerID}: ${reply.stdout}${reply.stderr}`);
     return reply.json;
   }
 
   /** DEL that must succeed. */
-  async del(call: CniCall & { readonly containerID: string }): Promise<void> {
+  async del(call: AttachmentCall): Promise<void> {
     const reply = await this.call("DEL", call);
     if (reply.status !== 0) throw new Error(`DEL ${call.containerID}: ${reply.stdout}${reply.stderr}`);
   }
