@@ -1,4 +1,4 @@
-/** The door: the name that the program was called by chooses the role, and only that role is loaded. */
+/** Entry point: the name that the program was called by chooses the role, and only that role is loaded. */
 
 import { VERSION } from "./lib/version.ts";
 

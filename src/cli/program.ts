@@ -1,4 +1,4 @@
-/** The door of the role: the real streams, files, clock and datastore. */
+/** Entry point of the role: the real streams, files, clock and datastore. */
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";

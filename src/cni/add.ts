@@ -15,7 +15,7 @@ import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
-import { type Call, hasOwnIpam, onWayBack, WAY_BACK_MS } from "./call.ts";
+import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "./call.ts";
 import type { Delegated } from "./delegated-addresses.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
@@ -24,7 +24,7 @@ import type { Keeper } from "./kept-link.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { type LinkSockets, openLinkSockets } from "./link/sockets.ts";
 import { whenUsable } from "./link/usable.ts";
-import { isPodAsked, type KubernetesFacts } from "./pod/facts.ts";
+import { isPodLookedUp, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
@@ -45,7 +45,7 @@ export async function add(call: Call): Promise<CniResult> {
   const { config, host, ledger, environment } = call;
   checkAddable(call);
   const attachment = toAttachmentRequest(call);
-  const early = isPodAsked(call) ? undefined : toAddRequest(call, attachment);
+  const early = isPodLookedUp(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
   // Before anything is read: from now on nobody releases the attachment's addresses.
@@ -70,7 +70,7 @@ export async function add(call: Call): Promise<CniResult> {
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
-  return await withUndo({ clock: host.clock, wayBackMs: WAY_BACK_MS }, async (stack) => {
+  return await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     return await carryOut(begun, undo);
   });
@@ -162,7 +162,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
   const makeUndoable = (): void => {
-    if (!isUndoable) undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(onWayBack(call), hold) });
+    if (!isUndoable) undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(withUndoDeadline(call), hold) });
     isUndoable = true;
   };
   const ask = (): AddressRequest | undefined => {

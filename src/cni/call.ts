@@ -39,8 +39,8 @@ export interface Call extends LocalCall {
   readonly node: string;
   /** Whoever calls the verb opens it, and closes it. */
   readonly datastore: Datastore;
-  /** Whether the datastore's answers leave out damaged blocks, see `past-damage/`: what others have in these nobody knows. */
-  readonly isPastDamage?: true;
+  /** Whether the datastore's answers leave out damaged blocks, see `damaged-block/`: then nobody knows who has their addresses. */
+  readonly isWithoutDamaged?: true;
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;
   readonly nextAdd: NextAdd;
@@ -51,11 +51,11 @@ export interface Call extends LocalCall {
 }
 
 /** Milliseconds to undo a failed ADD. */
-export const WAY_BACK_MS = 10_000;
+export const UNDO_MS = 10_000;
 
 /** The call with a new deadline, for undoing it: its own may be over. */
-export function onWayBack(call: Call): Call {
-  return { ...call, deadline: startDeadline(call.host.clock, WAY_BACK_MS) };
+export function withUndoDeadline(call: Call): Call {
+  return { ...call, deadline: startDeadline(call.host.clock, UNDO_MS) };
 }
 
 /** Whose attachment the call is about. */

@@ -22,7 +22,7 @@ import { delegateCheck } from "./delegate/mod.ts";
 import { delegateOf } from "./delegate/of-call.ts";
 import { checkLink } from "./link/check.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
-import { isPodAsked } from "./pod/facts.ts";
+import { isPodLookedUp } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
@@ -91,7 +91,7 @@ function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAt
  */
 async function isGivenPastIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
   const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
-  if (call.plugin !== "netplug" || !isPodAsked(call) || (held.length > 0 && addresses.every(isHeld))) return false;
+  if (call.plugin !== "netplug" || !isPodLookedUp(call) || (held.length > 0 && addresses.every(isHeld))) return false;
   const { readPodFacts } = await import("./pod/ask.ts");
   const pod = await readPodFacts(call);
   return pod !== undefined && pod.wishes.addressesWithoutIpam.length > 0;

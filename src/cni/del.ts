@@ -46,7 +46,7 @@ export async function del(call: Call): Promise<void> {
 /** Whether there is something to give back besides the call's own. */
 async function askForPending(call: Call): Promise<boolean> {
   return (
-    call.isPastDamage !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
+    call.isWithoutDamaged !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
   );
 }
 

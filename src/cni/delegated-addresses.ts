@@ -9,7 +9,7 @@ import { forgetDns, noteDns, notedDns } from "./attachment-state/delegate-dns.ts
 import { unlessTaken } from "./attachment-state/give-back.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import { recordOf } from "./attachment.ts";
-import { type Call, onWayBack } from "./call.ts";
+import { type Call, withUndoDeadline } from "./call.ts";
 import { type Delegate, delegateAdd, delegateCheck, delegateDel } from "./delegate/mod.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT, toResultIp } from "./protocol/result.ts";
@@ -47,7 +47,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
     hold.expect();
     if (recorded !== undefined || isRepeated) await delegateDel(delegate);
     const result = await delegateAdd(delegate);
-    const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await releaseOnWayBack(call, delegate));
+    const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await undoDelegateAdd(call, delegate));
     // Pushed only now: `delegateAdd()` itself calls DEL when the delegate's ADD fails.
     undo.push({ what: `release addresses of delegate "${delegate.type}"`, undo: release });
     noteDns(call, result.dns);
@@ -55,8 +55,8 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
   });
 }
 
-async function releaseOnWayBack(call: Call, delegate: Delegate): Promise<void> {
-  await delegateDel({ ...delegate, deadline: onWayBack(call).deadline });
+async function undoDelegateAdd(call: Call, delegate: Delegate): Promise<void> {
+  await delegateDel({ ...delegate, deadline: withUndoDeadline(call).deadline });
   forgetDns(call);
 }
 

@@ -10,11 +10,11 @@ import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { markPending } from "./attachment-state/pending-note.ts";
 import { claimPending } from "./attachment-state/pending-release.ts";
 import { toAddressRequest, toAddressSubject } from "./attachment.ts";
-import { type Call, onWayBack } from "./call.ts";
+import { type Call, withUndoDeadline } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
-import { isNodeAsked, isPodAsked } from "./pod/facts.ts";
+import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
@@ -23,7 +23,7 @@ import { withdrawAttachment } from "./withdraw.ts";
 /** @throws NetplugError */
 export async function addAddresses(call: Call): Promise<CniResult> {
   checkAddable(call);
-  const early = isPodAsked(call) || isNodeAsked(call) ? undefined : toAddressRequest(call);
+  const early = isPodLookedUp(call) || isNodeLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
@@ -73,7 +73,7 @@ async function whileWanted<T>(
   } catch (thrown) {
     if (isOver()) {
       mark?.leave();
-      const released = await settle(() => withdrawAttachment(onWayBack(call), hold));
+      const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
       if (!released.ok) call.log.info("cannot release what a late ADD had taken", { reason: messageOf(released.error) });
     } else if (isCommitted) mark?.leave();
     else mark?.drop();

@@ -21,7 +21,7 @@ export type LedgerPhaseName =
   | "policy"
   /** Pod, namespace and node, as the Kubernetes API tells them. */
   | "kubernetes"
-  /** The way back after a failure. */
+  /** Undoing after a failure. */
   | "undo";
 
 /** What an ended operation tells besides its times. */
@@ -71,7 +71,7 @@ interface Phase {
  * ```
  */
 export function startLedger(clock: Pick<Clock, "monotonic">, processStart: number): Ledger {
-  // A list: there are fewer than ten, and a process that plays one verb pays for the first use of everything that is cleverer.
+  // A list: there are fewer than ten, and a process that runs one verb pays for the first use of everything that is cleverer.
   const phases: Phase[] = [];
   const entered = clock.monotonic();
   if (entered > processStart) phases.push({ name: "start", startMs: 0, ms: entered - processStart, openSpans: 0, openedAt: 0 });

@@ -1,4 +1,4 @@
-/** One CNI call from stdin to stdout: read, check, do, answer. */
+/** One CNI call from stdin to stdout: read, prepare, run, answer. */
 
 import { CorruptBlock } from "../api/ipam-block-codec.ts";
 import { startDeadline } from "../lib/deadline.ts";
@@ -70,7 +70,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     const call = await prepare(verb, read, fault);
     datastore = call.datastore;
     parsing[Symbol.dispose]();
-    return await play(verb, call);
+    return await runVerb(verb, call);
   } catch (thrown) {
     const [{ toErrorOutput }, { inTheirWords }] = await Promise.all([errorOutput(), import("./config/setting-words.ts")]);
     const failure = inTheirWords(thrown, config, host.env);
@@ -100,17 +100,17 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
 }
 
 /** @returns what is printed */
-async function play(verb: Verb, call: Call): Promise<string> {
+async function runVerb(verb: Verb, call: Call): Promise<string> {
   try {
-    return await playOnce(verb, call);
+    return await runVerbOnce(verb, call);
   } catch (thrown) {
     if (!(thrown instanceof CorruptBlock)) throw thrown;
-    const { playPastDamage } = await import("./past-damage/play.ts");
-    return await playPastDamage(verb, call, { fault: thrown, play: playOnce });
+    const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
+    return await retryWithoutDamaged(verb, call, { fault: thrown, run: runVerbOnce });
   }
 }
 
-async function playOnce(verb: Verb, call: Call): Promise<string> {
+async function runVerbOnce(verb: Verb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
       const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);

@@ -1,10 +1,10 @@
-/** The door of both CNI roles: VERSION is answered at once, everything else loads the plugin. */
+/** Entry point of both CNI roles: VERSION is answered at once, everything else loads the plugin. */
 
 import type { PluginName } from "./call.ts";
 import { toVersionInfo } from "./protocol/versions.ts";
 
 /**
- * Plays one CNI verb with the real environment, stdin and stdout of the process.
+ * Runs one CNI verb with the real environment, stdin and stdout of the process.
  *
  * @returns the exit status of VERSION; the other verbs end the process, if they can
  */
@@ -13,6 +13,6 @@ export async function runAsProgram(plugin: PluginName, command: string): Promise
     console.log(JSON.stringify(toVersionInfo()));
     return 0;
   }
-  const { playWithRealHost } = await import("./real-host.ts");
-  return await playWithRealHost(plugin);
+  const { runWithRealHost } = await import("./real-host.ts");
+  return await runWithRealHost(plugin);
 }

@@ -26,11 +26,11 @@ import { linuxKernel } from "./link/kernel.ts";
 import { runPlugin } from "./plugin.ts";
 
 /**
- * Plays the call and ends the process with its answer. If that cannot be written, the call fails: the runtime then calls DEL.
+ * Runs the call and ends the process with its answer. If that cannot be written, the call fails: the runtime then calls DEL.
  *
  * @returns the exit status when the C library cannot be loaded, as the answer says
  */
-export async function playWithRealHost(plugin: PluginName): Promise<number> {
+export async function runWithRealHost(plugin: PluginName): Promise<number> {
   const { status, stdout } = await runPlugin(plugin, realHost());
   try {
     if (stdout !== "") writeStdout(`${stdout}\n`);

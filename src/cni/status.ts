@@ -9,7 +9,7 @@ import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
 import { delegateOf, requireIpam } from "./delegate/of-call.ts";
 import type { Kernel } from "./link/kernel.ts";
-import { arePodsAsked, isNodeAsked } from "./pod/facts.ts";
+import { arePodsLookedUp, isNodeLookedUp } from "./pod/facts.ts";
 
 /** @throws NetplugError notAvailable or degraded with the reason */
 export async function status(call: Call): Promise<void> {
@@ -22,7 +22,9 @@ export async function status(call: Call): Promise<void> {
     }
     const [[cluster]] = await Promise.all([
       call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true, wantsCommits: true })),
-      arePodsAsked(call) || isNodeAsked(call) ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call)) : undefined,
+      arePodsLookedUp(call) || isNodeLookedUp(call)
+        ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call))
+        : undefined,
     ]);
     requireReady(cluster, "add");
   });

@@ -6,7 +6,7 @@ import { inOrder } from "./undo-in-order.ts";
 
 async function fail(failing: string): Promise<{ readonly undone: readonly string[]; readonly message: string }> {
   const undone: string[] = [];
-  const operation = withUndo({ clock: systemClock, wayBackMs: 10_000 }, (stack) => {
+  const operation = withUndo({ clock: systemClock, undoMs: 10_000 }, (stack) => {
     const undo = inOrder(stack);
     for (const what of ["release delegate", "release address", "delete interface"]) {
       const step = (): void => {
@@ -43,7 +43,7 @@ test("what rests on a step that is given up because it takes too long stays, als
   const clock = fakeClock();
   const undone: string[] = [];
   const late = Promise.withResolvers<void>();
-  const outcome = withUndo({ clock, wayBackMs: 5_000 }, (stack) => {
+  const outcome = withUndo({ clock, undoMs: 5_000 }, (stack) => {
     const undo = inOrder(stack);
     undo.push({ what: "release pool", undo: () => void undone.push("release pool") });
     undo.push({ what: "release delegate", undo: () => void undone.push("release delegate") });

@@ -1,4 +1,4 @@
-/** The one door to what the cluster knows: resources and address blocks, read in batches and written atomically. */
+/** The only way to what the cluster knows: resources and address blocks, read in batches and written atomically. */
 
 import type { Block, BlockRef } from "../api/ipam-block.ts";
 import type { SpareBlock } from "../api/ipam-block-spare.ts";

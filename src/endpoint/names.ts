@@ -45,7 +45,7 @@ export interface AliasParts {
 /** None of the parts can hold a colon: CNI's patterns allow none. */
 const ALIAS = /^netplug:([^:]+):([^:]+):([^:]+)$/;
 
-/** The way back from {@link toAlias}. @returns undefined for an alias that is not ours */
+/** The inverse of {@link toAlias}. @returns undefined for an alias that is not ours */
 export function parseAlias(alias: string): AliasParts | undefined {
   const [, network, containerID, ifName] = ALIAS.exec(alias) ?? [];
   return network === undefined || containerID === undefined || ifName === undefined ? undefined : { network, containerID, ifName };

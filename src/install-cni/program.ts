@@ -1,4 +1,4 @@
-/** The door of the role: the real files, clock, processes, and the signals that end it. */
+/** Entry point of the role: the real files, clock, processes, and the signals that end it. */
 
 import { systemClock } from "../lib/clock.ts";
 import { jsonSink } from "../lib/log-format.ts";

@@ -10,7 +10,7 @@ export interface NodeTurn extends Disposable {
   /** Those who wait; undefined: nobody does. */
   readonly line?: Line | undefined;
   /** Whether somebody may have met a request of this attachment since the call began, so that facts which were read before miss it. */
-  readonly isAfterMeeting?: boolean;
+  readonly isReadOutdated?: boolean;
 }
 
 /**

@@ -201,7 +201,7 @@ describe("others in line", () => {
     return { asked, read };
   }
 
-  const ownTurn = (isAfterMeeting: boolean): NodeTurn => ({ isAfterMeeting, [Symbol.dispose]: () => undefined });
+  const ownTurn = (isReadOutdated: boolean): NodeTurn => ({ isReadOutdated, [Symbol.dispose]: () => undefined });
 
   test("are asked only by who must wait; who has got it looks at the blocks again, without a turn", async () => {
     expect(await beMet([ownTurn(false)])).toEqual({ asked: 0, read: [] });

@@ -142,7 +142,7 @@ async function readBegin(
   const likely = leftByLast?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
-  if (waited.waitedMs === 0 && waited.turn?.isAfterMeeting !== true) return { ports, queries, facts };
+  if (waited.waitedMs === 0 && waited.turn?.isReadOutdated !== true) return { ports, queries, facts };
   const outdated = (await import("./outdated.ts")).outdatedBy(waited, ports, queries, facts);
   return { ports, queries, facts: outdated.length === 0 ? facts : await readFacts(ports, outdated, facts) };
 }

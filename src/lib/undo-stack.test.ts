@@ -6,7 +6,7 @@ import { UndoFailed, type UndoStep, withUndo } from "./undo-stack.ts";
 /** Runs three steps, throws after `failAfter` of them, and tells what was undone. */
 async function runThreeSteps(failAfter: number, brokenUndo?: string): Promise<{ undone: string[]; error: unknown }> {
   const undone: string[] = [];
-  const error = await withUndo({ clock: fakeClock(), wayBackMs: 1_000 }, async (undo) => {
+  const error = await withUndo({ clock: fakeClock(), undoMs: 1_000 }, async (undo) => {
     for (const [index, what] of ["address", "veth", "route"].entries()) {
       if (index === failAfter) throw new Error(`create ${what}`);
       undo.push({
@@ -59,7 +59,7 @@ test("a step that never ends is given up after the time for the way back, and th
       },
     },
   ];
-  const outcome = withUndo({ clock, wayBackMs: 5_000 }, async (undo) => {
+  const outcome = withUndo({ clock, undoMs: 5_000 }, async (undo) => {
     for (const step of steps) undo.push(step);
     throw new NetplugError("kernelRefused", "add route");
   }).catch((thrown: unknown) => thrown);

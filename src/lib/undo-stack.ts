@@ -1,4 +1,4 @@
-/** Undoing a half-done operation: the way back. */
+/** Undoing a half-done operation. */
 
 import { type Deadline, startDeadline, toDurationText } from "./deadline.ts";
 import { messageOf } from "./errors.ts";
@@ -8,13 +8,13 @@ export interface UndoStep {
   /** What is undone, as the headline of an error: `delete veth "npg82111e10a96"`. */
   readonly what: string;
   /**
-   * Must succeed when there is nothing to undo. The signal aborts when the way back has taken too long; synchronous work (the kernel's) is
+   * Must succeed when there is nothing to undo. The signal aborts when undoing has taken too long; synchronous work (the kernel's) is
    * done even then.
    */
   readonly undo: (signal: AbortSignal) => void | Promise<void>;
 }
 
-/** An operation failed, and so did part of the way back. */
+/** An operation failed, and so did part of undoing it. */
 export class UndoFailed extends AggregateError {
   override readonly name = "UndoFailed";
 
@@ -35,15 +35,15 @@ export interface UndoStack {
 
 export interface UndoOptions {
   readonly clock: Clock;
-  /** Milliseconds for the whole way back, counted from the failure: the operation's own deadline may be what failed. */
-  readonly wayBackMs: number;
+  /** Milliseconds to undo all steps, counted from the failure: the operation's own deadline may be what failed. */
+  readonly undoMs: number;
 }
 
 /**
  * Runs `operation`; when it fails, undoes what it pushed, last first. A step that fails or takes too long does not stop the others.
  *
  * ```ts
- * await withUndo({ clock, wayBackMs: 10_000 }, async (undo) => {
+ * await withUndo({ clock, undoMs: 10_000 }, async (undo) => {
  *   undo.push({ what: `release ${plan.address}`, undo: (signal) => store.release(plan.address, signal) });
  *   await store.commit(plan.writes);
  *   kernel.createVeth(plan.veth); // throws: the address is released
@@ -52,22 +52,22 @@ export interface UndoOptions {
  *
  * @throws what `operation` threw, or {@link UndoFailed} around it when something is left behind
  */
-export async function withUndo<T>({ clock, wayBackMs }: UndoOptions, operation: (undo: UndoStack) => Promise<T>): Promise<T> {
+export async function withUndo<T>({ clock, undoMs }: UndoOptions, operation: (undo: UndoStack) => Promise<T>): Promise<T> {
   const steps: UndoStep[] = [];
   try {
     return await operation({ push: (step) => void steps.push(step) });
   } catch (cause) {
     if (steps.length === 0) throw cause;
-    const failures = await undoAll(steps, startDeadline(clock, wayBackMs), wayBackMs);
+    const failures = await undoAll(steps, startDeadline(clock, undoMs), undoMs);
     throw failures.length === 0 ? cause : new UndoFailed(cause, failures);
   }
 }
 
-async function undoAll(steps: UndoStep[], wayBack: Deadline, wayBackMs: number): Promise<readonly Error[]> {
+async function undoAll(steps: UndoStep[], deadline: Deadline, undoMs: number): Promise<readonly Error[]> {
   const failures: Error[] = [];
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     try {
-      await undoOne(step, wayBack, wayBackMs);
+      await undoOne(step, deadline, undoMs);
     } catch (cause) {
       failures.push(new Error(`${step.what}: ${messageOf(cause)}`, { cause }));
     }
@@ -75,9 +75,9 @@ async function undoAll(steps: UndoStep[], wayBack: Deadline, wayBackMs: number):
   return failures;
 }
 
-async function undoOne({ what, undo }: UndoStep, wayBack: Deadline, wayBackMs: number): Promise<void> {
-  if (wayBack.remainingMs() > 0) {
-    await wayBack.wait(what, async (signal) => await undo(signal));
+async function undoOne({ what, undo }: UndoStep, deadline: Deadline, undoMs: number): Promise<void> {
+  if (deadline.remainingMs() > 0) {
+    await deadline.wait(what, async (signal) => await undo(signal));
     return;
   }
   // Too late to wait for anything, but what the step does at once is done.
@@ -86,5 +86,5 @@ async function undoOne({ what, undo }: UndoStep, wayBack: Deadline, wayBackMs: n
   late.catch(() => {
     // Reported below, whatever becomes of it.
   });
-  throw new Error(`no time left: the way back took longer than ${toDurationText(wayBackMs)}`);
+  throw new Error(`no time left: the way back took longer than ${toDurationText(undoMs)}`);
 }

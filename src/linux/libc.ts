@@ -1,5 +1,5 @@
 /**
- * The C library: the only door to the kernel. Each table of functions is opened once, and only when something needs one of them: most
+ * The C library: the only way to the kernel. Each table of functions is opened once, and only when something needs one of them: most
  * processes need only the first.
  */
 

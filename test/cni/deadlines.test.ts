@@ -34,7 +34,7 @@ const LATE = [
   "ipam-add",
   "kept-link",
   "link/inspect",
-  "past-damage/play",
+  "damaged-block/retry",
   "protocol/error-output",
   "wait/of-add",
   "wait/policy-wait",

@@ -1,4 +1,4 @@
-/** Taking a link away: DEL, and the way back of a failed ADD. */
+/** Taking a link away: DEL, and the undo of a failed ADD. */
 
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link } from "../../linux/netlink/link.ts";

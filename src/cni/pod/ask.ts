@@ -3,7 +3,7 @@
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
-import { type Asked, arePodsAsked, isNodeAsked, isPodAsked, type KubernetesFacts, type PodFacts } from "./facts.ts";
+import { type Asked, arePodsLookedUp, isNodeLookedUp, isPodLookedUp, type KubernetesFacts, type PodFacts } from "./facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
 import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 
@@ -19,8 +19,8 @@ const PROBED = { namespace: "default", pod: "netplug-status" } as const;
 export async function askForFacts(call: Call): Promise<Asked> {
   const { answer } = await ask(call, async (client, signal): Promise<KubernetesFacts> => {
     const [toFacts, delegateConfig] = await Promise.all([
-      isPodAsked(call) ? askForPod(call, client, signal) : () => undefined,
-      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
+      isPodLookedUp(call) ? askForPod(call, client, signal) : () => undefined,
+      isNodeLookedUp(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
     ]);
     return { toPodFacts: toFacts, delegateConfig };
   });
@@ -54,8 +54,8 @@ export async function readPodFacts(call: Call): Promise<PodFacts | undefined> {
 export async function probeKubernetes(call: Call): Promise<void> {
   const { answer } = await ask(call, async (client, signal) => {
     await Promise.all([
-      ...(arePodsAsked(call) ? probePods(client, signal) : []),
-      isNodeAsked(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
+      ...(arePodsLookedUp(call) ? probePods(client, signal) : []),
+      isNodeLookedUp(call) ? toConfigWithPodCidrs(call, client, signal) : undefined,
     ]);
   });
   await answer;

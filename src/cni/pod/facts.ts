@@ -29,17 +29,17 @@ export interface KubernetesFacts {
 }
 
 /** Whether pods are looked up, and their annotations honoured. */
-export function arePodsAsked({ config, datastore }: Call): boolean {
+export function arePodsLookedUp({ config, datastore }: Call): boolean {
   return config.policyType === "k8s" || datastore.traits.recordsArePods;
 }
 
 /** Whether the pod of this call is looked up, if it has one. */
-export function isPodAsked(call: Call): boolean {
-  return call.args.pod !== undefined && arePodsAsked(call);
+export function isPodLookedUp(call: Call): boolean {
+  return call.args.pod !== undefined && arePodsLookedUp(call);
 }
 
 /** Whether the node is looked up, for `host-local`. */
-export function isNodeAsked({ plugin, config }: Call): boolean {
+export function isNodeLookedUp({ plugin, config }: Call): boolean {
   return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
 }
 

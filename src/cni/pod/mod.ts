@@ -1,11 +1,11 @@
-/** The door to the Kubernetes API: behind it everything is loaded on the first use. */
+/** The way to the Kubernetes API; what is behind it is loaded on the first use. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { Call } from "../call.ts";
 import { resolveKubeSettings } from "../config/datastore-environment.ts";
 import type { Host } from "../host.ts";
-import { type Asked, isNodeAsked, isPodAsked } from "./facts.ts";
+import { type Asked, isNodeLookedUp, isPodLookedUp } from "./facts.ts";
 import type { NetworkConfig } from "../config/network-config.ts";
 import type { Verb } from "../protocol/versions.ts";
 
@@ -38,7 +38,7 @@ export function kubeOpenerOf(verb: Verb, config: NetworkConfig, host: Host, data
  * @throws NetplugError invalidConfig, accessDenied when it cannot be asked at all
  */
 export async function askKubernetes(call: Call): Promise<Asked | undefined> {
-  if (!isPodAsked(call) && !isNodeAsked(call)) return undefined;
+  if (!isPodLookedUp(call) && !isNodeLookedUp(call)) return undefined;
   const span = call.ledger.phase("kubernetes");
   try {
     const { askForFacts } = await import("./ask.ts");

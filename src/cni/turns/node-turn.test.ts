@@ -42,13 +42,13 @@ async function workForOthers(path: string): Promise<void> {
 
 test("a turn says whether somebody may have met a request since the call began", async () => {
   const path = join(folder, "lock");
-  const isAfterMeeting = async (take: () => Promise<NodeTurn | undefined>): Promise<boolean | undefined> => {
+  const isReadOutdated = async (take: () => Promise<NodeTurn | undefined>): Promise<boolean | undefined> => {
     using turn = await take();
-    return turn?.isAfterMeeting;
+    return turn?.isReadOutdated;
   };
-  expect(await isAfterMeeting(beginCall(path))).toBe(false);
+  expect(await isReadOutdated(beginCall(path))).toBe(false);
   const before = beginCall(path);
   await workForOthers(path);
-  expect(await isAfterMeeting(before)).toBe(true);
-  expect(await isAfterMeeting(beginCall(path))).toBe(false);
+  expect(await isReadOutdated(before)).toBe(true);
+  expect(await isReadOutdated(beginCall(path))).toBe(false);
 });

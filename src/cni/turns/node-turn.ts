@@ -33,7 +33,7 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
   using held = new DisposableStack();
   held.use(turn);
   const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));
-  const isAfterMeeting = turn.workCount !== call.workCount;
+  const isReadOutdated = turn.workCount !== call.workCount;
   const all = held.move();
-  return { line, isAfterMeeting, [Symbol.dispose]: () => all.dispose() };
+  return { line, isReadOutdated, [Symbol.dispose]: () => all.dispose() };
 }

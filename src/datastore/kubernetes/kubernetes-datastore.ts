@@ -106,7 +106,7 @@ export class KubernetesDatastore implements Datastore {
       hints,
       readCluster: () => this.#readCluster(batch),
       onAnotherRound: () => this.#countRound(),
-      isPastDamage: onDamage !== undefined,
+      isDamageReported: onDamage !== undefined,
     };
     const nodeBlocks = (node: string): Promise<NodeBlocks> => {
       const known = nodes.get(node) ?? readNodeBlocks(node, reads);

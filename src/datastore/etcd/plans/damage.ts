@@ -1,4 +1,4 @@
-/** Answers that go past what cannot be read: for administration, which names all that is wrong; and for lists of pools. */
+/** Answers in spite of values that cannot be read: for administration, which names each of them, and for lists of pools. */
 
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import { messageOf } from "../../../lib/errors.ts";
@@ -9,13 +9,13 @@ import type { KeyValue, RangeReply } from "../protocol/rpc.ts";
 import type { QueryPlan } from "./queries.ts";
 
 /**
- * A plan whose answer leaves out what cannot be read, and tells of it. When nobody wants to hear of it, it is that plan itself, which fails; only
- * a list of pools goes on.
+ * The plan, with an answer that leaves out what cannot be read, and reports it to `onDamage`. Without `onDamage` it is the plan as it was, whose
+ * answer fails; but a list of pools goes on: see {@link Stored.isUnreadable}.
  */
-export function pastDamage(plan: QueryPlan, query: Query | undefined, { onDamage, damageOf }: ReadOptions): QueryPlan {
+export function withoutDamaged(plan: QueryPlan, query: Query | undefined, { onDamage, damageOf }: ReadOptions): QueryPlan {
   const isOfResources = query?.type === "get" || query?.type === "list";
   if (onDamage === undefined || (damageOf === "blocks" && isOfResources))
-    return query?.type === "list" && query.kind === "IPPool" ? pastOtherThanPools(plan) : plan;
+    return query?.type === "list" && query.kind === "IPPool" ? withUnreadablePools(plan) : plan;
   const { ranges, toAnswer } = plan;
   /** A plan converts each key by itself, so it can be asked about one. */
   const isSound = (reply: RangeReply, kv: KeyValue): boolean => {
@@ -39,8 +39,8 @@ export function pastDamage(plan: QueryPlan, query: Query | undefined, { onDamage
   };
 }
 
-/** Lists what is no pool by its name; a key that no pool can have is left out. */
-function pastOtherThanPools({ ranges, toAnswer }: QueryPlan): QueryPlan {
+/** Lists a pool that cannot be read by its name alone; a key that no pool can have is left out. */
+function withUnreadablePools({ ranges, toAnswer }: QueryPlan): QueryPlan {
   const toPool = (reply: RangeReply, kv: KeyValue): unknown => {
     try {
       return toAnswer([{ ...reply, kvs: [kv] }]);

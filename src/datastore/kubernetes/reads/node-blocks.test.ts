@@ -67,7 +67,7 @@ async function read({ objects = [], hint, hintOf = "n1" }: World): Promise<{
     hints: hintOf === "nobody" ? undefined : hints,
     readCluster: () => Promise.resolve("u1"),
     onAnotherRound: () => asked.push("another round"),
-    isPastDamage: false,
+    isDamageReported: false,
   });
   return { found, asked, written };
 }

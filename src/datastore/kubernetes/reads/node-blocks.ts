@@ -30,7 +30,7 @@ export interface NodeReads {
   /** Called before a second round begins. */
   readonly onAnotherRound: () => void;
   /** Whether objects that are no blocks are left out, because another read reports them; otherwise one fails the read. */
-  readonly isPastDamage: boolean;
+  readonly isDamageReported: boolean;
 }
 
 /**
@@ -68,10 +68,10 @@ async function readByName(blocks: readonly BlockRef["cidr"][], batch: Batch): Pr
 }
 
 /** The blocks with the node's label. An object whose name no block can have belongs to no node, whatever its labels say. */
-async function listHeld(node: string, { batch, isPastDamage }: NodeReads): Promise<readonly BlockObject[]> {
+async function listHeld(node: string, { batch, isDamageReported }: NodeReads): Promise<readonly BlockObject[]> {
   const objects = await batch.list(IPAM_BLOCKS, { labelSelector: holderLabel(node) });
   const named = objects.filter(({ metadata: { name = "" } }) => parseBlockName(name) !== undefined);
-  return isPastDamage ? named.filter(isBlock) : named;
+  return isDamageReported ? named.filter(isBlock) : named;
 }
 
 function isBlock(object: BlockObject): boolean {

@@ -1,11 +1,11 @@
-/** A call's datastore, whose answers leave out blocks that cannot be read. */
+/** A call's datastore whose answers leave out blocks that cannot be read, as the repeated run of the call sees it. */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 
-/** What is to be known of it. */
+/** What hears of its requests. */
 interface Watched {
   /** Called once for each block. */
   readonly onLeftOut: (cidr: string, reason: string) => void;
@@ -14,7 +14,6 @@ interface Watched {
   readonly beforeCommit: () => void;
 }
 
-/** The datastore, seen like this. */
 export function withoutDamaged(inner: Datastore, { onLeftOut, onRead, beforeCommit }: Watched): Datastore {
   const reasons = new Map<string, string>();
   const onDamage = ({ cidr, node, reason, isAnswered }: Damage): void => {

@@ -1,4 +1,4 @@
-/** Where the addresses of a call's attachment are, as far as its record and the blocks tell that can be read. */
+/** Which addresses a call's attachment has, as far as its record and the readable blocks tell: may one be in a damaged block? */
 
 import type { Block } from "../../api/ipam-block.ts";
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
@@ -42,8 +42,8 @@ export class OwnAddresses {
   }
 
   /**
-   * Whether none can be in a damaged block. On etcd a record comes and goes with its addresses. Where there is no record they can be counted at
-   * most.
+   * Whether none can be in a damaged block. On etcd a record comes and goes with its addresses, so without a record there are none. Elsewhere
+   * all that can be done is to count: an attachment has no more addresses than it asks for.
    */
   areSurelyElsewhere(): boolean {
     const { plugin, datastore, argsFault, config } = this.#call;

@@ -1,12 +1,12 @@
 /**
- * A call that met a block whose record cannot be read, once more without it. Which addresses it holds nobody knows. Nobody gets one of them, for
- * the block stays claimed, and
+ * Runs a call again that met a block whose record cannot be read: this time without that block. Nobody knows who has its addresses; but it
+ * stays claimed, so nobody is given one of them. Of the verbs
  *
- * - ADD goes on, unless the attachment may have an address in there: a running pod must not get another one;
- * - DEL gives back what the attachment has in other blocks, and fails where something of it may be in the damaged one; that, and what earlier
- *   calls left to be given back, it leaves to a later DEL;
- * - CHECK tells what it finds of attachments that are in other blocks;
- * - GC gives back what it can, and fails.
+ * - ADD goes on, unless the attachment may have an address in the block: a running pod must not get another one;
+ * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one; that, and the pending releases
+ *   of earlier calls, it leaves to a later DEL;
+ * - CHECK reports on attachments whose addresses are in other blocks;
+ * - GC releases what it can, and fails.
  */
 
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
@@ -22,15 +22,15 @@ import type { Verb } from "../protocol/versions.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { withoutDamaged } from "./sound-datastore.ts";
 
-/** The call as it was played. */
-export interface Played {
-  /** What it met. */
+/** The run that failed, and how to run the verb again. */
+export interface FailedRun {
+  /** Why it failed. */
   readonly fault: CorruptBlock;
-  readonly play: (verb: Verb, call: Call) => Promise<string>;
+  readonly run: (verb: Verb, call: Call) => Promise<string>;
 }
 
-/** @returns what is printed @throws `fault`, where the damaged block counts; NetplugError */
-export async function playPastDamage(verb: Verb, call: Call, { fault, play }: Played): Promise<string> {
+/** @returns what is printed @throws `fault` where the call cannot do without the damaged block; NetplugError */
+export async function retryWithoutDamaged(verb: Verb, call: Call, { fault, run }: FailedRun): Promise<string> {
   const own = new OwnAddresses(call);
   const mayGoOn = conditionOf(verb, call, own);
   const expectMayGoOn = (): void => {
@@ -46,19 +46,19 @@ export async function playPastDamage(verb: Verb, call: Call, { fault, play }: Pl
     beforeCommit: expectMayGoOn,
   });
   try {
-    const answer = await play(verb, { ...call, datastore, isPastDamage: true });
+    const answer = await run(verb, { ...call, datastore, isWithoutDamaged: true });
     expectMayGoOn();
     if (verb === "GC") throw fault;
     return answer;
   } catch (thrown) {
-    // The first to come after the repair gives it back. Who held the attachment is known no more: the call as it was played has ended that.
+    // The first DEL after the repair releases it. Which plugin held the attachment is not known any more: the failed run has ended the hold.
     if (verb === "DEL" && thrown === fault) notePending(call, undefined);
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
     throw thrown instanceof NetplugError && thrown.kind === "noAddressLeft" ? withDetails(thrown, leftOut.join("; ")) : thrown;
   }
 }
 
-/** Pools count what a damaged block had left as given. */
+/** With a block left out, its free addresses count as given: says so where none is left. */
 function withDetails({ kind, message, cause }: NetplugError, details: string): NetplugError {
   return new NetplugError(kind, message, { cause, details });
 }
