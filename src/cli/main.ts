@@ -9,7 +9,7 @@ import { toCommandLine } from "./hints.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 import { parseCommandLine } from "./words/command-line.ts";
-import { commandMeantBy } from "./words/habits.ts";
+import { commandMeantBy } from "./words/other-tools.ts";
 
 export interface RunOptions {
   /** What a person types to call it, for messages. @default "netplugctl" */

@@ -72,8 +72,8 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     parsing[Symbol.dispose]();
     return await runVerb(verb, call);
   } catch (thrown) {
-    const [{ toErrorOutput }, { inTheirWords }] = await Promise.all([errorOutput(), import("./config/setting-words.ts")]);
-    const failure = inTheirWords(thrown, config, host.env);
+    const [{ toErrorOutput }, { nameVariables }] = await Promise.all([errorOutput(), import("./config/name-variables.ts")]);
+    const failure = nameVariables(thrown, config, host.env);
     const error = toErrorOutput(failure);
     code = error.code;
     log.error(error.msg, { verb, code, details: error.details });

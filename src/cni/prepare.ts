@@ -43,7 +43,7 @@ async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
   const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
   if (verb !== "STATUS" && isPartlyPlain(datastoreConfig))
-    (await import("../datastore/plain-text.ts")).warnOfPlainText(datastoreConfig.etcd, log.warning);
+    (await import("../datastore/plaintext-endpoints.ts")).warnOfPlaintext(datastoreConfig.etcd, log.warning);
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);

@@ -44,7 +44,7 @@ export function onNode(config: DatastoreConfig, node: string, folder: string): D
   return { ...config, kubernetes: { ...config.kubernetes, hints: { file: `${folder}/blocks.json`, node } } };
 }
 
-/** Whether certificates are configured, and endpoints that do not use them: what `plain-text.ts` warns of. */
+/** Whether certificates are configured, and endpoints that do not use them: what `plaintext-endpoints.ts` warns of. */
 export function isPartlyPlain(config: DatastoreConfig): config is Extract<DatastoreConfig, { readonly type: "etcdv3" }> {
   if (config.type !== "etcdv3") return false;
   const { endpoints, caCertFile, certFile } = config.etcd;

@@ -7,7 +7,7 @@ import { checkEtcdConfig, type DatastoreConfig, KUBERNETES_TRAITS, normaliseEndp
 import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
 import type { KubernetesPorts } from "./kubernetes/ports.ts";
-import { LaterDatastore } from "./later.ts";
+import { LazyDatastore } from "./lazy-datastore.ts";
 
 /** What drivers need of the outside world. */
 export interface DatastorePorts extends EtcdPorts {
@@ -31,7 +31,7 @@ export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): D
     case "kubernetes": {
       const { kubernetes, ...shared } = ports;
       if (kubernetes === undefined) throw new NetplugError("internal", "open datastore: there are no ports for the Kubernetes datastore");
-      return new LaterDatastore({ type: "kubernetes", traits: KUBERNETES_TRAITS }, async () => {
+      return new LazyDatastore({ type: "kubernetes", traits: KUBERNETES_TRAITS }, async () => {
         const [{ openKubernetes }, kubeClient] = await Promise.all([import("./kubernetes/open.ts"), kubernetes.openClient?.()]);
         return openKubernetes(config.kubernetes, { ...shared, ...kubernetes, kubeClient });
       });

@@ -74,7 +74,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const sound: { readonly pool: Omit<Pool, "unusable">; readonly createdAt: number }[] = [];
   for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
-    const understood = isUnreadable ? { what: "what stands in its place is no pool", isFixed: true } : understand(value.spec);
+    const understood = isUnreadable ? { what: "what stands in its place is no pool", isImmutable: true } : understand(value.spec);
     if ("what" in understood) broken.push({ name, revision, ...defect(name, understood) });
     else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
@@ -147,15 +147,15 @@ function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels,
   return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${whose}` };
 }
 
-/** What makes no sense in a pool. */
-interface Nonsense {
+/** What makes no sense in a pool's spec. */
+interface SpecFault {
   readonly what: string;
-  /** Whether it is in a field that cannot be changed. */
-  readonly isFixed?: boolean;
+  /** Whether it is in an immutable field. */
+  readonly isImmutable?: boolean;
 }
 
-function defect(name: string, { what, isFixed = false }: Nonsense): Refusal {
-  const remedy = isFixed ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);
+function defect(name: string, { what, isImmutable = false }: SpecFault): Refusal {
+  const remedy = isImmutable ? `make another pool, and ${quote(`netplugctl delete ippool ${name}`)}` : toRepair("ippool", name);
   return { reason: `${what}; ${remedy}`, isDefect: true };
 }
 
@@ -186,17 +186,17 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, nam
 }
 
 /** @returns what is wrong with a spec that makes no sense */
-function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | Nonsense {
+function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | SpecFault {
   const spec = given as Partial<IPPoolSpec> | null | undefined;
   if (typeof spec?.cidr !== "string") return { what: "it has no CIDR" };
   const cidr = tryParsePrefix(spec.cidr);
-  if (cidr === undefined) return { what: `its CIDR ${quote(spec.cidr)} is invalid`, isFixed: true };
+  if (cidr === undefined) return { what: `its CIDR ${quote(spec.cidr)} is invalid`, isImmutable: true };
   const complete = withPoolDefaults({ ...spec, cidr: spec.cidr });
   const blockLength = complete.blockSize;
   const { min, max } = BLOCK_SIZE_LIMITS[cidr.family];
   if (!Number.isInteger(blockLength) || blockLength < Math.max(min, cidr.length) || blockLength > max) {
     const what = `its blockSize ${blockLength} does not fit ${toPrefixText(cidr)}: want ${Math.max(min, cidr.length)}..${max}`;
-    return { what, isFixed: true };
+    return { what, isImmutable: true };
   }
   if (!Array.isArray(complete.allowedUses)) return { what: "its allowedUses is no list" };
   if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string")

@@ -26,7 +26,7 @@ let folder: string;
 const LATE = [
   "attachment-state/delegate-dns",
   "attachment-state/give-back",
-  "config/setting-words",
+  "config/name-variables",
   "delegate/mod",
   "delegated-addresses",
   "gc/collect-garbage",

@@ -9,14 +9,14 @@ import {
   settingsOfEtcd,
   toDatastoreConfig,
 } from "../../datastore/datastore-settings.ts";
-import { warnOfPlainText } from "../../datastore/plain-text.ts";
+import { warnOfPlaintext } from "../../datastore/plaintext-endpoints.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { AdvisedFailure } from "../failure.ts";
 import { type Cli, type CliIo, type GlobalOptions, note } from "../io.ts";
 import { settingsOfFile } from "./config-file.ts";
-import { adviceFor, whoSaidEtcd } from "./reach.ts";
-import { inTheirWords, whoSaid } from "./setting-origin.ts";
+import { adviceFor, originOfEtcd } from "./reach.ts";
+import { nameOrigins, originOf } from "./setting-origin.ts";
 
 /** What a person types to call us through `kubectl`. */
 const KUBECTL_PLUGIN = "kubectl netplug";
@@ -36,10 +36,10 @@ export async function withDatastore<T>(cli: Cli, work: (datastore: Datastore) =>
   const config = await datastoreConfigOf(cli);
   noteUnused(cli, config);
   if (isPartlyPlain(config))
-    warnOfPlainText(
+    warnOfPlaintext(
       config.etcd,
       (text) => note(cli, `warning: ${text}`),
-      (name) => whoSaid(name, cli),
+      (name) => originOf(name, cli),
     );
   const datastore = cli.io.openDatastore(config);
   try {
@@ -55,7 +55,7 @@ function noteUnused(cli: Cli, config: DatastoreConfig): void {
   if (config.type === "kubernetes" || given === undefined) return;
   note(
     cli,
-    `warning: --${given} is not used, for the datastore is etcd, as ${whoSaidEtcd(config.etcd, cli)} says; for Kubernetes set DATASTORE_TYPE=kubernetes`,
+    `warning: --${given} is not used, for the datastore is etcd, as ${originOfEtcd(config.etcd, cli)} says; for Kubernetes set DATASTORE_TYPE=kubernetes`,
   );
 }
 
@@ -66,7 +66,7 @@ export async function withAdvice<T>(cli: Cli, config: DatastoreConfig, work: () 
   } catch (thrown) {
     // Calls may be nested: the inner one has added the advice.
     if (!(thrown instanceof NetplugError) || thrown instanceof AdvisedFailure) throw thrown;
-    const told = config.type === "etcdv3" ? inTheirWords(thrown, settingsOfEtcd(config.etcd), cli) : thrown;
+    const told = config.type === "etcdv3" ? nameOrigins(thrown, settingsOfEtcd(config.etcd), cli) : thrown;
     const advice = adviceFor(thrown, config, cli);
     throw advice === undefined ? told : new AdvisedFailure(told, advice);
   }
@@ -93,10 +93,10 @@ export async function datastoreConfigOf(cli: Cli): Promise<DatastoreConfig> {
   const isKubeNamed = options.kubeconfig !== undefined || options.context !== undefined || program === KUBECTL_PLUGIN;
   const settings: DatastoreSettings = isKubeNamed && !isEtcdNamed ? { datastoreType: "kubernetes", ...merged } : merged;
   try {
-    const config = toDatastoreConfig(settings, (name) => whoSaid(name, cli));
+    const config = toDatastoreConfig(settings, (name) => originOf(name, cli));
     return config.type === "kubernetes" ? { ...config, kubernetes: complete(config.kubernetes, io, options) } : config;
   } catch (thrown) {
-    throw thrown instanceof NetplugError ? inTheirWords(thrown, settings, cli) : thrown;
+    throw thrown instanceof NetplugError ? nameOrigins(thrown, settings, cli) : thrown;
   }
 }
 

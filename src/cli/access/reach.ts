@@ -8,7 +8,7 @@ import type { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import { toWord } from "../hints.ts";
 import type { Cli } from "../io.ts";
-import { whoSaid } from "./setting-origin.ts";
+import { originOf } from "./setting-origin.ts";
 
 /** What is said besides the failure. */
 export interface Advice {
@@ -38,12 +38,12 @@ function isEtcdAway({ cause, retriable }: NetplugError, { discoverySrv }: EtcdCo
 
 function adviceForEtcd({ endpoints, discoverySrv, caCertFile, certFile, keyFile }: EtcdConfig, cli: Cli): Advice {
   if (discoverySrv !== undefined) {
-    const text = `etcd of the domain ${quote(discoverySrv)}, as ${whoSaid("etcdDiscoverySrv", cli)} says`;
+    const text = `etcd of the domain ${quote(discoverySrv)}, as ${originOf("etcdDiscoverySrv", cli)} says`;
     return { text, next: `dig +short SRV ${toWord(`_etcd-client._tcp.${discoverySrv}`)}` };
   }
   const curl = (endpoint: string): string => toCurl(`${endpoint}/health`, { cacert: caCertFile, cert: certFile, key: keyFile });
   const [first] = endpoints;
-  if (first !== undefined) return { text: `etcd at ${endpoints.join(", ")}, as ${whoSaid("etcdEndpoints", cli)} says`, next: curl(first) };
+  if (first !== undefined) return { text: `etcd at ${endpoints.join(", ")}, as ${originOf("etcdEndpoints", cli)} says`, next: curl(first) };
   // etcd's default address is tried: "connection refused" alone does not help a person who forgot to name it.
   return {
     text: "nobody said where the datastore is: set ETCD_ENDPOINTS, or for Kubernetes DATASTORE_TYPE=kubernetes, --kubeconfig or --context",
@@ -54,7 +54,7 @@ function adviceForEtcd({ endpoints, discoverySrv, caCertFile, certFile, keyFile 
 function adviceForKubernetes({ kubeconfig, defaultKubeconfig, apiRoot, caFile, context }: KubernetesConfig, cli: Cli): Advice {
   if (kubeconfig === undefined && apiRoot !== undefined) {
     const next = toCurl(`${normaliseApiRoot(apiRoot, caFile !== undefined, "the API server's address")}/readyz`, { cacert: caFile });
-    return { text: `the API server at ${quote(apiRoot)}, as ${whoSaid("k8sAPIEndpoint", cli)} says`, next };
+    return { text: `the API server at ${quote(apiRoot)}, as ${originOf("k8sAPIEndpoint", cli)} says`, next };
   }
   const kubectl = [
     "kubectl",
@@ -65,7 +65,7 @@ function adviceForKubernetes({ kubeconfig, defaultKubeconfig, apiRoot, caFile, c
   const where = context === undefined ? "the API server" : `the API server of context ${quote(context)}`;
   if (kubeconfig !== undefined) {
     const next = [`KUBECONFIG=${toWord(kubeconfig)}`, ...kubectl].join(" ");
-    return { text: `${where} in kubeconfig ${quote(kubeconfig)}, as ${whoSaid("kubeconfig", cli)} says`, next };
+    return { text: `${where} in kubeconfig ${quote(kubeconfig)}, as ${originOf("kubeconfig", cli)} says`, next };
   }
   if (defaultKubeconfig !== undefined && cli.io.files.exists(defaultKubeconfig))
     return { text: `${where} in kubeconfig ${quote(defaultKubeconfig)}, the default`, next: kubectl.join(" ") };
@@ -79,7 +79,7 @@ function adviceForKubeconfig(
   cli: Cli,
 ): Advice | undefined {
   if (!/\bkubeconfig "/.test(message)) return undefined;
-  if (kubeconfig !== undefined) return { text: `the kubeconfig is the one that ${whoSaid("kubeconfig", cli)} names` };
+  if (kubeconfig !== undefined) return { text: `the kubeconfig is the one that ${originOf("kubeconfig", cli)} names` };
   return apiRoot === undefined && defaultKubeconfig !== undefined ? { text: "the kubeconfig is the default one" } : undefined;
 }
 
@@ -95,8 +95,8 @@ function adviceWithoutKubeconfig(
 }
 
 /** Which setting chose etcd, or its endpoints. */
-export function whoSaidEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli): string {
-  return whoSaid(endpoints.length > 0 ? "etcdEndpoints" : discoverySrv === undefined ? "datastoreType" : "etcdDiscoverySrv", cli);
+export function originOfEtcd({ endpoints, discoverySrv }: EtcdConfig, cli: Cli): string {
+  return originOf(endpoints.length > 0 ? "etcdEndpoints" : discoverySrv === undefined ? "datastoreType" : "etcdDiscoverySrv", cli);
 }
 
 function toCurl(url: string, files: Readonly<Record<string, string | undefined>>): string {

@@ -12,7 +12,7 @@ import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { KnownPools } from "../resources/known-pools.ts";
 import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
-import { beginWithWhatStays, mayChangeWhatStays } from "../resources/unchangeable.ts";
+import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
@@ -84,14 +84,14 @@ async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, mayChange
   });
 }
 
-/** If an invalid object would also change a field that keeps its value, reports that first: repairing the rest would be in vain. */
+/** If an invalid object would also change an immutable field, reports that first: to repair the rest would not help. */
 async function compareWithStored(cli: Cli, invalid: readonly InvalidDocument[]): Promise<readonly InvalidDocument[]> {
-  if (!invalid.some(({ error }) => mayChangeWhatStays(error))) return invalid;
+  if (!invalid.some(({ error }) => mayChangeImmutable(error))) return invalid;
   const compare = async (datastore: Datastore, document: InvalidDocument): Promise<InvalidDocument> => {
     const { resource } = document.error;
     if (resource === undefined) return document;
     const [stored] = await datastore.read([{ type: "get", ref: refOf(resource) }]);
-    return stored === undefined ? document : { ...document, error: beginWithWhatStays(document.error, stored.value) };
+    return stored === undefined ? document : { ...document, error: putImmutableFirst(document.error, stored.value) };
   };
   try {
     return await withDatastore(cli, (datastore) => Promise.all(invalid.map((document) => compare(datastore, document))));

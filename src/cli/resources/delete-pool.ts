@@ -10,7 +10,7 @@ import { withRetries } from "./compare-and-swap.ts";
 import { deleteIfEmpty } from "./empty-block.ts";
 import { NotFound } from "./object-name.ts";
 import { claimedBlocks } from "./pool-rules.ts";
-import { readDoomed } from "./unreadable.ts";
+import { readForDeletion } from "./unreadable.ts";
 import type { Target } from "./write.ts";
 import { guardsFor } from "./write-guards.ts";
 
@@ -107,7 +107,7 @@ async function remove(target: Target, name: string): Promise<void> {
 async function read({ datastore }: Target, name: string) {
   const ref = { kind: "IPPool", name } as const;
   const [information] = await datastore.read([CLUSTER_INFORMATION]);
-  const doomed = await readDoomed(datastore, ref);
-  if (doomed === undefined) throw new NotFound(ref);
-  return { pool: doomed.stored, text: doomed.text, guards: guardsFor("IPPool", information) };
+  const found = await readForDeletion(datastore, ref);
+  if (found === undefined) throw new NotFound(ref);
+  return { pool: found.stored, text: found.text, guards: guardsFor("IPPool", information) };
 }

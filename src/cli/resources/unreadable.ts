@@ -1,4 +1,4 @@
-/** What stands in the place of an object and is none: somebody wrote it past the validation. */
+/** A stored value that is no object, although its key is an object's: somebody wrote it past the validation. */
 
 import { API_VERSION } from "../../api/resource.ts";
 import type { Resource } from "../../api/resource.ts";
@@ -21,16 +21,16 @@ export function toShown(text: string): string {
   return text.length <= SHOWN ? quote(text) : `${quote(text.slice(0, SHOWN))}… (${text.length} characters)`;
 }
 
-/** An object that is to be deleted. */
-export interface Doomed {
-  /** With no more than its name, when it cannot be read. */
+/** What is stored where an object is to be deleted. */
+export interface StoredForDeletion {
+  /** With its name alone when it cannot be read. */
   readonly stored: Stored<Resource>;
-  /** What stands in its place. */
+  /** The stored text, when it is no object. */
   readonly text?: string;
 }
 
-/** Reads an object that is to be deleted, whether or not it is one. */
-export async function readDoomed(datastore: Datastore, ref: ResourceRef): Promise<Doomed | undefined> {
+/** Reads an object that is to be deleted, even one that cannot be read as an object. @returns undefined when nothing is there */
+export async function readForDeletion(datastore: Datastore, ref: ResourceRef): Promise<StoredForDeletion | undefined> {
   const texts: FoundText[] = [];
   const [stored] = await datastore.read([{ type: "get", ref }], { onDamage: ({ found }) => found !== undefined && texts.push(found) });
   if (stored !== undefined) return { stored };

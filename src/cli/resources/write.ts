@@ -14,8 +14,8 @@ import { withRetries } from "./compare-and-swap.ts";
 import { KnownPools } from "./known-pools.ts";
 import { NotFound, refOf, toTitle } from "./object-name.ts";
 import { checkNewPool } from "./pool-rules.ts";
-import { beginWithWhatStays, requireUnchanged } from "./unchangeable.ts";
-import { type Doomed, readDoomed } from "./unreadable.ts";
+import { putImmutableFirst, requireUnchanged } from "./immutable-fields.ts";
+import { type StoredForDeletion, readForDeletion } from "./unreadable.ts";
 import { requireOwnFields } from "./views.ts";
 import { guardsFor } from "./write-guards.ts";
 
@@ -104,17 +104,17 @@ export async function applyResource(target: Target, resource: AnyResource): Prom
 }
 
 /** Deletes an object on which nothing else depends; a pool needs `deletePool`. @returns what it was @throws {CommandFailed} */
-export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<Doomed> {
+export async function deleteResource({ datastore }: Target, ref: ResourceRef): Promise<StoredForDeletion> {
   if (ref.kind === "ClusterInformation") throw new CommandFailed(`delete ${toTitle(ref)}: the datastore would count as never initialised`);
   if (ref.kind === "Tier" && BUILT_IN_TIERS.some((tier) => tier.name === ref.name))
     throw new CommandFailed(`delete ${toTitle(ref)}: it is built in`);
   return withRetries(`delete ${toTitle(ref)}`, async () => {
     const [information] = await datastore.read([CLUSTER_INFORMATION]);
-    const doomed = await readDoomed(datastore, ref);
-    if (doomed === undefined) throw new NotFound(ref);
+    const found = await readForDeletion(datastore, ref);
+    if (found === undefined) throw new NotFound(ref);
     const guards = guardsFor(ref.kind, information);
-    const result = await datastore.commit([{ op: "delete", ref, revision: doomed.stored.revision }, ...guards]);
-    return result.committed ? doomed : undefined;
+    const result = await datastore.commit([{ op: "delete", ref, revision: found.stored.revision }, ...guards]);
+    return result.committed ? found : undefined;
   });
 }
 
@@ -137,7 +137,7 @@ function changed(current: Resource, change: (current: Resource) => AnyResource):
   try {
     return change(current);
   } catch (error) {
-    throw error instanceof ValidationError ? beginWithWhatStays(error, current) : error;
+    throw error instanceof ValidationError ? putImmutableFirst(error, current) : error;
   }
 }
 

@@ -5,7 +5,7 @@ import { API_VERSION } from "../../api/resource.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
-import { kindMeantBy } from "./habits.ts";
+import { kindMeantBy } from "./other-tools.ts";
 
 /** What kubectl calls a kind in full has the group behind it: `ippools.netplug.io`, `ippools.v3.netplug.io`. */
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");

@@ -16,7 +16,7 @@ import type { BlockHints } from "./state/block-hints.ts";
 import { LostClaims } from "./state/lost-claims.ts";
 import { RecentBlocks } from "./state/recent-blocks.ts";
 import { SeenRevisions } from "./state/seen-revisions.ts";
-import { Walks } from "./state/walks.ts";
+import { PagedLists } from "./state/paged-lists.ts";
 import { carryOut } from "./writes/commit.ts";
 
 export interface KubernetesDatastoreParts {
@@ -34,7 +34,7 @@ export class KubernetesDatastore implements Datastore {
   readonly #seen: SeenRevisions;
   readonly #recent: RecentBlocks;
   readonly #lostClaims: LostClaims;
-  readonly #walks: Walks<BlockEntry>;
+  readonly #pagedLists: PagedLists<BlockEntry>;
   #roundTrips = 0;
   /** UID of the cluster's information; "" where there is none. It is never another one while we run, but it may come. */
   #cluster = "";
@@ -44,7 +44,7 @@ export class KubernetesDatastore implements Datastore {
     this.#seen = new SeenRevisions(parts.clock);
     this.#recent = new RecentBlocks(parts.clock);
     this.#lostClaims = new LostClaims(parts.clock);
-    this.#walks = new Walks(parts.clock);
+    this.#pagedLists = new PagedLists(parts.clock);
   }
 
   get requests(): { readonly roundTrips: number; readonly retries: number } {
@@ -113,7 +113,7 @@ export class KubernetesDatastore implements Datastore {
       nodes.set(node, known);
       return known;
     };
-    const index = new IndexReads({ batch, walks: this.#walks, lostClaims: this.#lostClaims, mayLag }, queries);
+    const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
     const pods = areManyPods(queries) ? new PodsInTurn(batch) : undefined;
     const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag, onDamage };
     const asked = queries.map((query) => answerQuery(query, sources));

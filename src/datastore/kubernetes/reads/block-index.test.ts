@@ -3,7 +3,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import { parsePrefix } from "../../../lib/ip/prefix.ts";
 import type { Query } from "../../datastore.ts";
 import { LostClaims } from "../state/lost-claims.ts";
-import { Walks } from "../state/walks.ts";
+import { PagedLists } from "../state/paged-lists.ts";
 import type { Batch, ListRequest } from "./batch.ts";
 import { type IndexQuery, IndexReads } from "./block-index.ts";
 
@@ -16,7 +16,10 @@ async function selectorsFor(...prefixes: readonly string[]): Promise<readonly st
   };
   const batch = { list } as unknown as Batch; // nothing else of it is used
   const queries = prefixes.map((text): IndexQuery & Query => ({ type: "empty-blocks", within: parsePrefix(text), limit: 1 }));
-  const reads = new IndexReads({ batch, walks: new Walks(systemClock), lostClaims: new LostClaims(systemClock), mayLag: true }, queries);
+  const reads = new IndexReads(
+    { batch, pagedLists: new PagedLists(systemClock), lostClaims: new LostClaims(systemClock), mayLag: true },
+    queries,
+  );
   await Promise.all(queries.map((query) => reads.answer(query)));
   return [...selectors];
 }

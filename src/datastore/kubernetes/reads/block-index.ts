@@ -19,7 +19,7 @@ import { cellAround, cellsOf, toBlockName } from "../objects/block-name.ts";
 import { BLOCK_LABELS, type BlockEntry, toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { type BlockObject, IPAM_BLOCKS } from "../objects/resource-types.ts";
 import type { LostClaims } from "../state/lost-claims.ts";
-import type { Walks } from "../state/walks.ts";
+import type { PagedLists } from "../state/paged-lists.ts";
 import type { Batch } from "./batch.ts";
 
 type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
@@ -39,7 +39,7 @@ const MOST_CELLS_TOGETHER = 128;
 /** What the index queries of one round are answered from. */
 export interface IndexSources {
   readonly batch: Batch;
-  readonly walks: Walks<BlockEntry>;
+  readonly pagedLists: PagedLists<BlockEntry>;
   readonly lostClaims: LostClaims;
   /**
    * Whether the answer may be a moment old: if somebody has claimed the block since then, our claim fails. Not for the block of an address:
@@ -81,15 +81,15 @@ export class IndexReads {
     }
   }
 
-  /** Pages of one walk through a long list show one state of it, and cost one request. */
+  /** The pages of one list show one state of it, and cost one request. */
   async #page(query: IndexQuery & { readonly type: "claimed-blocks" | "spare-blocks" }, pick: (all: Entries) => Entries): Promise<Entries> {
     const { type, within, from, limit } = query;
-    const walk = `${type} ${toPrefixText(within)}`;
-    const found = this.#sources.walks.continue(walk, from?.value) ?? pick(await this.#list(query));
+    const list = `${type} ${toPrefixText(within)}`;
+    const found = this.#sources.pagedLists.continue(list, from?.value) ?? pick(await this.#list(query));
     const rest = from === undefined ? found : found.filter(({ cidr }) => cidr.base >= from.value);
     const page = rest.slice(0, limit);
     const last = page.at(-1);
-    if (last !== undefined && rest.length > limit) this.#sources.walks.keep(walk, last.cidr.base + 1n, rest);
+    if (last !== undefined && rest.length > limit) this.#sources.pagedLists.keep(list, last.cidr.base + 1n, rest);
     return page;
   }
 

@@ -1,8 +1,8 @@
-/** A driver that the first request loads, so that calls without a request do not pay for it. */
+/** A datastore whose driver is loaded by the first request, so that calls without a request do not pay for it. */
 
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
 
-export class LaterDatastore implements Datastore {
+export class LazyDatastore implements Datastore {
   readonly type: Datastore["type"];
   readonly traits: Datastore["traits"];
   readonly #load: () => Promise<Datastore>;

@@ -1,4 +1,4 @@
-/** Words that people bring along from `kubectl` and from the tools of other networks, and what does the same here. */
+/** Commands and kinds of `kubectl` and of other networks' tools, and what does the same here. */
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { LOCK } from "../hints.ts";

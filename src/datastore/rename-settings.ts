@@ -1,20 +1,20 @@
-/** Failures to use settings of etcd, in the words of whoever made the settings. For messages only. */
+/** Messages about settings of etcd, with each setting named as it was set: key, option, variable. */
 
 import { NetplugError } from "../lib/errors.ts";
 import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 
-/** As network configs spell them, outside of quotes. */
-const ETCD_WORDS = /\betcd_[a-z_]+\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/g;
+/** Keys of network configs, outside of quotes. */
+const ETCD_KEYS = /\betcd_[a-z_]+\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/g;
 
 /**
- * The failure, whose message names settings as network configs do, with other names.
+ * The failure with other names for the settings that its message names: there they are keys of network configs.
  *
- * @param nameOf undefined: the setting keeps its name
+ * @param nameOf gives the other name; undefined: the key stays
  */
 export function renameSettings(failure: NetplugError, nameOf: (name: SettingName) => string | undefined): NetplugError {
   // The keys of the table are the names.
   const names = Object.keys(DATASTORE_VARIABLES) as readonly SettingName[];
-  const message = failure.message.replace(ETCD_WORDS, (word) => {
+  const message = failure.message.replace(ETCD_KEYS, (word) => {
     const name = names.find((one) => DATASTORE_VARIABLES[one].toLowerCase() === word);
     return (name === undefined ? undefined : nameOf(name)) ?? word;
   });

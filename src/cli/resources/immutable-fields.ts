@@ -1,4 +1,4 @@
-/** Fields that keep their first value. */
+/** Immutable fields: those that keep their first value, by {@link KINDS}. */
 
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import { type AnyResource, KINDS } from "../../api/registry.ts";
@@ -11,32 +11,32 @@ import { quoteValue } from "../../lib/quote.ts";
 /** What to do instead of the change. */
 const INSTEAD: Partial<Record<Kind, string>> = { IPPool: "; make another pool, move the workloads, delete this one" };
 
-/** @throws {ValidationError} a change of such a field */
+/** @throws {ValidationError} a change of an immutable field */
 export function requireUnchanged(current: Resource, wanted: AnyResource): void {
-  const problems = changesOfWhatStays(current, wanted);
+  const problems = changedImmutables(current, wanted);
   if (problems.length > 0) throw new ValidationError(`${wanted.kind} ${quoteValue(wanted.metadata.name)}`, problems);
 }
 
-/** Whether an invalid object may also change a field that keeps its value. */
-export function mayChangeWhatStays({ resource, problems }: ValidationError): boolean {
-  return resource !== undefined && problems.some((problem) => isAboutWhatStays(resource.kind, problem));
+/** Whether an invalid object may also change an immutable field. */
+export function mayChangeImmutable({ resource, problems }: ValidationError): boolean {
+  return resource !== undefined && problems.some((problem) => isAboutImmutable(resource.kind, problem));
 }
 
 /**
- * What is wrong with a change of `current`: first the fields that keep their value, without other faults of their new values.
+ * What is wrong with a change of `current`: changed immutable fields first, without other faults of their new values.
  *
  * @param error what is wrong with the changed object by itself
  */
-export function beginWithWhatStays(error: ValidationError, current: Resource): ValidationError {
+export function putImmutableFirst(error: ValidationError, current: Resource): ValidationError {
   const { resource, object, problems } = error;
-  const changes = resource === undefined ? [] : changesOfWhatStays(current, resource);
+  const changes = resource === undefined ? [] : changedImmutables(current, resource);
   if (resource === undefined || changes.length === 0) return error;
-  const others = problems.filter((problem) => !isAboutWhatStays(resource.kind, problem));
+  const others = problems.filter((problem) => !isAboutImmutable(resource.kind, problem));
   return new ValidationError(object, [...changes, ...others], resource);
 }
 
 /** Compares in complete and canonical form: the stored object may have been written without netplugctl. */
-function changesOfWhatStays(current: Resource, wanted: Resource): readonly Problem[] {
+function changedImmutables(current: Resource, wanted: Resource): readonly Problem[] {
   if (KINDS[wanted.kind].immutable.length === 0) return [];
   const before = completeSpecOf(wanted.kind, current);
   const after = completeSpecOf(wanted.kind, wanted);
@@ -55,7 +55,7 @@ function completeSpecOf(kind: Kind, { spec }: Resource): Readonly<Record<string,
   return SCHEMAS[kind].complete(spec as never) as Readonly<Record<string, unknown>>;
 }
 
-function isAboutWhatStays(kind: Kind, { path }: Problem): boolean {
+function isAboutImmutable(kind: Kind, { path }: Problem): boolean {
   return KINDS[kind].immutable.some((field) => toPath(field) === path);
 }
 

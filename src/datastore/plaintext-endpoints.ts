@@ -1,4 +1,4 @@
-/** Warns of requests to etcd without TLS although certificates are configured; the plugin loads this only in that case. */
+/** Warns of endpoints of etcd without TLS although certificates are configured; the plugin loads this only in that case. */
 
 import { quote } from "../lib/quote.ts";
 import type { EtcdConfig } from "./datastore-config.ts";
@@ -12,7 +12,7 @@ import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
  * @param warn gets the one sentence
  * @param nameOf what a setting is called; without it as network configs do
  */
-export function warnOfPlainText(config: EtcdConfig, warn: (text: string) => void, nameOf: (name: SettingName) => string = toKey): void {
+export function warnOfPlaintext(config: EtcdConfig, warn: (text: string) => void, nameOf: (name: SettingName) => string = toKey): void {
   const plain = config.endpoints.filter((endpoint) => endpoint.startsWith("http:")).map((endpoint) => quote(endpoint));
   const files: SettingName[] = [];
   if (config.caCertFile !== undefined) files.push("etcdCACertFile");

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { type EtcdConfig, isPartlyPlain } from "./datastore-config.ts";
-import { warnOfPlainText } from "./plain-text.ts";
+import { warnOfPlaintext } from "./plaintext-endpoints.ts";
 
 const PAIR = { certFile: "/c", keyFile: "/k" };
 const IN_THE_CLEAR = 'goes in the clear; write "https://" for "http://"';
 
 function warningsOf(etcd: EtcdConfig, nameOf?: (name: string) => string): readonly string[] {
   const warnings: string[] = [];
-  if (isPartlyPlain({ type: "etcdv3", etcd })) warnOfPlainText(etcd, (text) => warnings.push(text), nameOf);
+  if (isPartlyPlain({ type: "etcdv3", etcd })) warnOfPlaintext(etcd, (text) => warnings.push(text), nameOf);
   return warnings;
 }
 

@@ -1,4 +1,4 @@
-/** Lists that somebody reads page by page: the rest of each, kept until the next page is asked for. */
+/** Lists that are read page by page: what is left of each, kept until its next page is asked for. */
 
 import { ExpiringMap } from "../../../lib/expiring-map.ts";
 import type { Clock } from "../../../lib/ports.ts";
@@ -7,28 +7,28 @@ import type { Clock } from "../../../lib/ports.ts";
 const LIFETIME_MS = 5_000;
 
 /** Nobody reads so many lists at once. */
-const MOST_WALKS = 16;
+const MOST_LISTS = 16;
 
-interface Walk<T> {
+interface Rest<T> {
   readonly next: bigint;
   readonly rest: readonly T[];
 }
 
-export class Walks<T> {
-  readonly #walks: ExpiringMap<Walk<T>>;
+export class PagedLists<T> {
+  readonly #rests: ExpiringMap<Rest<T>>;
 
   constructor(clock: Clock) {
-    this.#walks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_WALKS });
+    this.#rests = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_LISTS });
   }
 
   /** @param next where the following page begins */
   keep(list: string, next: bigint, rest: readonly T[]): void {
-    this.#walks.set(list, { next, rest });
+    this.#rests.set(list, { next, rest });
   }
 
   /** @returns undefined unless `from` is where the last page ended */
   continue(list: string, from: bigint | undefined): readonly T[] | undefined {
-    if (this.#walks.get(list)?.next !== from) return undefined;
-    return this.#walks.take(list)?.rest;
+    if (this.#rests.get(list)?.next !== from) return undefined;
+    return this.#rests.take(list)?.rest;
   }
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { LaterDatastore } from "./later.ts";
+import { LazyDatastore } from "./lazy-datastore.ts";
 import { MemoryDatastore } from "./memory/memory-datastore.ts";
 
-function later(): { readonly datastore: LaterDatastore; readonly loads: number[]; readonly closed: string[] } {
+function later(): { readonly datastore: LazyDatastore; readonly loads: number[]; readonly closed: string[] } {
   const loads: number[] = [];
   const closed: string[] = [];
   const load = async () => {
@@ -11,7 +11,7 @@ function later(): { readonly datastore: LaterDatastore; readonly loads: number[]
     memory.close = () => void closed.push("memory");
     return memory;
   };
-  return { datastore: new LaterDatastore(new MemoryDatastore(), load), loads, closed };
+  return { datastore: new LazyDatastore(new MemoryDatastore(), load), loads, closed };
 }
 
 test("nothing is loaded before the first request, and then once", async () => {
@@ -47,7 +47,7 @@ test("what is closed while it loads is closed once it is loaded, and what was ne
 test("what could not be loaded is loaded again by the next request", async () => {
   const { promise: written, resolve: write } = Promise.withResolvers<void>();
   let loads = 0;
-  const datastore = new LaterDatastore(new MemoryDatastore(), async () => {
+  const datastore = new LazyDatastore(new MemoryDatastore(), async () => {
     if (++loads > 1) return new MemoryDatastore();
     await written;
     throw new Error("kubeconfig half written");

@@ -1,12 +1,12 @@
-/** Failures to use settings of etcd that come from the environment. Loaded only by calls that fail. */
+/** Messages about settings of etcd that come from the environment: they name the variable. Loaded only by calls that fail. */
 
 import { settingsOfEtcd, variableOf } from "../../datastore/datastore-settings.ts";
-import { renameSettings } from "../../datastore/setting-words.ts";
+import { renameSettings } from "../../datastore/rename-settings.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { NetworkConfig } from "./network-config.ts";
 
-/** What was thrown, with the names of variables where these, and not the network config, make a setting that the message names. */
-export function inTheirWords(
+/** What was thrown; where its message names a setting that the environment made, and not the network config, it names the variable. */
+export function nameVariables(
   thrown: unknown,
   { etcd }: Pick<NetworkConfig, "etcd">,
   env: Readonly<Record<string, string | undefined>>,

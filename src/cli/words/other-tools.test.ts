@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { commandOf } from "../app.ts";
-import { commandMeantBy, kindMeantBy } from "./habits.ts";
+import { commandMeantBy, kindMeantBy } from "./other-tools.ts";
 import { findKind } from "./kind-words.ts";
 
 const DISABLE = `-p '{"spec":{"disabled":true}}'`;
