@@ -102,15 +102,15 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
 /** @returns what is printed */
 async function runVerb(verb: Verb, call: Call): Promise<string> {
   try {
-    return await runVerbOnce(verb, call);
+    return await runOnce(verb, call);
   } catch (thrown) {
     if (!(thrown instanceof CorruptBlock)) throw thrown;
     const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-    return await retryWithoutDamaged(verb, call, { fault: thrown, run: runVerbOnce });
+    return await retryWithoutDamaged(verb, call, { fault: thrown, run: runOnce });
   }
 }
 
-async function runVerbOnce(verb: Verb, call: Call): Promise<string> {
+async function runOnce(verb: Verb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
       const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);

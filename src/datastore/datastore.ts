@@ -15,8 +15,8 @@ export interface Stored<T> {
   readonly value: T;
   readonly revision: Revision;
   /**
-   * Of a pool that was listed: something that netplug does not write stands in its place, only its name is known. No other damage is answered:
-   * a pool that is unknown gives nothing, but without a reservation that is unknown an address would be given that nobody may have.
+   * Of a listed pool: the stored value is no pool, so that only its name is known. Lists of other kinds fail: a pool that cannot be read
+   * just gives no address, but a reservation that cannot be read may forbid one.
    */
   readonly isUnreadable?: boolean;
 }

@@ -1,4 +1,4 @@
-/** A datastore whose driver is loaded by the first request, so that calls without a request do not pay for it. */
+/** A datastore whose driver is loaded by the first request: calls without one do not pay for it. */
 
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
 

@@ -33,7 +33,7 @@ export interface RefusedPool {
   readonly isDefect?: boolean;
 }
 
-/** All pools of the cluster, understood. */
+/** All pools of the cluster. */
 export interface PoolTable {
   /** By name. */
   readonly pools: readonly Pool[];
@@ -59,38 +59,48 @@ export interface PoolSelection {
 }
 
 /**
- * Reads one pool before a block is claimed in it, because the list may be old. If the pool was created again with another block size, a claim
- * of the old size could overlap another claim without a conflict. When this answer is newer than the list, the commit fails, because it
- * expects the pool as listed.
+ * Reads one pool before a block is claimed in it. The list may be older than a pool of that name with another block size; then a claim of the
+ * old size could overlap another one without a conflict. If this answer is newer than the list, the commit fails: it expects the listed pool.
  */
 export function poolQueryOf({ name }: Pool): Query {
   return { type: "get", ref: { kind: "IPPool", name } };
+}
+
+interface SoundPool {
+  readonly pool: Omit<Pool, "unusable">;
+  readonly createdAt: number;
 }
 
 /** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
 export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
   const broken: PoolTable["broken"][number][] = [];
-  const sound: { readonly pool: Omit<Pool, "unusable">; readonly createdAt: number }[] = [];
+  const sound: SoundPool[] = [];
   for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
-    const understood = isUnreadable ? { what: "what stands in its place is no pool", isImmutable: true } : understand(value.spec);
-    if ("what" in understood) broken.push({ name, revision, ...defect(name, understood) });
-    else sound.push({ pool: { name, revision, ...understood }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
+    const read = isUnreadable ? { what: "what stands in its place is no pool", isImmutable: true } : readSpec(value.spec);
+    if ("what" in read) broken.push({ name, revision, ...defect(name, read) });
+    else sound.push({ pool: { name, revision, ...read }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
-  const masters: Omit<Pool, "unusable">[] = [];
-  const maskedBy = new Map<string, string>();
-  const contested = haveOverlap(sound.map(({ pool }) => pool.cidr)) ? sound.toSorted((a, b) => a.createdAt - b.createdAt) : [];
-  for (const { pool } of contested) {
-    const master = masters.find((other) => overlaps(other.cidr, pool.cidr));
-    if (master === undefined) masters.push(pool);
-    else maskedBy.set(pool.name, `it overlaps the older pool ${quote(master.name)} (${toPrefixText(master.cidr)})`);
-  }
-  const unusable = (pool: Omit<Pool, "unusable">): string | undefined => (pool.spec.disabled ? "it is disabled" : maskedBy.get(pool.name));
-  return { pools: sound.map(({ pool }) => ({ ...pool, unusable: unusable(pool) })), broken };
+  const overlapOf = findOverlaps(sound);
+  const pools = sound.map(({ pool }) => ({ ...pool, unusable: pool.spec.disabled ? "it is disabled" : overlapOf.get(pool.name) }));
+  return { pools, broken };
 }
 
-/** A quick check, since pools seldom overlap: cheaper than comparing every pair. */
+/** Why pools give nothing that overlap an older one, by name. */
+function findOverlaps(sound: readonly SoundPool[]): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  if (!haveOverlap(sound.map(({ pool }) => pool.cidr))) return reasons;
+  const winners: SoundPool["pool"][] = [];
+  for (const { pool } of sound.toSorted((a, b) => a.createdAt - b.createdAt)) {
+    const winner = winners.find((other) => overlaps(other.cidr, pool.cidr));
+    if (winner === undefined) winners.push(pool);
+    else reasons.set(pool.name, `it overlaps the older pool ${quote(winner.name)} (${toPrefixText(winner.cidr)})`);
+  }
+  return reasons;
+}
+
+/** Cheaper than comparing every pair. */
 function haveOverlap(cidrs: readonly Prefix[]): boolean {
   const sorted = cidrs.toSorted(comparePrefixes);
   return sorted.some((cidr, i) => {
@@ -185,8 +195,8 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, nam
   return pool;
 }
 
-/** @returns what is wrong with a spec that makes no sense */
-function understand(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | SpecFault {
+/** @returns the fault of a spec that makes no sense */
+function readSpec(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> | SpecFault {
   const spec = given as Partial<IPPoolSpec> | null | undefined;
   if (typeof spec?.cidr !== "string") return { what: "it has no CIDR" };
   const cidr = tryParsePrefix(spec.cidr);

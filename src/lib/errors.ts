@@ -73,7 +73,7 @@ export class NetplugError extends Error {
   }
 }
 
-/** Does what one can do without. @returns undefined where it fails as an operation may */
+/** Does work that its caller can do without. @returns undefined when it fails */
 export function orNothing<T>(work: () => T): T | undefined {
   try {
     return work();

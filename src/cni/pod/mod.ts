@@ -1,4 +1,4 @@
-/** The way to the Kubernetes API; what is behind it is loaded on the first use. */
+/** The way to the Kubernetes API, loaded on the first use. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
 import type { KubeClient } from "../../kube/client.ts";

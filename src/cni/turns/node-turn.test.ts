@@ -6,7 +6,7 @@ import type { NodeTurn } from "../../ipam/node-turn.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { countWork, lineOf } from "../../linux/turns/line-files.ts";
 import { leaveRequest } from "../../linux/turns/line-requests.ts";
-import { stand } from "../../linux/turns/place.ts";
+import { takePlace } from "../../linux/turns/place.ts";
 import { takeTurn } from "../../linux/turns/turn.ts";
 import type { Host } from "../host.ts";
 import { takeNodeTurn } from "./node-turn.ts";
@@ -34,7 +34,7 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
 
 /** Somebody's turn, who does something for others. */
 async function workForOthers(path: string): Promise<void> {
-  using place = stand(lineOf(path));
+  using place = takePlace(lineOf(path));
   using _left = leaveRequest(path, place?.name ?? "", "wanted");
   using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
   expect(turn?.line?.read()).toHaveLength(1);

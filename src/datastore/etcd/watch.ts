@@ -79,8 +79,8 @@ async function* followUntilCompacted(
 }
 
 /**
- * Whether the cluster has not come to the revision that is wanted next, although we have seen the one before it. A member that does not know
- * that revision yet may only be behind the others; so they are all asked.
+ * Whether the cluster's newest revision is older than one that we have seen: then a backup was restored. The read is linearizable, so a member
+ * that only lags behind the others does not count.
  */
 async function hasGoneBack({ client }: WatchSource, { key, startRevision }: WatchRange, signal: AbortSignal): Promise<boolean> {
   const { revision } = await client.read({ ranges: [{ key, countOnly: true }] }, { signal });

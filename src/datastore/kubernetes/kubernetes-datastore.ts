@@ -10,7 +10,7 @@ import { Batch } from "./reads/batch.ts";
 import { IndexReads } from "./reads/block-index.ts";
 import type { NodeBlocks } from "./reads/node-blocks.ts";
 import { readNodeBlocks } from "./reads/node-blocks.ts";
-import { areManyPods, PodsInTurn } from "./reads/pods-in-turn.ts";
+import { areManyPods, PodWindow } from "./reads/pod-window.ts";
 import { answerQuery } from "./reads/queries.ts";
 import type { BlockHints } from "./state/block-hints.ts";
 import { LostClaims } from "./state/lost-claims.ts";
@@ -114,7 +114,7 @@ export class KubernetesDatastore implements Datastore {
       return known;
     };
     const index = new IndexReads({ batch, pagedLists: this.#pagedLists, lostClaims: this.#lostClaims, mayLag }, queries);
-    const pods = areManyPods(queries) ? new PodsInTurn(batch) : undefined;
+    const pods = areManyPods(queries) ? new PodWindow(batch) : undefined;
     const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag, onDamage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();

@@ -1,10 +1,11 @@
 /**
  * Finds a place for a new block without reading any block.
  *
- * First the claims among 64 places around a start that differs from node to node, so that nodes seldom meet: no datastore has to look
- * further for them. Only when those have no gap, a window of claims from the start on; then the pool is counted in sixteenths, and the
- * claims are read in parts that have fewer of them than places: a /16 pool with one place left costs three reads, a /8 pool five. Each
- * read is one round trip.
+ * 1. The claims among 64 places around a start that differs from node to node, so that nodes seldom meet.
+ * 2. A window of claims from the start on.
+ * 3. Claims are counted by sixteenths of the pool; a part with fewer claims than places is read, or divided again.
+ *
+ * Each read is one round trip: a /16 pool with one place left costs three, a /8 pool five.
  */
 
 import type { BlockRef } from "../../api/ipam-block.ts";

@@ -3,9 +3,8 @@
 import { linuxFiles } from "../files.ts";
 
 /**
- * How often work for those in line has begun or ended. It is odd while some is under way. Who learns the same number before a look at the
- * datastore and in a later turn knows that nobody has done anything for others in between. No clock could tell: it may be set, or stand
- * still while the machine is suspended.
+ * How often work for those in line has begun or ended: odd while some is under way. The same number before a read of the datastore and in a
+ * later turn means that nobody worked for others in between. No clock could tell: it may be set, or stand still in a suspended machine.
  *
  * @throws {KernelError} ioFailure
  */

@@ -6,7 +6,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { Fd } from "../fd.ts";
 import { countWork, lineOf, workFileOf } from "./line-files.ts";
 import { leaveRequest, requestsIn } from "./line-requests.ts";
-import { stand } from "./place.ts";
+import { takePlace } from "./place.ts";
 import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));
@@ -49,7 +49,7 @@ test("work for others is under way from the first look at their requests to the 
     expect(nothing.read()).toEqual([]);
   }
   expect(readdirSync(folder).filter((name) => name.startsWith("nothing-met"))).toEqual([]);
-  using place = stand(lineOf(path));
+  using place = takePlace(lineOf(path));
   if (place === undefined) throw new Error("there can be no line");
   using left = leaveRequest(path, place.name, "wanted");
   {
@@ -66,7 +66,7 @@ test("work for others is under way from the first look at their requests to the 
 
 test("a file that nobody can have meant as a request does not stop whoever has the turn", () => {
   const path = join(folder, "huge");
-  using place = stand(lineOf(path));
+  using place = takePlace(lineOf(path));
   if (place === undefined) throw new Error("there can be no line");
   using _left = leaveRequest(path, place.name, "wanted");
   truncateSync(`${path}.requests/${place.name}`, 80 * 1024 * 1024);

@@ -14,7 +14,7 @@ import { listFolder, makeFolders } from "../folders.ts";
 import { KernelError } from "../kernel-error.ts";
 import { rareLibc, toCString } from "../libc.ts";
 import { lineOf, requestsOf, workFileOf } from "./line-files.ts";
-import { isStanding } from "./place.ts";
+import { isPlaceTaken } from "./place.ts";
 
 const FILE_MODE = 0o600;
 /** Ends the name of the file of a request that was met. */
@@ -92,7 +92,7 @@ function readLiving(path: string, onDead: (text: string) => void): readonly Line
     if (requests.length === MOST) break;
     const isMet = name.endsWith(MET);
     const place = isMet ? name.slice(0, -MET.length) : name;
-    if (!isStanding(lineOf(path), place)) {
+    if (!isPlaceTaken(lineOf(path), place)) {
       onDead(orNothing(() => textOf(name)) ?? "");
       linuxFiles.remove(fileOf(path, name));
     } else if (!isMet) requests.push({ place, text: textOf(name) });

@@ -21,7 +21,7 @@ import { openLock, tryLock, unlock } from "../flock.ts";
 import { libc } from "../libc.ts";
 import { lineOf } from "./line-files.ts";
 import { type LeftRequest, leaveRequest } from "./line-requests.ts";
-import { type Place, saysPassing, stand } from "./place.ts";
+import { type Place, saysPassing, takePlace } from "./place.ts";
 
 /** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
 const FIRST_SLICE_MS = 4;
@@ -53,7 +53,7 @@ export interface TurnOptions {
 export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "met" | undefined> {
   using held = new DisposableStack();
   // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
-  const place = held.use(stand(lineOf(path)));
+  const place = held.use(takePlace(lineOf(path)));
   const text = place === undefined ? undefined : options.request?.();
   using request = place === undefined || text === undefined ? undefined : leaveRequest(path, place.name, text);
   const lock = held.use(openLock(path));
@@ -74,7 +74,7 @@ async function waitFor(
   { lock, path, place, request }: Waiting,
   { waitMs, longestMs = waitMs, clock, signal }: TurnOptions,
 ): Promise<"locked" | "met" | undefined> {
-  const patience = new Patience({ waitMs, longestMs, clock, signal }, place?.countPlaces());
+  const wait = new BlockingWait({ waitMs, longestMs, clock, signal }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
   const isMet = (): boolean => request?.isMet() === true;
   let isPassing = false;
@@ -82,10 +82,10 @@ async function waitFor(
     using pipe = place?.findBefore();
     if (place === undefined || pipe === undefined) break;
     let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
-    for (; !(await patience.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+    for (; !(await wait.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
       if (isMet()) return "met";
-      patience.look(place.countPlaces());
-      const isLast = patience.isOver();
+      wait.look(place.countPlaces());
+      const isLast = wait.isOver();
       if (idle.take(() => (isPassing || isLast ? 1 : place.countLiving()))) {
         place.pass();
         return "locked";
@@ -94,12 +94,12 @@ async function waitFor(
       isPassing = false;
     }
     if (isMet()) return "met";
-    patience.look(place.countPlaces());
+    wait.look(place.countPlaces());
     isPassing = saysPassing(pipe);
   }
   for (let pauseMs = FIRST_PAUSE_MS; !tryLock(lock, path); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    if (patience.isOver()) return undefined;
-    await patience.pause(pauseMs);
+    if (wait.isOver()) return undefined;
+    await wait.pause(pauseMs);
   }
   return isMet() ? "met" : "locked";
 }
@@ -132,7 +132,7 @@ class IdleLock {
 }
 
 /** Blocks, and lets the event loop run from time to time: soon at first, because answers may be under way. */
-class Patience {
+class BlockingWait {
   readonly #waitMs: number;
   readonly #clock: TurnOptions["clock"];
   readonly #signal: AbortSignal | undefined;

@@ -18,7 +18,7 @@ const PASSING = new Uint8Array(1);
 let placesTaken = 0;
 
 /** @returns undefined when there can be no line: then each process polls the lock */
-export function stand(folder: string): Place | undefined {
+export function takePlace(folder: string): Place | undefined {
   try {
     for (;;) {
       const name = `${readTime()}-${process.pid}-${String(placesTaken++).padStart(6, "0")}`;
@@ -135,7 +135,7 @@ export class Place implements Disposable {
 }
 
 /** Whether somebody stands at a place of a line. */
-export function isStanding(folder: string, name: string): boolean {
+export function isPlaceTaken(folder: string, name: string): boolean {
   using pipe = openFile(`${folder}/${name}`, O_RDONLY | O_NONBLOCK);
   return pipe !== undefined && isHeld(pipe);
 }

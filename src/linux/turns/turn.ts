@@ -1,4 +1,4 @@
-/** Turns among the processes of a host, in the order in which they came; and what those who wait ask of the one whose turn it is. */
+/** A fair lock: turns among the processes of a host, first come, first served; and what those who wait ask of whoever has the turn. */
 
 import { takeLock } from "../flock.ts";
 import { listFolder } from "../folders.ts";

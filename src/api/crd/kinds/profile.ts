@@ -3,7 +3,7 @@
 import type { ProfileSpec } from "../../profile.ts";
 import { AGE } from "../columns.ts";
 import type { KindDefinition } from "../definition.ts";
-import { RULE_TEXTS, ruleRules } from "../rule-rules.ts";
+import { RULE_TEXTS, policyRuleChecks } from "../policy-rules.ts";
 
 export const PROFILE: KindDefinition<ProfileSpec> = {
   text: "Rules and labels that endpoints share. Profiles are evaluated after all tiers.",
@@ -14,6 +14,6 @@ export const PROFILE: KindDefinition<ProfileSpec> = {
     labelsToApply: "Labels that each endpoint of the profile inherits unless it has the key itself.",
   },
   samples: [{}],
-  rules: { ...ruleRules("ingress"), ...ruleRules("egress") },
+  rules: { ...policyRuleChecks("ingress"), ...policyRuleChecks("egress") },
   columns: [AGE],
 };

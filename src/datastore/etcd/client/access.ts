@@ -28,7 +28,7 @@ export type Run<T> = (transport: Transport, target: Target) => Promise<T>;
 /** After how long the TLS files are read again, so that renewed ones are used: milliseconds. */
 const TLS_LIFETIME_MS = 60_000;
 
-/** An old token, and the wrong transport. */
+/** A new token, and the other transport. */
 const MAX_REPAIRS = 2;
 
 /** How long an answer to the first request with another process's token may take, so that as much is left for a log-in: milliseconds. */
@@ -142,7 +142,7 @@ export class Access {
     return true;
   }
 
-  /** @returns {@link NO_TOKEN} where there are no users, undefined when we are none */
+  /** @returns {@link NO_TOKEN} where etcd has no users, undefined when we have no credentials */
   async #logIn(transport: Transport, target: Target): Promise<string | undefined> {
     const { username, password } = this.#config;
     if (username === undefined || password === undefined) return undefined;

@@ -23,7 +23,7 @@ import { tryParsePrefix } from "../../../lib/ip/prefix.ts";
 import type { Revision, Stored } from "../../datastore.ts";
 import { toMetadata } from "./custom-object.ts";
 import { toPodEndpointName } from "./endpoint-name.ts";
-import { toShownNATs, toShownSources } from "./pod-wishes.ts";
+import { toShownNATs, toShownSources } from "./annotation-fields.ts";
 
 type OwnAnnotation = "containerID" | "podIP" | "podIPs";
 

@@ -28,17 +28,17 @@ export class Batch {
     this.#options = options;
   }
 
-  /** Questions asked so far. */
+  /** How many different requests were made so far. */
   get size(): number {
     return this.#asked.size;
   }
 
-  /** One of our own resources is not served, so that what was read of it says nothing. */
+  /** The failure for a CRD of ours that is not served: what was read of its kind then means nothing. */
   get missing(): KubeError | undefined {
     return this.#missing;
   }
 
-  /** False: not even the cluster's information is served. Then nothing was ever stored, and the query that asked for it says so. */
+  /** False: not even ClusterInformation is served. Then nothing was ever stored, and the query for it is answered with undefined. */
   get isClusterServed(): boolean {
     return this.#isClusterServed;
   }

@@ -18,7 +18,7 @@ import type { RecentBlocks } from "../state/recent-blocks.ts";
 import type { Batch } from "./batch.ts";
 import { type IndexReads, isIndexQuery } from "./block-index.ts";
 import type { NodeBlocks } from "./node-blocks.ts";
-import type { PodsInTurn } from "./pods-in-turn.ts";
+import type { PodWindow } from "./pod-window.ts";
 
 /** Where the queries of one round are answered from. */
 export interface Sources {
@@ -26,7 +26,7 @@ export interface Sources {
   readonly index: IndexReads;
   readonly nodeBlocks: (node: string) => Promise<NodeBlocks>;
   /** Where so many endpoints are asked for that they must take turns. */
-  readonly pods: PodsInTurn | undefined;
+  readonly pods: PodWindow | undefined;
   readonly recent: RecentBlocks;
   /** Whether lists of our resources may be a moment old. */
   readonly mayLag: boolean;
@@ -83,7 +83,7 @@ async function readBlock(name: string, { batch, onDamage }: Sources): Promise<St
 export async function getResource(
   { kind, namespace, name }: ResourceRef,
   batch: Batch,
-  pods?: PodsInTurn,
+  pods?: PodWindow,
 ): Promise<Stored<Resource> | undefined> {
   if (kind === "WorkloadEndpoint") {
     const place = parseEndpointName(name);

@@ -44,7 +44,7 @@ export async function carryOut(writes: readonly Write[], ports: CommitPorts, opt
     if (seen === undefined) unsure.push(write);
     else if (seen.revision !== write.revision) return undefined;
   }
-  if (unsure.length > 0 && !(await doHold(unsure, ports, options))) return undefined;
+  if (unsure.length > 0 && !(await areMet(unsure, ports, options))) return undefined;
   const { hints } = ports;
   const claimed = hints === undefined ? [] : claimsOf(writes, hints.node);
   if (hints === undefined || claimed.length === 0) return await runAll(steps, ports, options);
@@ -68,7 +68,7 @@ async function runAll(steps: readonly Step[], ports: CommitPorts, options: Commi
     const ofPhase = steps.filter((step) => step.phase === phase);
     if (ofPhase.length === 0) continue;
     ports.onRound();
-    const running = ofPhase.map((step) => runNoted(step, ports, options));
+    const running = ofPhase.map((step) => runAndRemember(step, ports, options));
     const work = phase === "record-endpoints" ? tryCall(options.onBlocksWritten) : undefined;
     const outcomes = await settleAll(running);
     if (work !== undefined) throw work.thrown as Error;
@@ -80,7 +80,7 @@ async function runAll(steps: readonly Step[], ports: CommitPorts, options: Commi
   return revision;
 }
 
-async function doHold(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
+async function areMet(conditions: readonly Condition[], { client, seen, onRound }: CommitPorts, options: RequestOptions): Promise<boolean> {
   onRound();
   const batch = new Batch(client, options);
   const stored = await Promise.all(conditions.map(({ ref }) => getResource(ref, batch)));
@@ -91,7 +91,7 @@ async function doHold(conditions: readonly Condition[], { client, seen, onRound 
   });
 }
 
-async function runNoted(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
+async function runAndRemember(step: Step, { client, seen, lostClaims }: CommitPorts, options: RequestOptions): Promise<StepOutcome> {
   const outcome = await step.run(client, { ...(options.signal !== undefined && { signal: options.signal }) });
   if (step.claims !== undefined && outcome === undefined) lostClaims.add(step.claims);
   if (step.ref !== undefined && outcome !== undefined) seen.note(step.ref, outcome === "" ? undefined : outcome);

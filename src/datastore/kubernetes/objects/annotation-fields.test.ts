@@ -4,7 +4,7 @@ import { testSeed } from "../../../../test/support/seed.ts";
 import { type AnnotationConfig, readPodRequest } from "../../../endpoint/annotations/read-pod-request.ts";
 import { toAddressText } from "../../../lib/ip/address.ts";
 import { toPrefixText } from "../../../lib/ip/prefix.ts";
-import { toShownNATs, toShownSources } from "./pod-wishes.ts";
+import { toShownNATs, toShownSources } from "./annotation-fields.ts";
 
 const NETWORKS = ["10.65.0.7/32", "fd65::7/128"];
 

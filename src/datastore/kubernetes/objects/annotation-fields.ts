@@ -1,4 +1,4 @@
-/** What a pod asks for by annotation and its endpoint shows: floating addresses, and prefixes that it may send from. */
+/** Fields of an endpoint that come from annotations of its pod: floating addresses, and prefixes that it may send from. */
 
 import { ANNOTATION_PREFIX, parseFloatingIPs, parseShown, parseSourcePrefixes, toEndpointNATs } from "../../../api/pod-annotations.ts";
 import type { EndpointNAT } from "../../../api/workload-endpoint.ts";

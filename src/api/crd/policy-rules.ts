@@ -120,7 +120,7 @@ function entityRules(side: (typeof SIDES)[number], direction: Direction): readon
 const isV4 = (net: string): string => `(size(${net}) > 3 && (${[1, 2, 3].map((index) => `${net}.charAt(${index}) == '.'`).join(" || ")}))`;
 
 /** All rules on the rules of one direction. */
-export function ruleRules(direction: Direction): CelRules {
+export function policyRuleChecks(direction: Direction): CelRules {
   const rule = `spec.${direction}[]`;
   const oneFamily: CelRule = {
     rule: `size(self) == 0 || (${isV4("self[0]")} ? self.all(net, ${isV4("net")}) : !self.exists(net, ${isV4("net")}))`,

@@ -1,7 +1,4 @@
-/**
- * Many endpoints at once, as a GC asks for them: so few requests stand before the client's limit at a time that none waits longer than it
- * may.
- */
+/** Many endpoints at once, as a GC asks for them: a window keeps the requests so few at a time that the client's rate limit delays none too long. */
 
 import { type Pod, PODS } from "../../../kube/core-types.ts";
 import type { Query } from "../../datastore.ts";
@@ -15,8 +12,8 @@ export function areManyPods(queries: readonly Query[]): boolean {
   return queries.filter((query) => query.type === "get" && query.ref.kind === "WorkloadEndpoint").length > MOST_AT_ONCE;
 }
 
-/** Each pod is asked for when the one that is {@link MOST_AT_ONCE} before it is answered. */
-export class PodsInTurn {
+/** A sliding window of {@link MOST_AT_ONCE} requests: each begins when the one that is so many before it is answered. */
+export class PodWindow {
   readonly #batch: Batch;
   readonly #asked: Promise<Pod | undefined>[] = [];
 
