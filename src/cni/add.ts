@@ -17,7 +17,7 @@ import { claimPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
 import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "./call.ts";
 import type { Delegated } from "./delegated-addresses.ts";
-import { delegateOf } from "./delegate/of-call.ts";
+import { delegateOf } from "./delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
 import type { Keeper } from "./kept-link.ts";
@@ -65,7 +65,7 @@ export async function add(call: Call): Promise<CniResult> {
   const existing = ledger.time("kernel", () => findExisting(sockets));
   const answers = Promise.all([latest, asked?.facts]);
   const gates =
-    config.readinessGates.length > 0 ? import("./wait/of-add.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
+    config.readinessGates.length > 0 ? import("./wait/add-waits.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([answers, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
@@ -109,7 +109,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
     keep?.restoreNeighbours(plan.link);
     return undefined;
   });
-  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/of-add.ts")).awaitPolicy(call, plan);
+  if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {
     hold.expect();
     await whileHeld(hold, awaitUsable);

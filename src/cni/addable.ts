@@ -6,7 +6,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { IFALIAS_MAX } from "../linux/netlink/constants.ts";
 import { type Call, type LocalCall, OWN_IPAM } from "./call.ts";
-import { requireIpam } from "./delegate/of-call.ts";
+import { requireIpam } from "./delegate/address-source.ts";
 
 /**
  * Refuses what no ADD can do, before the first request.

@@ -19,7 +19,7 @@ import { quoteValue } from "../lib/quote.ts";
 import { attachmentIdOf, linkNamesOf, netnsOptionsOf, recordQuery, requestedMac } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall, workloadOf } from "./call.ts";
 import { delegateCheck } from "./delegate/mod.ts";
-import { delegateOf } from "./delegate/of-call.ts";
+import { delegateOf } from "./delegate/address-source.ts";
 import { checkLink } from "./link/check.ts";
 import { openPodNetns } from "./link/pod-netns.ts";
 import { isPodLookedUp } from "./pod/facts.ts";

@@ -8,7 +8,7 @@ import { type EndedHold, endHold } from "./attachment-state/hold.ts";
 import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
-import { delegateOf } from "./delegate/of-call.ts";
+import { delegateOf } from "./delegate/address-source.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";

@@ -7,7 +7,7 @@ import { messageOf, NetplugError } from "../lib/errors.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
-import { delegateOf, requireIpam } from "./delegate/of-call.ts";
+import { delegateOf, requireIpam } from "./delegate/address-source.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { arePodsLookedUp, isNodeLookedUp } from "./pod/facts.ts";
 

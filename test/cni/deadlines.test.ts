@@ -36,7 +36,7 @@ const LATE = [
   "link/inspect",
   "damaged-block/retry",
   "protocol/error-output",
-  "wait/of-add",
+  "wait/add-waits",
   "wait/policy-wait",
   "wait/readiness-gates",
   "withdraw-elsewhere",

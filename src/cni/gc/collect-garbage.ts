@@ -5,7 +5,7 @@ import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
-import { delegateOf } from "../delegate/of-call.ts";
+import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
