@@ -20,7 +20,7 @@ import { assignAutomatic } from "./search/automatic.ts";
 import { assignExplicit } from "./search/explicit.ts";
 import { spreadOf } from "./search/places.ts";
 import { queriesOfNext } from "./search/read-ahead.ts";
-import type { Assigned, Situation } from "./search/situation.ts";
+import type { Assigned, PlanContext } from "./search/plan-context.ts";
 
 /** An address that a request got. */
 export interface AllocatedAddress {
@@ -86,14 +86,14 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
  * @throws {FactsWanted} what must be read first, for all requests
  */
 export function planAllocation(requests: readonly AddressRequest[], facts: Facts, options: PlanOptions): AllocationPlan {
-  const { ready, situation } = survey(requests, facts, options);
+  const { ready, context } = survey(requests, facts, options);
   const wanted: Query[] = [];
   const outcomes: AllocationOutcome[] = [];
   let draft = NO_DRAFT;
   const pools = new Map<string, Pool>();
   const held: DraftBlock[] = [];
   for (const request of requests) {
-    const attempt = attemptRequest(request, situation, draft);
+    const attempt = attemptRequest(request, context, draft);
     if (attempt instanceof FactsWanted) {
       wanted.push(...attempt.queries);
     } else if (attempt instanceof NetplugError) {
@@ -106,12 +106,12 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     }
   }
   if (wanted.length > 0) throw new FactsWanted(wanted);
-  const { defects } = situation;
+  const { defects } = context;
   if (toBlockWrites(draft).length === 0)
     return { outcomes, writes: [], standing: expectUnwritten(held, draft), forNext: [], defects, met: [] };
   const met: AddressRequest[] = [];
   for (const request of options.others?.() ?? []) {
-    const attempt = attemptRequest(request, situation, draft);
+    const attempt = attemptRequest(request, context, draft);
     // Whoever cannot be met like this gets its own turn, and its own error.
     if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
     met.push(request);
@@ -120,13 +120,13 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   }
   const blockWrites = toBlockWrites(draft);
   // One that is repaired meanwhile may be older: blocks of another size are claimed among its addresses then.
-  const broken = blockWrites.some(({ op }) => op === "create-block") ? situation.pools.broken : [];
+  const broken = blockWrites.some(({ op }) => op === "create-block") ? context.pools.broken : [];
   const poolsUnchanged = [...pools.values(), ...broken].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const forNext = queriesForNext([...requests, ...met], situation, draft);
+  const forNext = queriesForNext([...requests, ...met], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
   return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, met };
 }
@@ -143,9 +143,9 @@ export function holdsAny(owner: AddressRequest["owner"], facts: Facts): boolean 
 }
 
 /** None for several requests: nobody knows which kind of request comes next. */
-function queriesForNext(requests: readonly AddressRequest[], situation: Situation, draft: Draft): readonly Query[] {
+function queriesForNext(requests: readonly AddressRequest[], context: PlanContext, draft: Draft): readonly Query[] {
   const last = requests.at(-1);
-  return last === undefined ? [] : withoutRepeats(queriesOfNext(last, situation, draft, allocationQueries([last])));
+  return last === undefined ? [] : withoutRepeats(queriesOfNext(last, context, draft, allocationQueries([last])));
 }
 
 /** What is the same for all requests. @throws {FactsWanted} with everything that is certain to be wanted besides */
@@ -153,16 +153,16 @@ function survey(
   requests: readonly AddressRequest[],
   facts: Facts,
   options: PlanOptions,
-): { readonly ready: Write; readonly situation: Situation } {
+): { readonly ready: Write; readonly context: PlanContext } {
   try {
-    return { ready: expectReady(facts), situation: situationOf(facts, options) };
+    return { ready: expectReady(facts), context: contextOf(facts, options) };
   } catch (thrown) {
     if (!(thrown instanceof FactsWanted)) throw thrown;
     throw new FactsWanted([...thrown.queries, ...allocationQueries(requests).filter((query) => facts.find(query) === undefined)]);
   }
 }
 
-function situationOf(facts: Facts, { now, salt }: PlanOptions): Situation {
+function contextOf(facts: Facts, { now, salt }: PlanOptions): PlanContext {
   const configuration = soundConfigurationOf(facts);
   const defects = new Set<string>();
   return {
@@ -184,18 +184,18 @@ interface Attempt {
   readonly held: readonly DraftBlock[];
 }
 
-function attemptRequest(request: AddressRequest, situation: Situation, before: Draft): Attempt | NetplugError | FactsWanted {
+function attemptRequest(request: AddressRequest, context: PlanContext, before: Draft): Attempt | NetplugError | FactsWanted {
   try {
-    return meet(request, situation, before);
+    return meet(request, context, before);
   } catch (thrown) {
     if (thrown instanceof NetplugError || thrown instanceof FactsWanted) return thrown;
     throw thrown;
   }
 }
 
-function meet(request: AddressRequest, situation: Situation, before: Draft): Attempt {
+function meet(request: AddressRequest, context: PlanContext, before: Draft): Attempt {
   const { owner } = request;
-  const candidates = heldBy(situation.facts, before, owner, owner.node);
+  const candidates = heldBy(context.facts, before, owner, owner.node);
   const addresses: AllocatedAddress[] = [];
   const pools: Pool[] = [];
   const held: DraftBlock[] = [];
@@ -214,12 +214,12 @@ function meet(request: AddressRequest, situation: Situation, before: Draft): Att
   if (request.addresses.length > 0) {
     for (const address of request.addresses) {
       const existing = candidates.find((candidate) => equalAddresses(addressOf(candidate), address));
-      add(existing, () => assignExplicit(request, address, situation, draft));
+      add(existing, () => assignExplicit(request, address, context, draft));
     }
   } else {
     for (const family of request.families) {
       const existing = candidates.find((candidate) => candidate.from.block.cidr.family === family);
-      add(existing, () => assignAutomatic(request, family, situation, draft));
+      add(existing, () => assignAutomatic(request, family, context, draft));
     }
   }
   return { addresses, draft, pools, held };

@@ -15,7 +15,7 @@ import { byBorrowing } from "./borrowing.ts";
 import { noAddressLeft } from "./exhausted.ts";
 import { claimsNear, findFreeBlock } from "./free-block.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
-import type { Assigned, Situation } from "./situation.ts";
+import type { Assigned, PlanContext } from "./plan-context.ts";
 
 type Refs = readonly BlockRef[];
 
@@ -31,15 +31,15 @@ const EMPTY_BLOCKS_AT_ONCE = 8;
  * @throws {NetplugError} poolUnusable, noAddressLeft
  * @throws {FactsWanted} what must be read first
  */
-export function assignAutomatic(request: AddressRequest, family: Family, situation: Situation, draft: Draft): Assigned {
+export function assignAutomatic(request: AddressRequest, family: Family, context: PlanContext, draft: Draft): Assigned {
   const { node } = request.owner;
-  const selection = selectFor(request, family, situation);
-  const own = ownBlocks(situation.facts, draft, node);
-  const spread = situation.spreadFor(node);
+  const selection = selectFor(request, family, context);
+  const own = ownBlocks(context.facts, draft, node);
+  const spread = context.spreadFor(node);
   const read: Search = {
     request,
     family,
-    situation,
+    context,
     draft,
     pools: selection.usable,
     own,
@@ -54,13 +54,13 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
   const found =
     fromOwnBlocks(search) ??
     (noClaim === undefined ? (fromFreeBlock(search) ?? fromEmptyBlock(search)) : undefined) ??
-    (situation.configuration.strictAffinity ? undefined : byBorrowing(search));
+    (context.configuration.strictAffinity ? undefined : byBorrowing(search));
   if (found !== undefined) return found;
   for (const { block } of search.own) noteResting(search, block.cidr, freeOrdinalsOf(block));
   throw noAddressLeft({
     family,
     node,
-    situation,
+    context,
     pools: selection.usable,
     refused: selection.refused,
     noClaim,
@@ -69,7 +69,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, situati
   });
 }
 
-function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: Situation): PoolSelection {
+function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: PlanContext): PoolSelection {
   const { node } = request.owner;
   const stored = know(facts, { type: "get", ref: { kind: "Node", name: node } });
   const nodeLabels = stored?.value.metadata.labels ?? {};
@@ -100,8 +100,8 @@ function fromOwnBlocks(search: Search): Assigned | undefined {
  * places are asked for last: without this, pods that start together on a new node would claim a block each.
  */
 function withLaterBlocks(search: Search): Search {
-  const { situation, draft, pools, spread, request, own } = search;
-  const { facts, reserved } = situation;
+  const { context, draft, pools, spread, request, own } = search;
+  const { facts, reserved } = context;
   const known = new Set(own.map(({ block }) => toPrefixText(block.cidr)));
   // Only the pools whose places a new block would have read in one round anyway.
   const claims = [...pools.slice(0, 1), ...poolsAfter(pools, 0)].flatMap((pool) =>
@@ -114,7 +114,7 @@ function withLaterBlocks(search: Search): Search {
 }
 
 /** Why the node may not have another block of this family; undefined when it may. */
-function whyNoClaim({ request, family, situation: { configuration }, own }: Search): string | undefined {
+function whyNoClaim({ request, family, context: { configuration }, own }: Search): string | undefined {
   if (!configuration.autoAllocateBlocks) return "autoAllocateBlocks is off";
   const limit = configuration.maxBlocksPerHost === 0 ? DEFAULT_MAX_BLOCKS_PER_HOST : configuration.maxBlocksPerHost;
   const count = own.filter(({ block }) => block.cidr.family === family).length;
@@ -122,13 +122,13 @@ function whyNoClaim({ request, family, situation: { configuration }, own }: Sear
 }
 
 function fromFreeBlock(search: Search): Assigned | undefined {
-  const { situation, draft, pools, spread, request } = search;
-  const { facts, reserved } = situation;
+  const { context, draft, pools, spread, request } = search;
+  const { facts, reserved } = context;
   const taken = new Set(draft.keys());
   for (const [i, pool] of pools.entries()) {
     const cidr = findFreeBlock(pool, { facts, reserved, taken, spread }, () => poolsAfter(pools, i));
     if (cidr === undefined) continue;
-    const claimed = { stored: undefined, block: newBlock(cidr, request.owner.node, situation.moment.now) };
+    const claimed = { stored: undefined, block: newBlock(cidr, request.owner.node, context.moment.now) };
     const ordinal = usableOrdinal(search, claimed);
     if (ordinal !== undefined) return give(search, pool, claimed, ordinal);
   }
@@ -137,14 +137,14 @@ function fromFreeBlock(search: Search): Assigned | undefined {
 
 /** Takes over a block in which another node has nothing left. */
 function fromEmptyBlock(search: Search): Assigned | undefined {
-  const { situation, request, draft } = search;
+  const { context, request, draft } = search;
   for (const [i, pool] of search.pools.entries()) {
     for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
       for (const [at, ref] of candidates.entries()) {
         // The first one can nearly always be used; after each that cannot, more are read at once.
-        const found = blockAt(situation.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
+        const found = blockAt(context.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
         if (found === undefined || found.block.node === request.owner.node) continue;
-        if (!isEmpty(found.block, situation.moment)) {
+        if (!isEmpty(found.block, context.moment)) {
           if (found.block.emptySince !== undefined) search.restingBlocks.add(toPrefixText(ref.cidr));
           continue;
         }
@@ -162,17 +162,17 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
  * longer than a cool-down come first: in the others addresses may still cool down, if the setting was raised after they were listed. Where
  * borrowing is allowed, further blocks are not tried: addresses in them can be borrowed.
  */
-function* emptyBlocks({ situation, request, spread, restingBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
+function* emptyBlocks({ context, request, spread, restingBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;
-  const { now, cooldown } = situation.moment;
+  const { now, cooldown } = context.moment;
   const seen = new Set<string>();
   for (let limit = EMPTY_BLOCKS; ; limit *= 8) {
-    const listed = know(situation.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
+    const listed = know(context.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
     const rested: BlockRef[] = [];
     const recent: BlockRef[] = [];
     for (const { cidr, node, since } of listed) {
       const text = toPrefixText(cidr);
-      if (seen.has(text) || node === request.owner.node || !isAllowed(situation, pool, cidr)) continue;
+      if (seen.has(text) || node === request.owner.node || !isAllowed(context, pool, cidr)) continue;
       seen.add(text);
       if (!hasBegun(since, now)) restingBlocks.add(text);
       else (since + cooldown < now ? rested : recent).push({ cidr, node });
@@ -180,7 +180,7 @@ function* emptyBlocks({ situation, request, spread, restingBlocks }: Search, poo
     yield rotate(rested, spread);
     yield rotate(recent, spread);
     const hasCandidates = rested.length + recent.length > 0;
-    if (listed.length < limit || (hasCandidates && !situation.configuration.strictAffinity)) return;
+    if (listed.length < limit || (hasCandidates && !context.configuration.strictAffinity)) return;
   }
 }
 

@@ -11,7 +11,7 @@ import { know } from "../facts.ts";
 import type { Pool } from "../pools.ts";
 import { reservedIn } from "../reservations.ts";
 import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
-import type { Assigned } from "./situation.ts";
+import type { Assigned } from "./plan-context.ts";
 
 /** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
 const SPARE_BLOCKS = 64;
@@ -20,14 +20,14 @@ const LENDERS = 8;
 
 /** Takes an address out of another node's block, which stays with that node. */
 export function byBorrowing(search: Search): Assigned | undefined {
-  const { situation, draft, request, pools } = search;
+  const { context, draft, request, pools } = search;
   for (const [i, pool] of pools.entries()) {
     for (const listed of spareBlocks(search, pool, poolsAfter(pools, i))) {
       const lenders = listed.filter(
-        (ref) => ref.node !== request.owner.node && isAllowed(situation, pool, ref.cidr) && mayLend(search, ref, draft),
+        (ref) => ref.node !== request.owner.node && isAllowed(context, pool, ref.cidr) && mayLend(search, ref, draft),
       );
       for (const [at, ref] of lenders.entries()) {
-        const found = blockAt(situation.facts, draft, ref, lenders.slice(at, at + Math.max(LENDERS, at)));
+        const found = blockAt(context.facts, draft, ref, lenders.slice(at, at + Math.max(LENDERS, at)));
         if (found === undefined || found.block.node === request.owner.node) continue;
         const ordinal = usableOrdinal(search, found);
         if (ordinal !== undefined) return give(search, pool, found, ordinal);
@@ -41,7 +41,7 @@ export function byBorrowing(search: Search): Assigned | undefined {
 /** Whether a block is worth reading: not when all its free addresses are reserved, or cool down. */
 function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): boolean {
   if (next === undefined || draft.has(toPrefixText(cidr))) return true;
-  const { reserved, moment } = search.situation;
+  const { reserved, moment } = search.context;
   const isReserved = reservedIn(reserved, cidr);
   const givable = next.listed.filter(([ordinal]) => !isReserved(ordinal));
   if (givable.some(([, releasedAt]) => !isResting(releasedAt || undefined, moment))) return true;
@@ -51,14 +51,14 @@ function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): bool
 }
 
 /** Blocks of a pool with unallocated addresses, some at a time, once around from the node's start. */
-function* spareBlocks({ situation, spread }: Search, pool: Pool, later: readonly Pool[]): Generator<readonly SpareBlock[]> {
+function* spareBlocks({ context, spread }: Search, pool: Pool, later: readonly Pool[]): Generator<readonly SpareBlock[]> {
   const start = startOfSpare(pool, spread);
   const isBeforeStart = (ref: BlockRef): boolean => ref.cidr.base < start.value;
   const ahead = (): readonly Query[] => [pool, ...later].flatMap((other) => spareQueries(other, spread));
   for (const part of ["from start", "up to start"] as const) {
     let from = part === "from start" ? start : baseOf(pool.cidr);
     for (let limit = SPARE_BLOCKS; ; limit *= 2) {
-      const listed = know(situation.facts, spareQuery(pool, from, limit), limit === SPARE_BLOCKS ? ahead : undefined);
+      const listed = know(context.facts, spareQuery(pool, from, limit), limit === SPARE_BLOCKS ? ahead : undefined);
       yield part === "from start" ? listed : listed.filter(isBeforeStart);
       const last = listed.at(-1);
       if (last === undefined || listed.length < limit || (part === "up to start" && !isBeforeStart(last))) break;

@@ -5,13 +5,13 @@ import type { Family } from "../../lib/ip/address.ts";
 import { containsPrefix, parsePrefix, sizeOf, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Pool, RefusedPool } from "../pools.ts";
-import type { Situation } from "./situation.ts";
+import type { PlanContext } from "./plan-context.ts";
 
 /** What was sought in vain. */
 export interface Exhaustion {
   readonly family: Family;
   readonly node: string;
-  readonly situation: Situation;
+  readonly context: PlanContext;
   /** Those that could be used. */
   readonly pools: readonly Pool[];
   readonly refused: readonly RefusedPool[];
@@ -35,15 +35,15 @@ export function noAddressLeft(exhaustion: Exhaustion): NetplugError {
 }
 
 /** In a cluster of one family it is the config that asks for the wrong one: by default for IPv4. */
-function noPool({ family, situation }: Exhaustion): string {
+function noPool({ family, context }: Exhaustion): string {
   const text = `there is no IPv${family} pool; create one with "netplugctl create"`;
-  if (situation.pools.pools.length === 0) return text;
+  if (context.pools.pools.length === 0) return text;
   return `${text}, or have pods get IPv${family === 4 ? 6 : 4} alone: assign_ipv4 "${family === 6}", assign_ipv6 "${family === 4}"`;
 }
 
 function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
-  const { noClaim, situation, resting } = exhaustion;
-  const { configuration, reserved } = situation;
+  const { noClaim, context, resting } = exhaustion;
+  const { configuration, reserved } = context;
   if (reserved.covers(pool.cidr)) return "all its addresses are reserved";
   const restingCount = countResting(pool, resting);
   if (configuration.strictAffinity) {
@@ -63,9 +63,9 @@ function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
 }
 
 /** For a node that may use only its own blocks: why it gets no further block. */
-function whyNoBlock({ cidr, blockLength }: Pool, { situation, restingBlocks }: Exhaustion): string {
+function whyNoBlock({ cidr, blockLength }: Pool, { context, restingBlocks }: Exhaustion): string {
   const resting = [...restingBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
-  const reserved = situation.reserved.countIn(cidr);
+  const reserved = context.reserved.countIn(cidr);
   const besides = [
     ...(resting === 0 ? [] : [`${resting} of them are empty, but cool down after the last release`]),
     ...(reserved === 0n ? [] : [`${reserved} addresses are reserved`]),

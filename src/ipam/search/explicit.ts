@@ -10,7 +10,7 @@ import { know } from "../facts.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { type Pool, poolQueryOf, whyNotUsed } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
-import type { Assigned, Situation } from "./situation.ts";
+import type { Assigned, PlanContext } from "./plan-context.ts";
 
 /**
  * Takes one address for an attachment that does not have it yet. Selectors, `assignmentMode`, reservations, the limit of
@@ -19,9 +19,9 @@ import type { Assigned, Situation } from "./situation.ts";
  * @throws {NetplugError} addressOutsidePools, addressInUse
  * @throws {FactsWanted} what must be read first
  */
-export function assignExplicit(request: AddressRequest, address: Address, situation: Situation, draft: Draft): Assigned {
-  const pool = poolOf(request, address, situation);
-  const { stored, block } = blockFor(request, address, pool, situation, draft);
+export function assignExplicit(request: AddressRequest, address: Address, context: PlanContext, draft: Draft): Assigned {
+  const pool = poolOf(request, address, context);
+  const { stored, block } = blockFor(request, address, pool, context, draft);
   const ordinal = ordinalOf(block.cidr, address);
   if (ordinal === undefined)
     throw new NetplugError("internal", `use address ${text(address)}: it is not in block "${toPrefixText(block.cidr)}"`);
@@ -31,11 +31,11 @@ export function assignExplicit(request: AddressRequest, address: Address, situat
     const next = `if that is gone for good: netplugctl ipam release --ip=${toAddressText(address)}`;
     throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}; ${next}`);
   }
-  const next = take(block, ordinal, request.owner, situation.moment.now);
+  const next = take(block, ordinal, request.owner, context.moment.now);
   return { address, block: block.cidr, pool, draft: withBlock(draft, stored, next) };
 }
 
-function poolOf({ use }: AddressRequest, address: Address, { pools }: Situation): Pool {
+function poolOf({ use }: AddressRequest, address: Address, { pools }: PlanContext): Pool {
   const around = pools.pools.filter((pool) => containsAddress(pool.cidr, address));
   const whyNot = (pool: Pool): string | undefined => pool.unusable ?? whyNotUsed(pool, use);
   const usable = around.find((pool) => whyNot(pool) === undefined);
@@ -50,18 +50,18 @@ function poolOf({ use }: AddressRequest, address: Address, { pools }: Situation)
 }
 
 /** The claimed block around the address, or a new one; an empty one of another node is taken over. */
-function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: Pool, situation: Situation, draft: Draft): DraftBlock {
-  const found = blockOfAddress(situation.facts, draft, address, node);
+function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: Pool, context: PlanContext, draft: Draft): DraftBlock {
+  const found = blockOfAddress(context.facts, draft, address, node);
   if (found === undefined) {
     const cidr = blockOf(address, pool.blockLength);
-    refuseOverlap(address, cidr, pool, situation);
-    return { stored: undefined, block: newBlock(cidr, node, situation.moment.now) };
+    refuseOverlap(address, cidr, pool, context);
+    return { stored: undefined, block: newBlock(cidr, node, context.moment.now) };
   }
   const { stored, block } = found;
   if (block.node === node) return found;
-  if (isEmpty(block, situation.moment)) return { stored, block: moveTo(block, node) };
+  if (isEmpty(block, context.moment)) return { stored, block: moveTo(block, node) };
   const isHeld = block.allocations.some(({ ordinal }) => ordinal === ordinalOf(block.cidr, address));
-  if (situation.configuration.strictAffinity && !isHeld) {
+  if (context.configuration.strictAffinity && !isHeld) {
     const where = `its block "${toPrefixText(block.cidr)}" belongs to node ${quote(block.node)}`;
     throw new NetplugError(
       "addressOutsidePools",
@@ -72,7 +72,7 @@ function blockFor({ owner: { node } }: AddressRequest, address: Address, pool: P
 }
 
 /** Blocks of another size, from before the pool was made anew, may lie where the new one would be. */
-function refuseOverlap(address: Address, cidr: Prefix, pool: Pool, { facts }: Situation): void {
+function refuseOverlap(address: Address, cidr: Prefix, pool: Pool, { facts }: PlanContext): void {
   const [other] = know(facts, { type: "claimed-blocks", within: cidr, limit: 1 }, () => [poolQueryOf(pool)]);
   if (other === undefined) return;
   const overlap = `its block "${toPrefixText(cidr)}" would overlap the claimed block "${toPrefixText(other.cidr)}" of node ${quote(other.node)}`;

@@ -14,7 +14,7 @@ import type { AddressRequest } from "../request.ts";
 import { reservedIn } from "../reservations.ts";
 import { assignAutomatic } from "./automatic.ts";
 import { spreadOf } from "./places.ts";
-import type { Situation } from "./situation.ts";
+import type { PlanContext } from "./plan-context.ts";
 
 /**
  * What another request of this kind would ask for.
@@ -23,9 +23,9 @@ import type { Situation } from "./situation.ts";
  * @param certain the queries that every request of this kind begins with
  * @returns none where a block that it took an address from has more
  */
-export function queriesOfNext(request: AddressRequest, situation: Situation, draft: Draft, certain: readonly Query[]): readonly Query[] {
-  if (request.addresses.length > 0 || ![...draft.values()].some(({ block }) => isUsedUp(block, situation))) return [];
-  const later = { ...situation, facts: onlyAbout(certain, situation.facts), spreadFor: spreadOf };
+export function queriesOfNext(request: AddressRequest, context: PlanContext, draft: Draft, certain: readonly Query[]): readonly Query[] {
+  if (request.addresses.length > 0 || ![...draft.values()].some(({ block }) => isUsedUp(block, context))) return [];
+  const later = { ...context, facts: onlyAbout(certain, context.facts), spreadFor: spreadOf };
   return request.families.flatMap((family) => {
     try {
       const decision = collectWanted(() => assignAutomatic(request, family, later, draft));
@@ -37,6 +37,6 @@ export function queriesOfNext(request: AddressRequest, situation: Situation, dra
   });
 }
 
-function isUsedUp(block: Block, { reserved, moment }: Situation): boolean {
+function isUsedUp(block: Block, { reserved, moment }: PlanContext): boolean {
   return nextOrdinal(block, moment, reservedIn(reserved, block.cidr)) === undefined;
 }

@@ -9,13 +9,13 @@ import { type Draft, type DraftBlock, withBlock } from "../draft.ts";
 import type { Pool } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import { reservedIn } from "../reservations.ts";
-import type { Assigned, Situation } from "./situation.ts";
+import type { Assigned, PlanContext } from "./plan-context.ts";
 
 /** The request, and what it may use. */
 export interface Search {
   readonly request: AddressRequest;
   readonly family: Family;
-  readonly situation: Situation;
+  readonly context: PlanContext;
   readonly draft: Draft;
   readonly pools: readonly Pool[];
   /** The node's own blocks. */
@@ -36,19 +36,19 @@ export function poolsAfter(pools: readonly Pool[], position: number): readonly P
 }
 
 /** Whether addresses of a block may be given from a pool. */
-export function isAllowed({ reserved }: Situation, pool: Pool, cidr: Prefix): boolean {
+export function isAllowed({ reserved }: PlanContext, pool: Pool, cidr: Prefix): boolean {
   return containsPrefix(pool.cidr, cidr) && !reserved.covers(cidr);
 }
 
 /** The ordinal that a block gives next. */
-export function usableOrdinal({ situation }: Search, { block }: DraftBlock): number | undefined {
+export function usableOrdinal({ context }: Search, { block }: DraftBlock): number | undefined {
   if (block.free.length === 0) return undefined;
-  return nextOrdinal(block, situation.moment, reservedIn(situation.reserved, block.cidr));
+  return nextOrdinal(block, context.moment, reservedIn(context.reserved, block.cidr));
 }
 
 /** Ends a search: the address is taken. */
-export function give({ draft, request, situation }: Search, pool: Pool, { stored, block }: DraftBlock, ordinal: number): Assigned {
-  const next = take(block, ordinal, request.owner, situation.moment.now);
+export function give({ draft, request, context }: Search, pool: Pool, { stored, block }: DraftBlock, ordinal: number): Assigned {
+  const next = take(block, ordinal, request.owner, context.moment.now);
   return { address: addressAt(block.cidr, ordinal), block: block.cidr, pool, draft: withBlock(draft, stored, next) };
 }
 
@@ -58,7 +58,7 @@ export function freeOrdinalsOf({ free, releasedAt }: Block): readonly NextOrdina
 }
 
 /** Remembers how many of these addresses could be given if they did not cool down. */
-export function noteResting({ situation: { reserved, moment }, resting }: Search, cidr: Prefix, ordinals: readonly NextOrdinal[]): void {
+export function noteResting({ context: { reserved, moment }, resting }: Search, cidr: Prefix, ordinals: readonly NextOrdinal[]): void {
   const isReserved = reservedIn(reserved, cidr);
   const count = ordinals.filter(([ordinal, releasedAt]) => !isReserved(ordinal) && isResting(releasedAt || undefined, moment)).length;
   if (count > 0) resting.set(toPrefixText(cidr), count);

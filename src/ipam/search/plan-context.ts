@@ -9,7 +9,7 @@ import type { Draft } from "../draft.ts";
 import type { Facts } from "../facts.ts";
 import type { Pool, PoolTable } from "../pools.ts";
 
-export interface Situation {
+export interface PlanContext {
   readonly facts: Facts;
   readonly configuration: CompleteIPAMConfigurationSpec;
   readonly pools: PoolTable;
