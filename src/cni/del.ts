@@ -12,6 +12,7 @@ import { delegateOf } from "./delegate/address-source.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
+import { addressesOf } from "./protocol/result.ts";
 import { beginReading } from "./transact-ports.ts";
 import { toDelRequest, withdraw } from "./withdraw.ts";
 
@@ -95,7 +96,8 @@ async function withdrawOwn(
     const { released } = await withdraw(call, own, { facts, beforeCommit });
     const { prevResult } = call.config;
     if (released.length > 0 || prevResult === undefined || !hasOwnIpam(call)) return;
-    await (await import("./withdraw-elsewhere.ts")).withdrawElsewhere(call, prevResult, own, { beforeCommit });
+    const addresses = addressesOf(prevResult).map(({ address }) => address);
+    await (await import("./withdraw-elsewhere.ts")).withdrawElsewhere(call, addresses, own, { beforeCommit });
   });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

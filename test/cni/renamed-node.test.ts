@@ -26,6 +26,16 @@ test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s gives back what the
   await node.del({ ...call, config: renamed(result) });
 });
 
+test("what a DEL could not give back, for the datastore was away, a DEL under the node's next name gives back", async () => {
+  using pod = new TestNetns();
+  const call = { containerID, netns: pod.path };
+  const result = await node.add(pod, { ...call, config: node.config(DUAL) });
+  const failed = await node.call("DEL", { ...call, config: node.config({ ...DUAL, ...node.datastore.nowhere, prevResult: result }) });
+  expect([failed.json?.code, await node.addressesInUse()]).toEqual([11, 2]);
+  await node.del({ containerID: node.newContainerID(), config: renamed() });
+  expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
+});
+
 test("what another container has by now stays, and so does all of another node that uses the same container ID", async () => {
   const of = (id: string, config: Json): AttachmentCall => ({
     plugin: "netplug-ipam",

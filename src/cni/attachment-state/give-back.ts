@@ -6,6 +6,7 @@ import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
+import { addressesOf } from "../protocol/result.ts";
 import type { Hold } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
@@ -15,7 +16,7 @@ import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts
 const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
 
 /** No namespace must be gone before the release: our interface is known to be gone. */
-const NOTHING = { path: "", id: "" } as const;
+const NOTHING: Pick<PendingNote, "path" | "id"> = { path: "", id: "" };
 
 /**
  * Undoes a step of an ADD, unless a newer ADD has the attachment: that ADD may now have the same addresses. An ADD that begins meanwhile waits.
@@ -25,7 +26,7 @@ const NOTHING = { path: "", id: "" } as const;
 export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  if (!hasNodeFile(call, "unreleased")) writePending(call, { ...NOTHING, until: 0 });
+  if (!hasNodeFile(call, "unreleased")) writePending(call, { ...NOTHING, until: 0, addresses: [] });
   using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
   if (lock === undefined) throw beingReleased(call);
   if (hold.state() !== "taken") await work();
@@ -52,7 +53,10 @@ export function notePending(call: LocalCall, holder: string | undefined): void {
     if (condition === undefined) return;
     const there = readPending(call, call.environment);
     // A note about another namespace stays: the addresses may still be in use there.
-    if (there === undefined || there.path === condition.path) writePending(call, { ...condition, until: there?.until ?? 0 });
+    if (there !== undefined && there.path !== condition.path) return;
+    const { prevResult } = call.config;
+    const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);
+    writePending(call, { ...condition, until: there?.until ?? 0, addresses });
   });
 }
 
@@ -60,7 +64,7 @@ export function notePending(call: LocalCall, holder: string | undefined): void {
 function conditionOf(
   { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
   holder: string | undefined,
-): Omit<PendingNote, "until"> | undefined {
+): Pick<PendingNote, "path" | "id"> | undefined {
   const isMain = plugin === "netplug";
   let netns: Netns | undefined;
   try {

@@ -1,6 +1,7 @@
 /** The content of a pending release's file, see `pending-release.ts`, and how an ADD that may be killed writes one in advance. */
 
 import type { Attachment } from "../../ipam/request.ts";
+import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import type { Hold } from "./hold.ts";
@@ -17,17 +18,25 @@ export interface PendingNote {
   readonly until: number;
   /** Identity of that namespace. */
   readonly id: string;
+  /** What the runtime remembers of the attachment's addresses: by them they are found where the node had another name. May be none. */
+  readonly addresses: readonly Address[];
 }
+
+/** Between the addresses. They are the last part of the file: older versions write none, and leave them unread. */
+const END_OF_ADDRESS = " ";
 
 /** @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
 export function readPending(call: LocalCall, attachment: Attachment): PendingNote | undefined {
-  const [path, until, id] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
-  return path === undefined || until === undefined || id === undefined ? undefined : { path, until: Number(until), id };
+  const [path, until, id, addresses = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
+  if (path === undefined || until === undefined || id === undefined) return undefined;
+  const parsed = addresses.split(END_OF_ADDRESS).map(tryParseAddress);
+  return { path, until: Number(until), id, addresses: parsed.filter((address) => address !== undefined) };
 }
 
 /** Replaces the note of the call's attachment. @throws NetplugError ioFailure */
-export function writePending(call: LocalCall, { path, until, id }: PendingNote): void {
-  writeNodeFile(call, "unreleased", [path, until, id].join(END_OF_PART));
+export function writePending(call: LocalCall, { path, until, id, addresses }: PendingNote): void {
+  const known = addresses.map(toAddressText).join(END_OF_ADDRESS);
+  writeNodeFile(call, "unreleased", [path, until, id, known].join(END_OF_PART));
 }
 
 /** The note of an ADD of `netplug-ipam`, which may be killed, or outlive the callers that would call DEL. */
@@ -41,7 +50,7 @@ export interface PendingMark {
 /** Notes, as an ADD begins, that its addresses are to be released when its namespace is gone. */
 export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): PendingMark {
   const { clock } = call.host;
-  const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id }));
+  const write = (until: number): void => attempt(call, () => writePending(call, { path, until, id, addresses: [] }));
   const ifHeld = (work: () => void): void => {
     if (["held", "ended"].includes(hold.state())) work();
   };

@@ -140,7 +140,9 @@ async function withdrawFound(collection: Collection, { owners, records }: Found)
     async release(some) {
       if (some.length > 0) await withdrawAll(call, new Set(some.map(keyOf)), "none");
     },
-    withdraw: (some) => withdrawAll(call, new Set(some.map(keyOf)), []),
+    async withdraw(some) {
+      await withdrawAll(call, new Set(some.map(keyOf)), []);
+    },
   });
 }
 

@@ -5,17 +5,20 @@ import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/give-back.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { attempt, folderOf, fromFileName, removeNodeFile } from "../attachment-state/node-files.ts";
-import { LONGEST_ADD_MS, readPending } from "../attachment-state/pending-note.ts";
+import { LONGEST_ADD_MS, type PendingNote, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
-import { ATTACHMENTS_PER_COMMIT, keyOf, withdrawMany } from "./withdraw-many.ts";
+import { ATTACHMENTS_PER_COMMIT, attachmentOf, keyOf, withdrawAll } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */
 const MOST = 48;
 /** Milliseconds for all of them. */
 const PENDING_MS = 3_000;
+
+/** An attachment whose release can be carried out. */
+type Ended = Attachment & Pick<PendingNote, "addresses">;
 
 /** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
@@ -48,11 +51,16 @@ export async function releasePending(call: Call): Promise<void> {
  * @param onCollected gets the attachments that are done, before the next ones are tried
  * @throws the first failure; after a batch in which all failed, the rest is not tried
  */
-async function collectEnded(call: Call, ended: readonly Attachment[], onCollected: (some: readonly Attachment[]) => void): Promise<void> {
+async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
   const standing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
-  const collect = async (some: readonly Attachment[]): Promise<void> => {
-    const keys = new Set(some.map(keyOf).filter((key) => !standing.has(key)));
-    await withdrawMany(call, [...keys], []);
+  const collect = async (some: readonly Ended[]): Promise<void> => {
+    const gone = some.filter((attachment) => !standing.has(keyOf(attachment)));
+    if (gone.length === 0) return;
+    const found = await withdrawAll(call, new Set(gone.map(keyOf)), []);
+    await collectElsewhere(
+      call,
+      gone.filter((attachment) => !found.has(keyOf(attachment))),
+    );
   };
   const steps: Settled[] = [];
   for (let from = 0; from < ended.length; from += ATTACHMENTS_PER_COMMIT) {
@@ -64,12 +72,27 @@ async function collectEnded(call: Call, ended: readonly Attachment[], onCollecte
   throwFirstFailure(steps);
 }
 
+/** Gives back what the node got under another name, as far as the notes say. */
+async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<void> {
+  const { config, node } = call;
+  const addresses = some.flatMap((one) => one.addresses);
+  if (addresses.length === 0) return;
+  const keys = new Set(some.map(keyOf));
+  const { withdrawElsewhere } = await import("../withdraw-elsewhere.ts");
+  await withdrawElsewhere(call, addresses, {
+    node,
+    isOwnerMeant: (owner) => owner.network === config.name && keys.has(keyOf(owner)),
+    isRecordMeant: (record) => (record.spec.network ?? config.name) === config.name && keys.has(keyOf(attachmentOf(record))),
+    records: [],
+  });
+}
+
 /**
  * At most {@link MOST} ended attachments of the call's network. Begins at a random place, so that releases that always fail do not keep the
  * others from their turn.
  */
-function listPending(call: LocalCall): readonly Attachment[] {
-  const found: Attachment[] = [];
+function listPending(call: LocalCall): readonly Ended[] {
+  const found: Ended[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];
   const first = randomInteger(call.host.random, names.length);
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
@@ -77,7 +100,8 @@ function listPending(call: LocalCall): readonly Attachment[] {
     if (attachment === undefined) continue;
     // One that cannot be read must not hide the others.
     attempt(call, () => {
-      if (isOver(call, attachment)) found.push(attachment);
+      const note = readPending(call, attachment);
+      if (note !== undefined && isOver(call, attachment, note)) found.push({ ...attachment, addresses: note.addresses });
     });
     if (found.length === MOST) break;
   }
@@ -85,11 +109,8 @@ function listPending(call: LocalCall): readonly Attachment[] {
 }
 
 /** Whether nobody can use the addresses any more. False also when this process does not see the namespace's folder, and cannot tell. */
-function isOver(call: LocalCall, attachment: Attachment): boolean {
+function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingNote): boolean {
   const { files, kernel, clock } = call.host;
-  const pending = readPending(call, attachment);
-  if (pending === undefined) return false;
-  const { path, until, id } = pending;
   const holder = readHold(call, attachment);
   if (holder !== undefined && (path === "" || holder.path !== path || holder.id !== id)) return false;
   if (path === "") return true;

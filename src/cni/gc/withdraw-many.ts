@@ -28,8 +28,13 @@ export async function withdrawMany(call: Call, keys: readonly string[], records:
  * Removes everything of a few attachments, in several commits where their addresses lie in very many blocks.
  *
  * @param records to look at besides those that allocations name; "none": they have ended
+ * @returns keys of those that had addresses
  */
-export async function withdrawAll(call: Call, keys: ReadonlySet<string>, records: readonly WorkloadEndpoint[] | "none"): Promise<void> {
+export async function withdrawAll(
+  call: Call,
+  keys: ReadonlySet<string>,
+  records: readonly WorkloadEndpoint[] | "none",
+): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
   const request: DelRequest = {
     node,
@@ -37,11 +42,16 @@ export async function withdrawAll(call: Call, keys: ReadonlySet<string>, records
     isRecordMeant: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
     records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
   };
+  const found = new Set<string>();
   for (let isAll = false; !isAll;) {
     const withdrawn = await withdraw(call, request);
-    for (const { owner } of withdrawn.released) log.info("released address without attachment", { of: owner.containerID });
+    for (const { owner } of withdrawn.released) {
+      log.info("released address without attachment", { of: owner.containerID });
+      found.add(keyOf(owner));
+    }
     ({ isAll } = withdrawn);
   }
+  return found;
 }
 
 /** Whether a record is of this node and network. A record that is a view of a pod names no network, and passes. */

@@ -55,7 +55,7 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
 
 /** Leaves the release to the next DEL. Nothing must be gone before it: the DEL has removed the interface, if there was one. */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
-  if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0 }));
+  if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0, addresses: [] }));
 }
 
 /** As a call for the attachment of somebody in line, whose notes are kept in the same folder. */
