@@ -17,6 +17,7 @@ export async function withdrawElsewhere(
   { isOwnerMeant, isRecordMeant, records }: DelRequest,
   options: Pick<TransactOptions<unknown>, "beforeCommit"> = {},
 ): Promise<void> {
+  if (addresses.length === 0) return;
   const owners = await call.ledger.time("datastore", () =>
     transact(
       transactPortsOf(call),

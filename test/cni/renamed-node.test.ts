@@ -36,6 +36,16 @@ test("what a DEL could not give back, for the datastore was away, a DEL under th
   expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
 });
 
+test("a DEL asks for no more where the runtime remembers a result without addresses than where it remembers none", async () => {
+  const roundTrips: unknown[] = [];
+  for (const prevResult of [undefined, { cniVersion: "1.1.0" }]) {
+    await node.del({ containerID, config: node.config({ ...(prevResult && { prevResult }) }) });
+    roundTrips.push(node.logLines().findLast(({ verb }) => verb === "DEL")?.["roundTrips"]);
+  }
+  expect(roundTrips).toEqual([roundTrips[0], roundTrips[0]]);
+  expect(roundTrips[0]).toBeGreaterThan(0);
+});
+
 test("what another container has by now stays, and so does all of another node that uses the same container ID", async () => {
   const of = (id: string, config: Json): AttachmentCall => ({
     plugin: "netplug-ipam",

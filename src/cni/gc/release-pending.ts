@@ -1,5 +1,6 @@
 /** Pending releases, carried out by a DEL of the same network: see `attachment-state/pending-release.ts`. Loaded only where one was ever noted. */
 
+import type { DelRequest } from "../../endpoint/plan-del.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/give-back.ts";
@@ -10,6 +11,7 @@ import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
+import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
 import { ATTACHMENTS_PER_COMMIT, attachmentOf, keyOf, withdrawAll } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */
@@ -75,16 +77,15 @@ async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (s
 /** Gives back what the node got under another name, as far as the notes say. */
 async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<void> {
   const { config, node } = call;
-  const addresses = some.flatMap((one) => one.addresses);
-  if (addresses.length === 0) return;
   const keys = new Set(some.map(keyOf));
-  const { withdrawElsewhere } = await import("../withdraw-elsewhere.ts");
-  await withdrawElsewhere(call, addresses, {
+  const request: DelRequest = {
     node,
     isOwnerMeant: (owner) => owner.network === config.name && keys.has(keyOf(owner)),
     isRecordMeant: (record) => (record.spec.network ?? config.name) === config.name && keys.has(keyOf(attachmentOf(record))),
     records: [],
-  });
+  };
+  const addresses = some.flatMap((one) => one.addresses);
+  await withdrawElsewhere(call, addresses, request);
 }
 
 /**
