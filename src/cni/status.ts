@@ -20,8 +20,9 @@ export async function status(call: Call): Promise<void> {
       resolveMtu(call.config, call.host.files);
       requireRights(call.host.kernel);
     }
+    const wantsToCommit = hasOwnIpam(call) ? "addresses" : "records";
     const [[cluster]] = await Promise.all([
-      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true, wantsCommits: true })),
+      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true, wantsToCommit })),
       arePodsLookedUp(call) || isNodeLookedUp(call)
         ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call))
         : undefined,

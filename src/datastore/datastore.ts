@@ -167,11 +167,12 @@ export interface ReadOptions extends RequestOptions {
    */
   readonly damageOf?: "all" | "blocks";
   /**
-   * Whether the read fails, too, when the datastore says that it takes no commit: on etcd, an alarm. One request more.
+   * What the caller is about to commit: the read fails, too, when nothing of that can be committed. On etcd, an alarm is raised, which takes a
+   * request more; on Kubernetes, the node has no block with room, and cannot note on its disk that it claims one.
    *
-   * @default false
+   * @default nothing
    */
-  readonly wantsCommits?: boolean;
+  readonly wantsToCommit?: "records" | "addresses";
 }
 
 export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {

@@ -36,7 +36,7 @@ async function proposalsOf({ endpoint }: EtcdServer): Promise<string | undefined
 
 /** What somebody asks who wants to commit soon. */
 async function askBeforeCommit(datastore: Datastore): Promise<readonly unknown[]> {
-  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsCommits: true });
+  return await datastore.read([{ type: "get", ref: poolRef("a") }], { wantsToCommit: "addresses" });
 }
 
 describe.concurrent("an alarm", () => {

@@ -132,6 +132,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "pod-cidr",
       "pod-lookup",
       "renamed-node",
+      "run-folder-status",
       "versions",
     ].map((name) => `test/cni/${name}.test.ts`),
     variables: { CNI_DATASTORE: "kubernetes" },

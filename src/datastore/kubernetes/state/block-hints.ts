@@ -83,6 +83,9 @@ const LOCK_WAIT_MS = 1_000;
 const CLAIM_LOCK_WAIT_MS = 3_000;
 const FILE_MODE = 0o600;
 
+/** Says nothing; an empty text would fit on a full disk. */
+const NO_HINT = "{}";
+
 /** No node has so many blocks; a file that says so is not believed. */
 const MAX_BLOCKS = 1_024;
 
@@ -95,6 +98,10 @@ export class BlockHints {
   constructor(place: HintPlace, ports: HintPorts) {
     this.#place = place;
     this.#ports = ports;
+  }
+
+  get file(): string {
+    return this.#place.file;
   }
 
   /** The only node that the hint is about. */
@@ -166,6 +173,22 @@ export class BlockHints {
     }
   }
 
+  /**
+   * Finds out whether a block could be named, by writing the file once more as it is.
+   *
+   * @returns why not; undefined also while another process writes it
+   */
+  async tryWrite(): Promise<NetplugError | undefined> {
+    try {
+      using lock = await this.#lock(0);
+      if (lock !== undefined) this.#write(this.#tryRead() ?? NO_HINT);
+      return undefined;
+    } catch (thrown) {
+      if (thrown instanceof NetplugError) return thrown;
+      throw thrown;
+    }
+  }
+
   get #lockFile(): string {
     return `${this.#place.file}.lock`;
   }
@@ -198,8 +221,13 @@ export class BlockHints {
   #store({ blocks, ...rest }: Hint): void {
     const all = new Map(blocks);
     for (const cidr of this.#unwritten) all.set(cidr, this.#now());
-    this.#ports.files.writeAtomically(this.#place.file, JSON.stringify({ ...rest, blocks: Object.fromEntries(all) }), FILE_MODE);
+    this.#write(JSON.stringify({ ...rest, blocks: Object.fromEntries(all) }));
     this.#unwritten.clear();
+  }
+
+  /** Only under the lock. @throws NetplugError ioFailure */
+  #write(text: string): void {
+    this.#ports.files.writeAtomically(this.#place.file, text, FILE_MODE);
   }
 }
 
