@@ -195,6 +195,24 @@ describe("on the Kubernetes API", () => {
     expect([(await ownersIn(admin)).length, requestsTo("GET pods")]).toEqual([34, 0]);
   });
 
+  test("each DEL has less noted after it, however slowly the server takes one request after the other (needs cluster)", async () => {
+    using node = emptyNode();
+    node.note((await leave(blocksOf(1, 27))).slice(0, 24));
+    let last = Promise.resolve();
+    // The three seconds are enough for one attachment, and for the reads of twelve they are not.
+    proxy.decide = async (): Promise<Fate> => {
+      await (last = last.then(() => Bun.sleep(250)));
+      return "pass";
+    };
+    for (let before = 24, calls = 0; calls < 2; calls++) {
+      expect(await node.call("DEL")).toEqual({ code: 0, message: "" });
+      const left = node.countNotes();
+      expect(left).toBeLessThan(before);
+      before = left;
+      await last;
+    }
+  });
+
   test("what cannot be given back keeps no other note from it for ever (needs cluster)", async () => {
     using node = emptyNode();
     node.note(await leave(blocksOf(1, 26)));

@@ -48,10 +48,10 @@ export async function releasePending(call: Call): Promise<void> {
 
 /**
  * Removes what the datastore still has of ended attachments, except those whose interface stands. Works on some at a time, so that after a
- * failure the next DEL has less to do.
+ * failure the next DEL has less to do: on one, which is done in time also where the datastore is slow, then each time on twice as many.
  *
  * @param onCollected gets the attachments that are done, before the next ones are tried
- * @throws the first failure; after a batch in which all failed, the rest is not tried
+ * @throws the first failure; after several of which all failed, the rest is not tried
  */
 async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
   const standing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
@@ -65,11 +65,11 @@ async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (s
     );
   };
   const steps: Settled[] = [];
-  for (let from = 0; from < ended.length; from += ATTACHMENTS_PER_COMMIT) {
-    const outcomes = await settleTogether(ended.slice(from, from + ATTACHMENTS_PER_COMMIT), collect);
+  for (let from = 0, count = 1; from < ended.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
+    const outcomes = await settleTogether(ended.slice(from, from + count), collect);
     steps.push(...outcomes);
     onCollected(outcomes.flatMap(({ ok, item }) => (ok ? [item] : [])));
-    if (outcomes.every(({ ok }) => !ok)) break;
+    if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
 }
