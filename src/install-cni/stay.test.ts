@@ -16,6 +16,8 @@ interface Kept extends AsyncDisposable {
   readonly log: readonly LogRecord[];
   /** When tokens were renewed, in milliseconds from the start. */
   readonly renewals: readonly number[];
+  /** How often the API server was asked whether it takes the token. */
+  readonly asks: number;
   readonly mends: number;
   /** What those heard who ask whether the node is ready, each once. */
   readonly troubles: readonly (string | undefined)[];
@@ -36,6 +38,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
   const stop = new AbortController();
   let failures: Failures = {};
   let mends = 0;
+  let asks = 0;
   const installation = {
     grant,
     renewToken: async () => {
@@ -43,7 +46,10 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
       renewals.push(clock.monotonic());
       await Promise.resolve();
     },
-    isTokenAccepted: async () => await Promise.resolve(failures.isTokenRefused !== true),
+    isTokenAccepted: async () => {
+      asks++;
+      return await Promise.resolve(failures.isTokenRefused !== true);
+    },
     followRuntime: async () => await Promise.resolve(),
     mend: async () => {
       mends++;
@@ -65,6 +71,9 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
     log: records,
     renewals,
     troubles,
+    get asks() {
+      return asks;
+    },
     get mends() {
       return mends;
     },
@@ -184,6 +193,21 @@ describe("a token", () => {
     kept.fail({ renewing: REFUSAL });
     await kept.clock.advance(300_000);
     expect([kept.troubles.at(-1), kept.renewals]).toEqual([undefined, []]);
+  });
+
+  test("that was refused for a while makes the node not ready for no more than 40 s longer, however seldom it is asked for by then", async () => {
+    await using kept = keep({ token: "t", lifeMs: DAY }, fakeClock(), 1);
+    kept.fail({ isTokenRefused: true, renewing: OUTAGE });
+    await kept.clock.advance(2 * HOUR);
+    const { asks } = kept;
+    await kept.clock.advance(HOUR);
+    // Twice a minute, and once for each renewal that fails.
+    expect(kept.asks - asks).toBeLessThan(120 + 25);
+    for (const { length } = kept.log; kept.log.length === length;) await kept.clock.advance(10_000);
+    expect(kept.troubles.at(-1)).toBe("token is not accepted any more and cannot be renewed: connection refused");
+    kept.fail({ renewing: OUTAGE });
+    await kept.clock.advance(40_000);
+    expect(kept.troubles.at(-1)).toBeUndefined();
   });
 
   test("that there is none of is not renewed", async () => {

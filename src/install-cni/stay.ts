@@ -39,10 +39,8 @@ export async function stay(
   let triedAt = clock.monotonic() - TRY_EVERY_MS * random();
   while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
     const isTry = clock.monotonic() - triedAt >= TRY_EVERY_MS;
-    if (isTry) {
-      triedAt = clock.monotonic();
-      if (!(await installation.isTokenAccepted())) renewal.hasten();
-    }
+    if (isTry) triedAt = clock.monotonic();
+    if (isTry || renewal.isDoubtDue()) await renewal.ask();
     if (renewal.dueInMs() <= 0) await renewal.run(stopped);
     try {
       if (isTry) await installation.followRuntime();

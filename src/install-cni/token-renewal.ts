@@ -11,6 +11,9 @@ import type { Installation } from "./install.ts";
 /** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
 const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
 
+/** Milliseconds after which the API server is asked again whether it takes a token that it refused, and that cannot be renewed. */
+const DOUBT_MS = 30_000;
+
 /** The part of its life after which a token is renewed, and how much earlier that may be: nodes that started together drift apart. */
 const RENEWED_AFTER = 0.5;
 const SPREAD = 0.05;
@@ -28,6 +31,8 @@ export class TokenRenewal {
   #failures = 0;
   #reason = "";
   #isRefused = false;
+  /** When the API server was last asked whether it takes the token, by the monotonic clock. */
+  #askedAt = -Infinity;
   /** By both clocks: the monotonic one may stand still while the machine sleeps, and the wall clock may be set back. */
   #due = { wall: Infinity, monotonic: Infinity };
   #end = Infinity;
@@ -65,9 +70,8 @@ export class TokenRenewal {
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
-      // Asked again each time: an API server whose own store is away refuses everybody for a while.
-      this.#isRefused = !(await this.#holder.isTokenAccepted());
       this.#reason = messageOf(thrown);
+      await this.#look();
       const fields = { reason: this.#reason, expires: toIsoTime(this.#end) };
       const trouble = this.trouble();
       if (trouble === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
@@ -75,12 +79,22 @@ export class TokenRenewal {
     }
   }
 
-  /** Makes the renewal due now: call when the API server refuses the token. The next try after a failed renewal is not moved. */
-  hasten(): void {
-    this.#isRefused = true;
-    if (this.#failures > 0) return;
+  /** Whether {@link ask} is to be called to learn whether the trouble is over: an API server whose own store is away refuses everybody for a while. */
+  isDoubtDue(): boolean {
+    return this.#isRefused && this.#clock.monotonic() - this.#askedAt >= DOUBT_MS;
+  }
+
+  /** Asks the API server whether it takes the token. If not, the renewal is due now; but the next try after a failed renewal is not moved. */
+  async ask(): Promise<void> {
+    await this.#look();
+    if (!this.#isRefused || this.#failures > 0) return;
     this.#log.warning("the API server does not take the token any more, asking for another");
     this.#schedule(0);
+  }
+
+  async #look(): Promise<void> {
+    this.#askedAt = this.#clock.monotonic();
+    this.#isRefused = !(await this.#holder.isTokenAccepted());
   }
 
   #plan(grant: Grant | undefined): void {
