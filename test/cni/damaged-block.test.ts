@@ -175,6 +175,16 @@ onEtcd(() => {
     }
   });
 
+  test("DEL leaves it to a later one to look for an address that an ADD was given, which died before it recorded anything", async () => {
+    const key = (await node.keys()).find((one) => one.includes("/workloadendpoints/") && one.includes(inDamaged.containerID)) ?? "";
+    expect((await node.etcd.ctl(["del", key])).trim()).toBe("1");
+    await node.del(toCall(inDamaged));
+    await repair();
+    expect(await node.addressesInUse()).toBe(3);
+    await node.del(toCall(elsewhere));
+    expect([await node.addressesInUse(), readdirSync(join(node.folder, "unreleased"))]).toEqual([1, []]);
+  });
+
   test("DEL leaves it to a later one to give back what an earlier one could not reach", async () => {
     const away = node.config({ etcd_endpoints: "http://127.0.0.1:1" });
     expect((await node.call("DEL", { ...toCall(inDamaged), config: away })).json).toMatchObject({ code: 11 });

@@ -46,12 +46,22 @@ export class OwnAddresses {
    * all that can be done is to count: an attachment has no more addresses than it asks for.
    */
   areSurelyElsewhere(): boolean {
-    const { plugin, datastore, argsFault, config } = this.#call;
+    const { plugin, datastore, argsFault } = this.#call;
     if (!hasOwnIpam(this.#call)) return true;
     if (this.isAnyRecorded) return this.areRecordedElsewhere();
     const endsWithRecord = plugin === "netplug" && !datastore.traits.recordsArePods && argsFault === undefined && !this.#isTaken;
+    return endsWithRecord || this.#areAllCounted();
+  }
+
+  /** Whether its ADD may have died before it recorded what others had given it, see `../turns/`. */
+  mayBeUnrecorded(): boolean {
+    return hasOwnIpam(this.#call) && !this.isAnyRecorded && !this.#areAllCounted();
+  }
+
+  /** Whether so many as an ADD gets are in blocks that can be read. */
+  #areAllCounted(): boolean {
     const { addresses } = toAddressSubject(this.#call);
-    return endsWithRecord || this.#held.size >= Math.max(1, addresses.length > 0 ? addresses.length : config.ipam.families.length);
+    return this.#held.size >= Math.max(1, addresses.length > 0 ? addresses.length : this.#call.config.ipam.families.length);
   }
 
   #addBlock({ cidr, allocations }: Block): void {

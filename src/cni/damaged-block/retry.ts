@@ -3,8 +3,8 @@
  * stays claimed, so nobody is given one of them. Of the verbs
  *
  * - ADD goes on, unless the attachment may have an address in the block: a running pod must not get another one;
- * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one; that, and the pending releases
- *   of earlier calls, it leaves to a later DEL;
+ * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. It leaves to a later DEL that, what
+ *   an ADD may have been given in this one that died before it recorded it, and the pending releases of earlier calls;
  * - CHECK reports on attachments whose addresses are in other blocks;
  * - GC releases what it can, and fails.
  */
@@ -36,6 +36,8 @@ export async function retryWithoutDamaged(verb: Verb, call: Call, { fault, run }
   const expectMayGoOn = (): void => {
     if (!mayGoOn()) throw fault;
   };
+  // The first DEL after the repair releases it. Which plugin held the attachment is not known any more: the failed run has ended the hold.
+  const leaveToNext = (): void => notePending(call, undefined);
   const leftOut: string[] = [];
   const datastore = withoutDamaged(call.datastore, {
     onLeftOut(cidr, reason) {
@@ -49,10 +51,10 @@ export async function retryWithoutDamaged(verb: Verb, call: Call, { fault, run }
     const answer = await run(verb, { ...call, datastore, isWithoutDamaged: true });
     expectMayGoOn();
     if (verb === "GC") throw fault;
+    if (verb === "DEL" && own.mayBeUnrecorded()) leaveToNext();
     return answer;
   } catch (thrown) {
-    // The first DEL after the repair releases it. Which plugin held the attachment is not known any more: the failed run has ended the hold.
-    if (verb === "DEL" && thrown === fault) notePending(call, undefined);
+    if (verb === "DEL" && thrown === fault) leaveToNext();
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
     throw thrown instanceof NetplugError && thrown.kind === "noAddressLeft" ? withDetails(thrown, leftOut.join("; ")) : thrown;
   }
