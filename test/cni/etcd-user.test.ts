@@ -3,29 +3,33 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PASSWORD, switchUsersOn } from "../datastore/users.ts";
+import { AS_ROOT, PASSWORD, switchUsersOn } from "../datastore/users.ts";
+import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { TestNode } from "../support/test-node.ts";
 
 let node: TestNode;
+let config: Json;
 beforeAll(async () => {
   node = await TestNode.start();
   await switchUsersOn(node.etcd);
+  config = node.config({ etcd_username: "netplug", etcd_password: PASSWORD });
 });
 afterAll(async () => await node[Symbol.asyncDispose]());
 
+/** @returns how many round trips the ADD made */
+async function addAndDel(): Promise<unknown> {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  await node.add(pod, { containerID, config });
+  const roundTrips = node.logLines().findLast(({ msg }) => msg === "ledger")?.["roundTrips"];
+  await node.del({ containerID, netns: pod.path, config });
+  return roundTrips;
+}
+
 test("one call logs in for all others of its node, and says so to nobody", async () => {
-  const config = node.config({ etcd_username: "netplug", etcd_password: PASSWORD });
-  const roundTrips: unknown[] = [];
-  for (let i = 0; i < 3; i++) {
-    using pod = new TestNetns();
-    const containerID = node.newContainerID();
-    await node.add(pod, { containerID, config });
-    roundTrips.push(node.logLines().findLast(({ msg }) => msg === "ledger")?.["roundTrips"]);
-    await node.del({ containerID, netns: pod.path, config });
-  }
   // The log-in, the places for the node's first block; then reads and commit.
-  expect(roundTrips).toEqual([4, 2, 2]);
+  expect([await addAndDel(), await addAndDel(), await addAndDel()]).toEqual([4, 2, 2]);
   const folder = join(node.folder, "etcd-tokens");
   const [file = "", ...more] = readdirSync(folder);
   expect(more).toEqual([]);
@@ -33,4 +37,13 @@ test("one call logs in for all others of its node, and says so to nobody", async
   const log = readFileSync(node.logFile, "utf8");
   expect(log).not.toContain(token);
   expect(log).not.toContain(PASSWORD);
+});
+
+test("one call finds out for all others that users were switched off, and that the token is worth nothing", async () => {
+  await addAndDel();
+  await node.etcd.ctl(["auth", "disable", ...AS_ROOT]);
+  // A request with the token that was kept, and is refused; a log-in; reads and commit. Nobody keeps that there are no users.
+  expect([await addAndDel(), await addAndDel(), await addAndDel()]).toEqual([4, 3, 3]);
+  await node.etcd.ctl(["auth", "enable"]);
+  expect([await addAndDel(), await addAndDel()]).toEqual([3, 2]);
 });

@@ -158,11 +158,12 @@ export class Access {
 
   async #findTokenOr(logIn: () => Promise<string>): Promise<string> {
     if (this.#config.tokenFolder === undefined) return await logIn();
-    const { findToken, keepToken } = await import("./kept-token.ts");
+    const { dropToken, findToken, keepToken } = await import("./kept-token.ts");
     const kept = findToken(this.#config, this.#files);
     if (kept !== undefined && kept !== this.#endedToken) return (this.#foreignToken = kept);
     const token = await logIn();
     if (token !== NO_TOKEN) keepToken(token, this.#config, this.#files);
+    else if (kept !== undefined) dropToken(this.#config, this.#files);
     return token;
   }
 

@@ -26,6 +26,11 @@ export function keepToken(token: string, config: EtcdConfig, files: Files): void
   orNothing(() => files.writeAtomically(pathOf(config), JSON.stringify({ token, proof: proofOf(token, config) }), FILE_MODE));
 }
 
+/** Where users were switched off, a token costs each call a request that is refused. A failure is ignored. */
+export function dropToken(config: EtcdConfig, files: Files): void {
+  orNothing(() => files.remove(pathOf(config)));
+}
+
 function readEntry(path: string, files: Files): Readonly<Record<string, unknown>> {
   try {
     const entry: unknown = JSON.parse(orNothing(() => files.readText(path)) ?? "{}");
