@@ -1,7 +1,7 @@
-/** Certificates and key from their files. */
+/** Certificates and key from their files. Loaded only for TLS. */
 
 import { messageOf, NetplugError } from "../../../lib/errors.ts";
-import type { Files } from "../../../lib/ports.ts";
+import type { Clock, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
 import type { TlsMaterial } from "../wire/transport.ts";
 
@@ -9,6 +9,40 @@ import type { TlsMaterial } from "../wire/transport.ts";
 const CERTIFICATE = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[^-]+-----END \1-----/g;
 
 const BEGINNING = /-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/g;
+
+/** After how long the files are read again, so that renewed ones are used: milliseconds. */
+const LIFETIME_MS = 60_000;
+
+/** Those of one process. */
+export class TlsFiles {
+  readonly #config: EtcdConfig;
+  readonly #ports: { readonly clock: Clock; readonly files: Files };
+  #material: TlsMaterial | undefined;
+  #readAt = -Infinity;
+
+  constructor(config: EtcdConfig, ports: { readonly clock: Clock; readonly files: Files }) {
+    this.#config = config;
+    this.#ports = ports;
+  }
+
+  /** The same object for the same files: connections are kept by it. @throws NetplugError as {@link readTlsFiles} */
+  read(): TlsMaterial {
+    const { clock, files } = this.#ports;
+    const now = clock.monotonic();
+    if (this.#material !== undefined && now - this.#readAt <= LIFETIME_MS) return this.#material;
+    const material = readTlsFiles(this.#config, files);
+    this.#readAt = now;
+    if (this.#material === undefined || JSON.stringify(material) !== JSON.stringify(this.#material)) this.#material = material;
+    return this.#material;
+  }
+
+  /** Checks whether they are why no connection was made. The next call reads them again, since somebody may be renewing them. @throws NetplugError */
+  async doubt(material: TlsMaterial): Promise<void> {
+    this.#readAt = -Infinity;
+    const { requireUsable } = await import("./tls-check.ts");
+    requireUsable(this.#config, material);
+  }
+}
 
 /** @throws NetplugError ioFailure for a file that is missing, unreadable or no PEM; says which, never what is in it */
 export function readTlsFiles(config: EtcdConfig, files: Files): TlsMaterial {
