@@ -163,8 +163,8 @@ async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended:
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   expectGone(removal);
-  if (ended.isTaken()) return;
   const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
+  if (ended.isTaken()) return;
   await call.ledger.time("delegate", () => delegateDel(delegate));
   forgetDns(call);
   call.log.debug("delegate released", { delegate: delegate.type });
