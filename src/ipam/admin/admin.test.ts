@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { changedAfter, FaultyDatastore } from "../../../test/support/faulty-datastore.ts";
 import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
+import type { Datastore } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { parsePrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { newBlock, take } from "../block.ts";
@@ -266,6 +267,24 @@ describe("checkConsistency()", () => {
     };
     const changing = changedAfter(world.datastore, "all-blocks", turnOver, Infinity);
     expect((await checkConsistency(changedAfter(changing, "block", turnOver, timesAlone))).problems).toEqual([]);
+  });
+
+  test("asks each node once what it borrows, however many blocks are written while it looks", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24", { blockSize: 30 });
+    const nodes = ["n1", "n2", "n3", "n4", "n5"];
+    const useUp = async (): Promise<void> => {
+      for (const node of nodes) for (const nth of ["a", "b", "c"]) await world.add(`${node}-${nth}`, node);
+    };
+    for (const node of nodes) await world.add(node, node);
+    const asked: string[] = [];
+    const changing = changedAfter(world.datastore, "all-blocks", useUp);
+    const read: Datastore["read"] = async (queries, options) => {
+      for (const query of queries) if (query.type === "blocks-borrowed-by") asked.push(query.node);
+      return await changing.read(queries, options);
+    };
+    expect((await checkConsistency({ ...changing, read })).problems).toEqual([]);
+    expect(asked.toSorted()).toEqual(nodes);
   });
 
   test("finds what a deleted pool leaves behind", async () => {

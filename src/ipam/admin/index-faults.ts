@@ -51,15 +51,18 @@ export async function findIndexFaults(
   const everybody = [...new Set([...nodes, ...lendersOf(blocks).keys(), ...blocks.map(({ node }) => node)])].sort();
   const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
   const empty = await readEmpty(datastore, EVERYWHERE, damage);
-  const suspects = faultsIn(blocks, { spare, empty, borrowed: await readBorrowed(datastore, everybody, damage) });
+  const borrowed = await readBorrowed(datastore, everybody, damage);
+  const suspects = faultsIn(blocks, { spare, empty, borrowed });
+  const borrowers = borrowersOf(lendersOf(blocks), borrowed);
   const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
   const cidrs = new Map(suspects.map(({ cidr }) => [toPrefixText(cidr), cidr]));
   const faults: IndexFault[] = [];
-  for (const [text, cidr] of cidrs) if (!damaged.has(text)) faults.push(...(await findAtRest(datastore, cidr, everybody)));
+  for (const [text, cidr] of cidrs)
+    if (!damaged.has(text)) faults.push(...(await findAtRest(datastore, cidr, [...(borrowers.get(text) ?? [])].sort())));
   return faults.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
 }
 
-/** Faults of one block. */
+/** Faults of one block. @param nodes that borrow of it, or seem to: a cluster has too many to ask all of them for each block */
 async function findAtRest(datastore: Datastore, cidr: Prefix, nodes: readonly string[]): Promise<readonly IndexFault[]> {
   const isThis = (ref: BlockRef): boolean => equalPrefixes(ref.cidr, cidr);
   for (let looks = 0; looks < LOOKS; looks++) {
@@ -114,6 +117,14 @@ function lendersOf(blocks: readonly Block[]): ReadonlyMap<string, readonly Block
     for (const node of borrowers) lenders.set(node, [...(lenders.get(node) ?? []), block]);
   }
   return lenders;
+}
+
+/** By CIDR: the nodes that borrow of the block, by what blocks or lists of nodes say. */
+function borrowersOf(...byNode: readonly ReadonlyMap<string, readonly BlockRef[]>[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const borrowers = new Map<string, Set<string>>();
+  for (const [node, refs] of byNode.flatMap((one) => [...one]))
+    for (const { cidr } of refs) borrowers.set(toPrefixText(cidr), (borrowers.get(toPrefixText(cidr)) ?? new Set()).add(node));
+  return borrowers;
 }
 
 function* compare(index: string, wanted: readonly BlockRef[], listed: readonly BlockRef[]): Generator<IndexFault> {
