@@ -293,3 +293,19 @@ test("two that write at the same time lose nothing: one waits for the other", as
   expect(most).toBe(1);
   expect(blocksIn(world)).toEqual(["10.65.0.0/26", "10.65.0.64/26"]);
 });
+
+test("a trial leaves what the file holds, also where it cannot be read at the moment", async () => {
+  const contents: Record<string, string | null> = {};
+  let isReadable = true;
+  const readText = (path: string): string | undefined => {
+    if (!isReadable) throw new NetplugError("ioFailure", `read "${path}": ENFILE`);
+    return memoryFiles(contents).readText(path);
+  };
+  const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(), files: { ...memoryFiles(contents), readText } });
+  expect([await hints.tryWrite(), contents[FILE]]).toEqual([undefined, "{}"]);
+  await hints.replace(hints.read(), "u1", [A]);
+  const before = contents[FILE];
+  expect([await hints.tryWrite(), contents[FILE]]).toEqual([undefined, before]);
+  isReadable = false;
+  expect([(await hints.tryWrite())?.message, contents[FILE]]).toEqual([`read "${FILE}": ENFILE`, before]);
+});

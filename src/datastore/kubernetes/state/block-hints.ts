@@ -174,14 +174,17 @@ export class BlockHints {
   }
 
   /**
-   * Finds out whether a block could be named, by writing the file once more as it is.
+   * Finds out whether a block could be named, by writing the file once more as it is. One that cannot be read stays: the names of claims that
+   * are under way would be lost.
    *
    * @returns why not; undefined also while another process writes it
    */
   async tryWrite(): Promise<NetplugError | undefined> {
     try {
       using lock = await this.#lock(0);
-      if (lock !== undefined) this.#write(this.#tryRead() ?? NO_HINT);
+      if (lock === undefined) return undefined;
+      const text = this.#ports.files.readText(this.#place.file) ?? "";
+      this.#write(text === "" ? NO_HINT : text);
       return undefined;
     } catch (thrown) {
       if (thrown instanceof NetplugError) return thrown;
