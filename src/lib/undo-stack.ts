@@ -81,10 +81,10 @@ async function undoOne({ what, undo }: UndoStep, deadline: Deadline, undoMs: num
     return;
   }
   // Too late to wait for anything, but what the step does at once is done.
-  const late = undo(AbortSignal.abort(new Error("the way back took too long")));
+  const late = undo(AbortSignal.abort(new Error("undoing took too long")));
   if (late === undefined) return;
   late.catch(() => {
     // Reported below, whatever becomes of it.
   });
-  throw new Error(`no time left: the way back took longer than ${toDurationText(undoMs)}`);
+  throw new Error(`no time left: undoing took longer than ${toDurationText(undoMs)}`);
 }

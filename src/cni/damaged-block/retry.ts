@@ -3,8 +3,8 @@
  * stays claimed, so nobody is given one of them. Of the verbs
  *
  * - ADD goes on, unless the attachment may have an address in the block: a running pod must not get another one;
- * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. It leaves to a later DEL that, what
- *   an ADD may have been given in this one that died before it recorded it, and the pending releases of earlier calls;
+ * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. To a later DEL it leaves that, the
+ *   pending releases of earlier calls, and whatever an ADD that died before it recorded anything may have in this block;
  * - CHECK reports on attachments whose addresses are in other blocks;
  * - GC releases what it can, and fails.
  */
