@@ -132,7 +132,7 @@ export const IP_POOL: KindDefinition<IPPoolSpec> = {
   text: "A range from which pods and tunnels get their addresses.",
   specText: "What the pool holds and who may use it.",
   fields: {
-    cidr: "The range, without host bits, such as 10.65.0.0/16 or fd00:65::/64. It cannot be changed.",
+    cidr: "The range, without host bits, such as 10.65.0.0/16 or fd00:65::/64; not loopback, link-local or multicast. It cannot be changed.",
     vxlanMode: "When traffic between nodes is wrapped in VXLAN. Not together with ipipMode.",
     ipipMode: "When traffic between nodes is wrapped in IPIP. IPv4 only, and not together with vxlanMode.",
     natOutgoing: "Whether traffic from the pool to addresses outside all pools leaves with the node's address.",
