@@ -26,9 +26,9 @@ export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
  */
 export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
   const { args, fault: argsFault } = readCniArgs(read.environment);
-  const isDelOfRefused = verb === "DEL" && argsFault !== undefined;
-  const delArgs = isDelOfRefused && (await import("./protocol/del-args.ts")).readDelArgs(read.environment);
-  const local = { ...read, args, argsFault, ...delArgs };
+  const isFaultyDel = verb === "DEL" && argsFault !== undefined;
+  const readArgs = isFaultyDel ? (await import("./protocol/del-args.ts")).readDelArgs(read.environment) : { args, argsFault };
+  const local = { ...read, ...readArgs };
   try {
     if (fault !== undefined) throw fault;
     if (argsFault !== undefined && verb !== "DEL") throw argsFault;

@@ -85,9 +85,9 @@ async function answer<Qs extends readonly Query[]>(
   try {
     return toAnswers(plans, replies);
   } catch {
-    const { withoutDamaged } = await import("./plans/damage.ts");
+    const { toleratingDamage } = await import("./plans/damage.ts");
     return toAnswers(
-      plans.map((plan, i) => withoutDamaged(plan, queries[i], options)),
+      plans.map((plan, i) => toleratingDamage(plan, queries[i], options)),
       replies,
     );
   }

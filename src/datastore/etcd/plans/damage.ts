@@ -12,7 +12,7 @@ import type { QueryPlan } from "./queries.ts";
  * The plan, with an answer that leaves out what cannot be read, and reports it to `onDamage`. Without `onDamage` it is the plan as it was, whose
  * answer fails; but a list of pools goes on: see {@link Stored.isUnreadable}.
  */
-export function withoutDamaged(plan: QueryPlan, query: Query | undefined, { onDamage, damageOf }: ReadOptions): QueryPlan {
+export function toleratingDamage(plan: QueryPlan, query: Query | undefined, { onDamage, damageOf }: ReadOptions): QueryPlan {
   const isOfResources = query?.type === "get" || query?.type === "list";
   if (onDamage === undefined || (damageOf === "blocks" && isOfResources))
     return query?.type === "list" && query.kind === "IPPool" ? withUnreadablePools(plan) : plan;
