@@ -55,11 +55,6 @@ class MemoryFiles implements LogFiles {
     return inode === undefined ? undefined : { id: inode.id, sizeBytes: inode.text.length, modifiedMs: inode.modifiedMs };
   }
 
-  endsLine(path: string): boolean {
-    this.between();
-    return this.names.get(path)?.text.endsWith("\n") === true;
-  }
-
   renameToNew(from: string, to: string): boolean {
     this.between();
     const inode = this.names.get(from);
@@ -295,19 +290,6 @@ test("a line cut by a full disk does not spoil the next one", () => {
   expect(failures).toHaveLength(1);
   expect(files.messages).toEqual(["1002"]);
   expect(files.names.get(PATH)?.text).toStartWith("\n{");
-});
-
-test("a line that another process could not write to its end does not spoil the first of this one", () => {
-  for (const end of ["x", "\n"]) {
-    const files = new MemoryFiles();
-    const text = `{"msg":"0999"}\n`.padEnd(511, "x") + end;
-    files.names.set(PATH, { id: "0", text, modifiedMs: NOON, lockedBy: undefined });
-    const { write } = writer(files, { maxSizeBytes: 100_000 });
-    write("1000");
-    const lines = files.names.get(PATH)?.text.split("\n") ?? [];
-    expect(lines).toHaveLength(4);
-    expect(JSON.parse(lines[2] ?? "")).toMatchObject({ msg: "1000" });
-  }
 });
 
 test("a holder of the lock that is held up is not waited for without end", () => {

@@ -1,6 +1,6 @@
 /** A log file that many processes append to at once, rotated by size, with old files removed by count and age. */
 
-import { messageOf, orNothing } from "./errors.ts";
+import { messageOf } from "./errors.ts";
 import { toJsonLine } from "./log-format.ts";
 import type { LogSink } from "./log.ts";
 import type { Clock } from "./ports.ts";
@@ -34,8 +34,6 @@ export interface LogFiles {
   openAppend(path: string): AppendFile;
   /** @returns undefined when there is no such file */
   stat(path: string): FileFacts | undefined;
-  /** Whether a file's last byte ends a line. */
-  endsLine(path: string): boolean;
   /** @returns false when `to` exists already */
   renameToNew(from: string, to: string): boolean;
   list(folder: string): readonly string[] | undefined;
@@ -61,9 +59,6 @@ export interface LogFileOptions extends RotationLimits {
   /** Told once, in one line, when the file cannot be written. */
   readonly onFailure: (message: string) => void;
 }
-
-/** What a full disk still takes of a line ends with one of its sectors. */
-const SECTOR_BYTES = 512;
 
 /** A sink that holds its file open until it is disposed of. */
 export interface LogFileSink extends LogSink, Disposable {}
@@ -96,7 +91,6 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
       file = undefined;
     }
     file = options.files.openAppend(options.path);
-    if (mayBeCut(file.opened)) isTorn ||= orNothing(() => options.files.endsLine(options.path)) === false;
     // Old files go even where nothing is rotated for months: the first process to open the file on a day looks for them.
     if (toDay(file.opened.modifiedMs) !== toDay(options.clock.now())) {
       try {
@@ -123,11 +117,10 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
   return {
     write(record) {
       try {
-        const line = encoder.encode(`\n${toJsonLine(record)}\n`);
-        const target = roomFor(line.length - 1);
-        const bytes = isTorn ? line : line.subarray(1);
+        const line = encoder.encode(`${isTorn ? "\n" : ""}${toJsonLine(record)}\n`);
+        const target = roomFor(line.length);
         isTorn = true;
-        target.append(bytes);
+        target.append(line);
         isTorn = false;
       } catch (thrown) {
         fail(thrown);
@@ -138,11 +131,6 @@ export function openLogFile(options: LogFileOptions): LogFileSink {
       file = undefined;
     },
   };
-}
-
-/** Whether a process that met a full disk may have written the end: so hardly any process looks at it. */
-function mayBeCut({ sizeBytes }: FileFacts): boolean {
-  return sizeBytes > 0 && sizeBytes % SECTOR_BYTES === 0;
 }
 
 /** About 10 ms: far more than a rotation takes, little for whoever waits. */

@@ -42,7 +42,6 @@ const RARE_SYMBOLS = {
   mkdir: { args: ["ptr", "u32"], returns: "i32" },
   mkfifo: { args: ["ptr", "u32"], returns: "i32" },
   opendir: { args: ["ptr"], returns: "ptr" },
-  pread: { args: ["i32", "ptr", "u64", "i64"], returns: "i32" },
   readdir: { args: ["ptr"], returns: "ptr" },
   rename: { args: ["ptr", "ptr"], returns: "i32" },
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },

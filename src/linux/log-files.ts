@@ -3,7 +3,7 @@
 import type { AppendFile, LogFiles } from "../lib/log-file.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_WRONLY } from "./constants.ts";
+import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./constants.ts";
 import { EEXIST } from "./errno.ts";
 import type { Fd } from "./fd.ts";
 import { linuxFiles, openFile } from "./files.ts";
@@ -15,7 +15,6 @@ import { statFd, statPath } from "./stat.ts";
 
 const LOG_MODE = 0o644;
 const RENAME_NOREPLACE = 1;
-const NEWLINE = 0x0a;
 
 /** The real file system. */
 export const linuxLogFiles: LogFiles = {
@@ -27,13 +26,6 @@ export const linuxLogFiles: LogFiles = {
     return toAppendFile(fd, path);
   },
   stat: statPath,
-  endsLine(path) {
-    using fd = openFile(path, O_RDONLY | O_NONBLOCK);
-    if (fd === undefined) return true;
-    const last = new Uint8Array(1);
-    check(rareLibc().pread(fd.number, last, 1, statFd(fd).sizeBytes - 1), "read", path, "ioFailure");
-    return last[0] === NEWLINE;
-  },
   renameToNew(from, to) {
     if (rareLibc().renameat2(AT_FDCWD, toCString(from), AT_FDCWD, toCString(to), RENAME_NOREPLACE) === 0) return true;
     const errno = lastErrno();

@@ -1,7 +1,7 @@
 /** Faults of the node's own disk, and of the files that calls leave there for each other: nothing of that is worth a pod's network. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CniReply, pluginPath } from "../support/cni.ts";
 import type { CniVerb, Json } from "../support/cni-call.ts";
@@ -159,26 +159,6 @@ describe("a pending release", () => {
     expect(await outcomeOf(call("DEL", "netplug-ipam"))).toEqual(DONE);
     expect(await node.addressesInUse()).toBe(0);
   });
-});
-
-test("a line of the log that a full disk cuts spoils none of the calls after it", async () => {
-  const path = join(disk, "cni.log");
-  // 96 bytes more fit into its page.
-  writeFileSync(mounts.path(path), `${JSON.stringify({ padding: "x".repeat(3985) })}\n`);
-  const del = (): Promise<CniReply> =>
-    node.call("DEL", { containerID, plugin: mounts.plugin(node.folder, "netplug"), config: config({ log_file_path: path }) });
-  mounts.fill(disk, "space");
-  expect((await del()).status).toBe(0);
-  const full = readFileSync(mounts.path(path), "utf8");
-  expect(full).toHaveLength(4096);
-  expect(full).not.toEndWith("\n");
-  mounts.clear(disk);
-  expect((await del()).status).toBe(0);
-  const [, cut, ...lines] = readFileSync(mounts.path(path), "utf8").trimEnd().split("\n");
-  expect([cut?.length, lines.map((line) => JSON.parse(line) as Json)]).toEqual([
-    96,
-    expect.arrayContaining([expect.objectContaining({ verb: "DEL" })]),
-  ]);
 });
 
 test("GC ends all that it can of what the node has noted, whatever it cannot remove", async () => {
