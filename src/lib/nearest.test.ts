@@ -14,9 +14,12 @@ test.each([
   ["MUT", "mtu"],
   ["Etcd_endpoint", "etcd_endpoints"],
   ["ip", "IP"],
+  ["K8sApiRoot", "k8s_api_root"],
+  ["k8s-api-root", "k8s_api_root"],
+  ["K8SAPIROOT", "k8s_api_root"],
 ])("%p was meant to be %p", (word, meant) => expect(nearestName(word, KEYS)).toBe(meant));
 
-test.each(["log_level", "mtu", "loglevels", "log_lev", "log_leevl_", "Ix", "", "prevResult", "k8s_api_to_or"])(
+test.each(["log_level", "mtu", "loglevels", "log_lev", "log_leevl_", "Ix", "", "prevResult", "k8s_api_to_or", "k8sApiRoots", "_", "--"])(
   "%p is near to nothing, or known",
   (word) => expect(nearestName(word, KEYS)).toBeUndefined(),
 );

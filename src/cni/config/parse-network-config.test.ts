@@ -143,6 +143,8 @@ describe("misspelt keys", () => {
     [{ MTU: 1500 }, "MTU", "mtu"],
     [{ log_levl: "x" }, "log_levl", "log_level"],
     [{ etcd_endpoint: "x" }, "etcd_endpoint", "etcd_endpoints"],
+    [{ policySetupTimeoutSeconds: 5 }, "policySetupTimeoutSeconds", "policy_setup_timeout_seconds"],
+    [{ feature_control: { ipAddrsNoIpam: true } }, "feature_control.ipAddrsNoIpam", "feature_control.ip_addrs_no_ipam"],
     [{ IPAM: {} }, "IPAM", "ipam"],
     [{ ipam: { asign_ipv4: "true" } }, "ipam.asign_ipv4", "ipam.assign_ipv4"],
     [{ ipam: { type: "host-local", Routes: [] } }, "ipam.Routes", "ipam.routes"],
