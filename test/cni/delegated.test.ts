@@ -236,5 +236,7 @@ test("any other IPAM plugin works the same way: static", async () => {
   const call = { containerID: node.newContainerID(), netns: pod.path, config: configOf(ipam) };
   const { json } = await node.call("ADD", call);
   expect(json).toMatchObject({ ips: [{ address: "10.90.0.5/32" }], dns: { nameservers: ["192.0.2.9"] } });
+  const checked = await node.call("CHECK", { ...call, config: { ...call.config, prevResult: json } });
+  expect([checked.status, checked.stdout]).toEqual([0, ""]);
   await expectGone(await node.call("DEL", call));
 });

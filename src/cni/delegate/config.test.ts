@@ -10,6 +10,16 @@ test("a delegate other than host-local gets the config as it came", () => {
   expect(toDelegateConfig("ADD", "static", config)).toBe(config);
 });
 
+test("static is asked for a CHECK without its gateways, which our result does not have", () => {
+  const addresses = [{ address: "10.0.0.5/24", gateway: "10.0.0.1" }, { address: "fd00::5/64" }, "no object"];
+  const config = network({ type: "static", addresses, dns: {} });
+  const checked = network({ type: "static", addresses: [{ address: "10.0.0.5/24" }, { address: "fd00::5/64" }, "no object"], dns: {} });
+  expect(toDelegateConfig("CHECK", "static", config)).toEqual(checked);
+  for (const verb of ["ADD", "DEL", "STATUS", "GC"] as const) expect(toDelegateConfig(verb, "static", config)).toBe(config);
+  for (const odd of [network({ type: "static", addresses: 5 }), network("static")])
+    expect(toDelegateConfig("CHECK", "static", odd)).toBe(odd);
+});
+
 test("host-local sees no gateway in any range, wherever a range may stand, and no next hop in a route", () => {
   const config = {
     ...network({

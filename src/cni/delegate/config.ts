@@ -18,9 +18,11 @@ const REMOVING_VERBS: readonly DelegateVerb[] = ["DEL", "GC"];
 
 /**
  * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR words are resolved before an
- * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged.
+ * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged, but for
+ * a CHECK by `static`: that compares its gateways with `prevResult`, where our result has none.
  */
 export function toDelegateConfig(verb: DelegateVerb, type: string, config: Document): Document {
+  if (type === "static" && verb === "CHECK") return toStaticCheck(config);
   if (type !== "host-local") return config;
   if (REMOVING_VERBS.includes(verb)) return toRemovalConfig(config);
   const { ipam, runtimeConfig, ...rest } = config;
@@ -45,6 +47,13 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
  */
 export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: string) => Document): Document {
   return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));
+}
+
+function toStaticCheck(config: Document): Document {
+  const { ipam } = config;
+  if (!isJsonObject(ipam) || !Array.isArray(ipam["addresses"])) return config;
+  const addresses = ipam["addresses"].map((address: unknown) => (isJsonObject(address) ? withoutGateway(address) : address));
+  return { ...config, ipam: { ...ipam, addresses } };
 }
 
 /** Without routes and requested addresses. `host-local` requires ranges even for DEL, so broken ones are replaced by any valid ones. */
