@@ -148,8 +148,14 @@ describe("environment", () => {
     ],
     [{ LOG_LEVEL: "trace" }, 'read LOG_LEVEL: got "trace", want "ERROR", "WARNING", "INFO", "DEBUG"'],
     [{ DATASTORE_TYPE: "etcd" }, 'read DATASTORE_TYPE: got "etcd", want "etcdv3" or "kubernetes"'],
-    [{ ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, "want only one of them"],
-    [{ ETCD_ENDPOINTS: "ftp://a" }, 'parse etcd endpoint "ftp://a"'],
+    [{ NETPLUG_DATASTORE_TYPE: "etcd" }, 'read NETPLUG_DATASTORE_TYPE: got "etcd"'],
+    [{ ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" }, "got ETCD_ENDPOINTS and ETCD_DISCOVERY_SRV, want only one of them"],
+    [
+      { NETPLUG_ETCD_ENDPOINTS: "http://a", ETCD_DISCOVERY_SRV: "b" },
+      "got NETPLUG_ETCD_ENDPOINTS and ETCD_DISCOVERY_SRV, want only one of them",
+    ],
+    [{ ETCD_ENDPOINTS: "ftp://a" }, 'parse ETCD_ENDPOINTS "ftp://a"'],
+    [{ NETPLUG_ETCD_ENDPOINTS: "http://me:secret@a" }, "parse NETPLUG_ETCD_ENDPOINTS: got one with user or password"],
     [{ KUBERNETES_SERVICE_HOST: "a" }, "got one of them, want both or none"],
     [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https", "http"'],
   ])("%j is refused, naming the variable", (env, message) => expect(() => settingsOf(env)).toThrow(message));

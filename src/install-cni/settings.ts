@@ -1,7 +1,8 @@
 /** What an installation is told: options, then the environment, then defaults. */
 
-import { checkEtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
+import { checkEtcdConfig, type EtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
 import { datastoreSettingsOfEnvironment, variableOf } from "../datastore/datastore-settings.ts";
+import { renameSettings } from "../datastore/rename-settings.ts";
 import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import { toServerUrl } from "../kube/access/server-url.ts";
@@ -118,11 +119,20 @@ type DatastorePart = Pick<Settings, "datastoreType" | "etcdEndpoints" | "etcdDis
 function readDatastore(env: Environment): DatastorePart {
   const { datastoreType = "etcdv3", etcdEndpoints = "", etcdDiscoverySrv } = datastoreSettingsOfEnvironment(env);
   if (datastoreType !== "etcdv3" && datastoreType !== "kubernetes")
-    throw fault("DATASTORE_TYPE", datastoreType, '"etcdv3" or "kubernetes"');
-  const endpoints = splitEndpoints(etcdEndpoints).map((endpoint) => normaliseEndpoint(endpoint));
+    throw fault(variableOf("datastoreType", env) ?? "DATASTORE_TYPE", datastoreType, '"etcdv3" or "kubernetes"');
+  const endpoints = splitEndpoints(etcdEndpoints).map((endpoint) => normaliseEndpoint(endpoint, variableOf("etcdEndpoints", env)));
   const discovery = etcdDiscoverySrv === undefined ? {} : { discoverySrv: etcdDiscoverySrv };
-  if (datastoreType === "etcdv3") checkEtcdConfig({ endpoints, ...discovery });
+  if (datastoreType === "etcdv3") checkEtcd({ endpoints, ...discovery }, env);
   return { datastoreType, etcdEndpoints: endpoints, etcdDiscoverySrv };
+}
+
+/** @throws NetplugError invalidConfig naming variables */
+function checkEtcd(config: EtcdConfig, env: Environment): void {
+  try {
+    checkEtcdConfig(config);
+  } catch (thrown) {
+    throw thrown instanceof NetplugError ? renameSettings(thrown, (name) => variableOf(name, env)) : thrown;
+  }
 }
 
 function readService(env: Environment): Settings["service"] {
