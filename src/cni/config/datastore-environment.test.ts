@@ -61,16 +61,35 @@ describe("resolveKubeSettings()", () => {
     resolveKubeSettings(parseNetworkConfig(JSON.stringify({ name: "pods", kubernetes }), "ADD").config, env);
   const ENV = { KUBECONFIG: "/env", K8S_API_ENDPOINT: "https://env", K8S_API_TOKEN: "token", K8S_CA_FILE: "/ca" };
 
+  const NAMES = { apiRoot: "K8S_API_ENDPOINT", token: "K8S_API_TOKEN", caFile: "K8S_CA_FILE" };
+  const OWN_ROOT = '"kubernetes.k8s_api_root"';
+
   test.each<[what: string, kubernetes: object, env: Record<string, string>, wanted: object]>([
-    ["nothing is said", {}, {}, {}],
-    ["only the environment says something", {}, ENV, { kubeconfig: "/env", apiRoot: "https://env", token: "token", caFile: "/ca" }],
-    ["a kubeconfig of the config hides all of it", { kubeconfig: "/own" }, ENV, { kubeconfig: "/own" }],
+    ["nothing is said", {}, {}, { names: {} }],
+    [
+      "only the environment says something",
+      {},
+      ENV,
+      { kubeconfig: "/env", apiRoot: "https://env", token: "token", caFile: "/ca", names: NAMES },
+    ],
+    [
+      "messages name the variable with prefix where that one wins",
+      {},
+      { ...ENV, NETPLUG_K8S_CA_FILE: "/better" },
+      { kubeconfig: "/env", apiRoot: "https://env", token: "token", caFile: "/better", names: { ...NAMES, caFile: "NETPLUG_K8S_CA_FILE" } },
+    ],
+    ["a kubeconfig of the config hides all of it", { kubeconfig: "/own" }, ENV, { kubeconfig: "/own", names: {} }],
     [
       "an address of the config hides that of the environment",
       { k8s_api_root: "https://own/api/v1" },
       { ...ENV, KUBECONFIG: "" },
-      { apiRoot: "https://own", token: "token", caFile: "/ca" },
+      { apiRoot: "https://own", token: "token", caFile: "/ca", names: { ...NAMES, apiRoot: OWN_ROOT } },
     ],
-    ["the config may have both", { kubeconfig: "/own", k8s_api_root: "https://own" }, ENV, { kubeconfig: "/own", apiRoot: "https://own" }],
+    [
+      "the config may have both",
+      { kubeconfig: "/own", k8s_api_root: "https://own" },
+      ENV,
+      { kubeconfig: "/own", apiRoot: "https://own", names: { apiRoot: OWN_ROOT } },
+    ],
   ])("%s", (_, kubernetes, env, wanted) => expect(settings(kubernetes, env)).toEqual(wanted));
 });

@@ -24,10 +24,16 @@ export function resolveDatastore(config: NetworkConfig, env: Environment): Datas
   return toDatastoreConfig(settings, (name) => variableOf(name, env) ?? name);
 }
 
-/** How the Kubernetes API is reached, whatever the datastore is. */
+/** How the Kubernetes API is reached, whatever the datastore is; messages name the key or the variable that says so. */
 export function resolveKubeSettings(config: NetworkConfig, env: Environment): KubeSettings {
   const { kubeconfig, k8sAPIEndpoint: apiRoot, k8sAPIToken: token, k8sCAFile: caFile } = mergeSettings(config, env);
-  return { kubeconfig, apiRoot, token, caFile };
+  const isOwnRoot = config.kubernetes.apiRoot !== undefined;
+  const names = {
+    apiRoot: isOwnRoot ? '"kubernetes.k8s_api_root"' : apiRoot && variableOf("k8sAPIEndpoint", env),
+    token: token && variableOf("k8sAPIToken", env),
+    caFile: caFile && variableOf("k8sCAFile", env),
+  };
+  return { kubeconfig, apiRoot, token, caFile, names };
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -20,8 +20,8 @@ const MOST_NAMED = 5;
  *
  * @throws NetplugError invalidConfig naming file and entry
  */
-export function toKubeconfigAccess(config: Kubeconfig, { context: wanted, apiRoot }: KubeSettings): KubeAccess {
-  const name = wanted ?? config.currentContext;
+export function toKubeconfigAccess(config: Kubeconfig, settings: KubeSettings): KubeAccess {
+  const name = settings.context ?? config.currentContext;
   if (name === undefined) {
     throw new NetplugError("invalidConfig", `read ${config.label}: it has no current-context; set it, or name a context`);
   }
@@ -36,7 +36,7 @@ export function toKubeconfigAccess(config: Kubeconfig, { context: wanted, apiRoo
     throw new NetplugError("invalidConfig", `read ${cluster.label}: insecure-skip-tls-verify and certificate-authority exclude each other`);
   }
   return {
-    server: toServer(cluster, context, apiRoot, skipsTlsVerify || ca !== undefined),
+    server: toServer(cluster, context, settings, skipsTlsVerify || ca !== undefined),
     ca,
     skipsTlsVerify,
     tlsServerName: cluster === undefined ? undefined : takeText(cluster, "tls-server-name"),
@@ -61,8 +61,8 @@ function toChoice(names: readonly string[]): string {
   return `, want ${names.slice(0, MOST_NAMED).map(quote).join(" or ")}${names.length > MOST_NAMED ? ", or another of it" : ""}`;
 }
 
-function toServer(cluster: Entry | undefined, context: Entry, apiRoot: string | undefined, usesTls: boolean): string {
-  if (apiRoot !== undefined) return normaliseApiRoot(apiRoot, usesTls, "the API server's address");
+function toServer(cluster: Entry | undefined, context: Entry, { apiRoot, names }: KubeSettings, usesTls: boolean): string {
+  if (apiRoot !== undefined) return normaliseApiRoot(apiRoot, usesTls, names?.apiRoot ?? "the API server's address");
   const server = cluster === undefined ? undefined : takeText(cluster, "server");
   if (server !== undefined && cluster !== undefined) return normaliseServer(server, usesTls, `server of ${cluster.label}`);
   throw new NetplugError(

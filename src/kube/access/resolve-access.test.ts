@@ -109,6 +109,13 @@ describe("k8s_api_root", () => {
   test.each(["https://x?y", "gopher://x", "", "https://", "https://x y"])("%p is refused with code 7", async (apiRoot) => {
     expect(await failureOf(resolve({ apiRoot }, {}))).toMatchObject({ code: 7 });
   });
+
+  test("that is refused is named as who gave it calls it, beside a kubeconfig too", async () => {
+    const settings = { apiRoot: "gopher://x", names: { apiRoot: "K8S_API_ENDPOINT" } };
+    const kubeconfig = { "/k": JSON.stringify({ "current-context": "c", contexts: [{ name: "c", context: {} }] }) };
+    for (const one of [resolve(settings, {}), resolve({ ...settings, kubeconfig: "/k" }, kubeconfig)])
+      expect(await failureOf(one)).toMatchObject({ code: 7, message: expect.stringContaining("read K8S_API_ENDPOINT: got") });
+  });
 });
 
 describe("a token and a CA file among the settings", () => {
