@@ -53,6 +53,7 @@ test.each([
   [["patch", "ipp", "x", "-p", "--context"], {}, ["patch", "ipp", "x", "-p", "--context"]],
   [["get", "--output", "--context", "c"], {}, ["get", "--output", "--context", "c"]],
   [["get", "--", "--context", "c"], {}, ["get", "--", "--context", "c"]],
+  [["get", "ipp", "constructor"], {}, ["get", "ipp", "constructor"]],
 ])("options that may stand anywhere are taken out, where they are options: %j", (argv, options, words) => {
   expect(parseCommandLine(argv)).toEqual({ options, words });
 });

@@ -9,12 +9,12 @@ export interface CommandLine {
   readonly words: readonly string[];
 }
 
-const GLOBAL_FLAGS: Readonly<Record<string, keyof GlobalOptions>> = {
-  "--config": "config",
-  "-c": "config",
-  "--kubeconfig": "kubeconfig",
-  "--context": "context",
-};
+const GLOBAL_FLAGS: ReadonlyMap<string, keyof GlobalOptions> = new Map([
+  ["--config", "config"],
+  ["-c", "config"],
+  ["--kubeconfig", "kubeconfig"],
+  ["--context", "context"],
+]);
 
 /** Flags whose value is the next word, which must not be taken for a flag. */
 export const VALUE_FLAGS: ReadonlySet<string> = new Set(
@@ -34,7 +34,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     const word = argv[i] ?? "";
     if (word === "--") return { options, words: [...words, ...early, ...argv.slice(i)] };
     const [flag, attached] = split(word);
-    const option = GLOBAL_FLAGS[flag];
+    const option = GLOBAL_FLAGS.get(flag);
     if (option !== undefined) {
       const value = attached ?? argv[++i];
       if (value === undefined || value === "") throw new UsageError(`read option "${flag}": its value is missing`);
