@@ -6,10 +6,10 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
 import { fakeClock } from "../support/fake-clock.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { openEtcd } from "./open-etcd.ts";
+import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
-import { commit, create } from "./steps.ts";
-import { endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
+import { commit, create, failureOf } from "./steps.ts";
+import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 /** A watch of pools that ends with the test. */
@@ -127,6 +127,82 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     proxy.cut();
     await create(as("netplug", server.port), "a");
     expect(await watch.next(1)).toEqual(["put a"]);
+  });
+
+  test("lives longer than its beginning may take", async () => {
+    await using server = await startEtcd(options);
+    const datastore = openEtcd({ endpoints: [server.endpoint] }, { limits: { requestMs: 600, tryMs: 600 } });
+    using watch = new PoolWatch(datastore);
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    const direct = openEtcd({ endpoints: [server.endpoint] });
+    await create(direct, "a");
+    expect(await watch.next(1)).toEqual(["put a"]);
+    const put = watch.next(1);
+    const before = { ...datastore.requests };
+    await Bun.sleep(1_000);
+    await create(direct, "b");
+    expect([await put, datastore.requests]).toEqual([["put b"], before]);
+  });
+
+  test("ends with what is wrong when its user may no longer read", async () => {
+    await using server = await startEtcd(options);
+    await switchUsersOn(server);
+    await using proxy = await startTcpProxy(server.port);
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`], username: "reader", password: PASSWORD }));
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await server.ctl(["user", "revoke-role", "reader", "reader"], AS_ROOT);
+    proxy.cut();
+    expect(await failureOf(watch.nextEvent())).toMatchObject({
+      kind: "accessDenied",
+      message: expect.stringMatching(/^watch etcd: .*it needs readwrite on the prefix \/netplug\/$/),
+    });
+  });
+
+  test("ends with what is wrong when the server has users since, and we are none", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    await switchUsersOn(server);
+    proxy.cut();
+    expect(await failureOf(watch.nextEvent())).toMatchObject({
+      kind: "accessDenied",
+      message: expect.stringContaining("user name is empty; give etcd_username and etcd_password"),
+    });
+  });
+
+  test("goes on after its connection went as in a power cut, once the server was asked whether it lives", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    const clock = fakeClock();
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { clock, limits: IMPATIENT }));
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    const put = watch.next(1);
+    while (clock.sleepers === 0) await systemClock.sleep(1);
+    proxy.lose();
+    await create(openEtcd({ endpoints: [server.endpoint] }), "a");
+    // 30 s until it asks, then a pause before the next connection
+    for (let isOver = false; !isOver; await systemClock.sleep(1)) {
+      await clock.advance(30_000);
+      isOver = await Promise.race([put.then(() => true), systemClock.sleep(1_000).then(() => false)]);
+    }
+    expect(await put).toEqual(["put a"]);
+  });
+
+  test("goes on after a server that takes its connection and says nothing", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { open: () => asked.resolve(), data: () => undefined } });
+    const asked = Promise.withResolvers<void>();
+    using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: IMPATIENT }));
+    expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
+    const put = watch.next(1);
+    proxy.target = silent.port;
+    proxy.cut();
+    await asked.promise;
+    proxy.target = server.port;
+    await create(openEtcd({ endpoints: [server.endpoint] }), "a");
+    expect(await put).toEqual(["put a"]);
   });
 
   test("stays when its token expires while nothing happens", async () => {

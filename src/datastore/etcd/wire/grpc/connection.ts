@@ -26,13 +26,8 @@ export class Connection {
   /** Sends one message and waits for the one that answers it. @throws EtcdFailure */
   async unary(method: string, message: Uint8Array, target: Target): Promise<Uint8Array> {
     let reply: Uint8Array | undefined;
-    try {
-      // To the end: what makes a reply valid is the status that follows it.
-      for await (const received of this.stream(method, [message], target, true)) reply = received;
-    } finally {
-      // Nothing came in time: this connection may be dead, so the next request makes a new one.
-      if (target.signal.aborted) this.close();
-    }
+    // To the end: what makes a reply valid is the status that follows it.
+    for await (const received of this.stream(method, [message], target, true)) reply = received;
     if (reply === undefined) throw new EtcdFailure("lost", "the reply is empty");
     return reply;
   }
@@ -51,11 +46,17 @@ export class Connection {
     const onAbort = (): void => void stream.destroy(target.signal.reason);
     stream.on("error", () => undefined); // Whoever reads hears of it; after that nobody needs to.
     target.signal.addEventListener("abort", onAbort);
+    let isAnswered = false;
     try {
       for (const message of messages) stream.write(toFrame(message));
       if (ends) stream.end();
-      yield* readStream(stream, this.#failure);
+      for await (const message of readStream(stream, this.#failure)) {
+        isAnswered = true;
+        yield message;
+      }
     } finally {
+      // Nothing came in time: this connection may be dead, so the next request makes a new one.
+      if (target.signal.aborted && (ends || !isAnswered)) this.close();
       target.signal.removeEventListener("abort", onAbort);
       if (!stream.readableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     }
