@@ -6,6 +6,7 @@ import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
 const REFUSALS = [
   ["etcdserver: no leader", STATUS.unavailable, "try-elsewhere", true],
   ["etcdserver: rpc not supported for learner", STATUS.unavailable, "try-elsewhere", true],
+  ["etcdserver: not capable", STATUS.unavailable, "try-elsewhere", true],
   ["etcdserver: leader changed", STATUS.unavailable, "try-elsewhere", false],
   ["etcdserver: request timed out", STATUS.unavailable, "try-elsewhere", false],
   ["etcdserver: request timed out, possibly due to previous leader failure", STATUS.unavailable, "try-elsewhere", false],
@@ -23,6 +24,7 @@ const REFUSALS = [
   ["etcdserver: invalid auth token", STATUS.unauthenticated, "log-in-again", true],
   ["etcdserver: revision of auth store is old", STATUS.invalidArgument, "log-in-again", true],
   ["etcdserver: mvcc: required revision has been compacted", STATUS.outOfRange, "compacted", true],
+  ["etcdserver: mvcc: required revision is a future revision", STATUS.outOfRange, "compacted", true],
   ["etcdserver: too many operations in txn request", STATUS.invalidArgument, "defect", true],
   ["etcdserver: request is too large", STATUS.invalidArgument, "defect", true],
   ["grpc: received message larger than max (2200162 vs. 2097152)", STATUS.resourceExhausted, "defect", true],

@@ -88,7 +88,7 @@ export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (isLogInRefused(failure) || judge(failure) === "corrupt") return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
-    return /no leader|not enough started members|unhealthy cluster|not capable|not supported for learner/.test(failure.message);
+    return /no leader|not capable|not supported for learner/.test(failure.message);
   }
   return NOTHING_PROPOSED.includes(failure.status);
 }
