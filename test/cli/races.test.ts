@@ -140,3 +140,30 @@ test.each<[when: string, instead: (datastore: Datastore, change: () => Promise<v
   expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('find ippool "blue": there is none') });
   expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([]);
 });
+
+const FREEZE = ["patch", "clusterinfo", "default", "-p", "spec: {datastoreFrozen: true}"];
+
+test.each<[at: Write["op"], ours: readonly string[], stdin?: string]>([
+  ["create", ["create", "-f", "-"], RED],
+  ["update", ["apply", "-f", "-"], NAT],
+  ["delete", ["delete", "node", "n1"]],
+  ["update", ["delete", "ippool", "blue"]],
+  ["delete-block", ["delete", "ippool", "blue"]],
+  ["delete", ["delete", "ippool", "blue"]],
+  ["create", ["ipam", "configure", "--strict-affinity=true"]],
+  ["create", ["ipam", "split", "2", "--name=blue"]],
+  ["update-block", ["ipam", "release", "--ip=10.65.0.7"]],
+])("a migration that freezes the datastore before the %s of %j finds what it began with", async (at, ours, stdin = "") => {
+  await allocateFor(world.datastore, "c1", "n1");
+  await releaseOf(world.datastore, "c1", "n1");
+  await allocateFor(world.datastore, "c2", "n2", { address: "10.65.0.7" });
+  if (ours.includes("split")) await world.done(["patch", "clusterinfo", "default", "-p", "spec: {datastoreReady: false}"]);
+  let begunWith: object | undefined;
+  const freeze = async (): Promise<void> => {
+    await world.done(FREEZE);
+    begunWith = await world.stored("/netplug/");
+  };
+  const { status, stderr } = await world.ctl(ours, { stdin, instead: (datastore) => changedBefore(datastore, at, freeze) });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("a migration has frozen it")]);
+  expect(await world.stored("/netplug/")).toEqual(begunWith ?? {});
+});

@@ -113,6 +113,14 @@ describe.concurrent("a list of endpoints", () => {
     expect(await namesIn(datastore)).toEqual(["a"]);
     expect(datastore.requests).toEqual({ roundTrips: 5, retries: 3 });
   });
+
+  test("is begun somewhere by each process, not at the first by all", async () => {
+    await using server = await startEtcd({ quick: true });
+    const endpoints = [`http://127.0.0.1:${freePorts(1)[0]}`, server.endpoint];
+    const datastore = openEtcd({ endpoints }, { random: () => 0 });
+    await create(datastore, "a");
+    expect(datastore.requests).toEqual({ roundTrips: 1, retries: 0 });
+  });
 });
 
 async function startThree(): Promise<AsyncDisposable & { readonly members: readonly EtcdServer[] }> {

@@ -69,8 +69,16 @@ describe.concurrent("discovery", () => {
       });
     expect(await durationOf(giveUp)).toBeLessThan(4_000);
     expect(dns.questions).not.toContain(PLAIN_NAME);
-    const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
-    expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });
+    const beInterrupted = async (): Promise<void> => {
+      const interrupted = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.timeout(50) });
+      expect(await failureOf(interrupted)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });
+    };
+    // less than a name server is waited for
+    expect(await durationOf(beInterrupted)).toBeLessThan(900);
+    const asked = dns.questions.length;
+    const late = discover(dns).read([{ type: "list", kind: "IPPool" }], { signal: AbortSignal.abort() });
+    expect(await failureOf(late)).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });
+    expect(dns.questions).toHaveLength(asked);
   });
 
   test("that finds nothing names both names", async () => {

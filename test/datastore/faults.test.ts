@@ -6,6 +6,7 @@ import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import { REQUEST_LIMITS } from "../../src/datastore/etcd/client/client.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
@@ -101,6 +102,34 @@ describe.concurrent.each([
     expect(await failureOf(datastore.read(list, { signal: AbortSignal.timeout(50) }))).toMatchObject({ kind: "tryAgainLater" });
     const writes = [{ op: "create", resource: makePool("a") }] as const;
     expect(await failureOf(datastore.commit(writes, { signal: AbortSignal.timeout(50) }))).toBeInstanceOf(OutcomeUnknown);
+  });
+
+  test("that is slow has all of the time that there is for a commit, and for a read where no other is left", async () => {
+    await using server = await startEtcd(QUICK);
+    await using proxy = await startTcpProxy(server.port);
+    proxy.delayMs = 600;
+    const [one, other] = ["127.0.0.1", "localhost"].map((name) => `http://${name}:${proxy.port}`) as [string, string];
+    for (const [endpoints, read, retries] of [
+      [[one], true, 0],
+      [[one, other], true, 1],
+      [[one, other], false, 0],
+    ] as const) {
+      const datastore = openEtcd({ endpoints }, { limits: { requestMs: 4_000, tryMs: 250 } });
+      if (read) expect(await namesIn(datastore)).toEqual([]);
+      else expect(await create(datastore, "a")).toMatchObject({ committed: true });
+      expect([endpoints, read, datastore.requests.retries]).toEqual([endpoints, read, retries]);
+    }
+  });
+
+  test("that is not there is not asked on for a caller who has gone while nobody asks", async () => {
+    const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 5 s");
+    const ending = new AbortController();
+    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+      ending.abort(reason);
+      await systemClock.sleep(ms, signal);
+    };
+    const datastore = openEtcd({ endpoints: ["http://127.0.0.1:1"] }, { clock: { ...systemClock, sleep } });
+    expect(await failureOf(datastore.read([{ type: "list", kind: "IPPool" }], { signal: ending.signal }))).toBe(reason);
   });
 
   test("that is no etcd is refused with what it said", async () => {
@@ -222,6 +251,16 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
     const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     await namesIn(datastore);
     proxy.cut();
+    expect(await namesIn(datastore)).toEqual([]);
+  });
+
+  test("because the connection went as in a power cut, without a word, costs the request that found out, and no other", async () => {
+    await using server = await startEtcd(options);
+    await using proxy = await startTcpProxy(server.port);
+    const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { ...ports, limits: IMPATIENT });
+    await namesIn(datastore);
+    proxy.lose();
+    expect((await failureOf(namesIn(datastore))).message).toContain("no answer within");
     expect(await namesIn(datastore)).toEqual([]);
   });
 });

@@ -1,9 +1,12 @@
 /** Where etcd's JSON gateway does not serve us: certificates whose name is the user, and gateways that are off. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
 import type { Transport } from "../../src/datastore/etcd/wire/transport.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";
@@ -62,6 +65,23 @@ describe.concurrent("a certificate's name", () => {
     const last = events.next();
     ending.abort();
     expect((await last).done).toBe(true);
+    datastore.close();
+  });
+
+  test("is another user's a minute after its files are", async () => {
+    const [certFile, keyFile] = [join(certificates.path, "renewed.crt"), join(certificates.path, "renewed.key")];
+    const install = async (pair: KeyPair) => {
+      await Bun.write(certFile, Bun.file(pair.certFile));
+      await Bun.write(keyFile, Bun.file(pair.keyFile));
+    };
+    await install(ca.issueClient("nobody"));
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+    const datastore = openEtcd({ endpoints: [server.endpoint], caCertFile: ca.certFile, certFile, keyFile }, { clock });
+    expect(await failureOf(create(datastore, "e"))).toMatchObject({ kind: "accessDenied" });
+    await install(plugin);
+    aheadMs = 61_000;
+    expect(await create(datastore, "e")).toMatchObject({ committed: true });
     datastore.close();
   });
 

@@ -94,6 +94,35 @@ describe("a kept token", () => {
     for (const config of [{}, { username: "reader" }]) expect(await requestsOfAnother(config)).toEqual(WITHOUT_LOG_IN);
   });
 
+  test("of one network is not taken away by another, whose endpoints are others", async () => {
+    await using proxy = await startTcpProxy(server.port);
+    const endpoints = [`http://127.0.0.1:${proxy.port}`];
+    await requestsOfAnother();
+    expect(await requestsOfAnother({ endpoints })).toEqual(WITH_LOG_IN);
+    for (const config of [{}, { endpoints }]) expect(await requestsOfAnother(config)).toEqual(WITHOUT_LOG_IN);
+  });
+
+  test("that has ended is replaced in the same request that finds out that there is gRPC only", async () => {
+    await using grpcOnly = await startEtcd({ quick: true, args: ["--enable-grpc-gateway=false"] });
+    await switchUsersOn(grpcOnly);
+    const endpoints = [grpcOnly.endpoint];
+    await requestsOfAnother({ endpoints });
+    await endTokensOf(grpcOnly, "netplug");
+    expect(await requestsOfAnother({ endpoints })).toEqual({ roundTrips: 4, retries: 2 });
+  });
+
+  test("that etcd has taken is given as much time as one of its own log-in", async () => {
+    await using proxy = await startTcpProxy(server.port);
+    const endpoints = [`http://127.0.0.1:${proxy.port}`];
+    await requestsOfAnother({ endpoints });
+    const datastore = openEtcd({ endpoints, tokenFolder, ...AS_NETPLUG }, { files: linuxFiles });
+    await namesIn(datastore);
+    proxy.delayMs = 2_700;
+    await namesIn(datastore);
+    expect(datastore.requests).toEqual({ roundTrips: 2, retries: 0 });
+    datastore.close();
+  });
+
   describe("from before the cluster was made anew with a shorter log, in which etcd waits for the place of the log-in,", () => {
     /** Somebody logs in, and the cluster is another. */
     async function logInBefore(somebody: (endpoint: string) => Datastore) {

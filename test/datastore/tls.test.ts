@@ -5,7 +5,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
+import type { Clock } from "../../src/lib/ports.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";
@@ -71,6 +73,14 @@ describe.concurrent("a server", () => {
     }
   });
 
+  test("of another authority beside one that is away may not be all that there is", async () => {
+    const endpoints = [server.endpoint, "https://127.0.0.1:1"];
+    expect(await refusalOf({ endpoints, caCertFile: otherCa.certFile })).toMatchObject({
+      kind: "tryAgainLater",
+      message: expect.stringMatching(/TLS handshake: .*; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file$/),
+    });
+  });
+
   test("that speaks TLS when we do not, or the reverse, is named with a hint", async () => {
     await using plain = await startEtcd(QUICK);
     const endpoints = [server.endpoint.replace("https:", "http:"), plain.endpoint.replace("http:", "https:")];
@@ -99,6 +109,19 @@ describe.concurrent("a server", () => {
   });
 });
 
+test("a proxy that the environment names is not asked, with TLS or without", async () => {
+  await using plain = await startEtcd(QUICK);
+  const proxy = "http://127.0.0.1:1";
+  const env = { PATH: process.env["PATH"] ?? "", HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, https_proxy: proxy };
+  for (const config of [{ endpoints: [plain.endpoint] }, { endpoints: [server.endpoint], caCertFile: ca.certFile }]) {
+    const code = `import { openEtcd } from "${import.meta.dir}/open-etcd.ts";
+      import { use } from "${import.meta.dir}/steps.ts";
+      console.log(await use(openEtcd(${JSON.stringify(config)}), "without-proxy"));`;
+    const child = Bun.spawn([process.execPath, "-e", code], { env, stdout: "pipe", stderr: "pipe" });
+    expect([await child.stdout.text(), await child.stderr.text()]).toEqual(["works\n", ""]);
+  }
+});
+
 describe.concurrent("a client certificate", () => {
   test("of the right authority lets in", async () => {
     expect(await use(openEtcd({ endpoints: [mutual.endpoint], ...client, caCertFile: ca.certFile }), "mutual")).toBe("works");
@@ -124,6 +147,24 @@ describe.concurrent("a client certificate", () => {
     expect(await failureOf(namesIn(datastore))).toMatchObject({ kind: "accessDenied" });
     await install(client);
     expect(await use(datastore, "renewed")).toBe("works");
+  });
+
+  test("that is renewed in its files is used a minute later, although the old one still lets in", async () => {
+    const [certFile, keyFile] = [join(certificates.path, "minute.crt"), join(certificates.path, "minute.key")];
+    const install = async (pair: typeof client) => {
+      await Bun.write(certFile, Bun.file(pair.certFile));
+      await Bun.write(keyFile, Bun.file(pair.keyFile));
+    };
+    await install(client);
+    let aheadMs = 0;
+    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+    const datastore = openEtcd({ endpoints: [mutual.endpoint], caCertFile: ca.certFile, certFile, keyFile }, { clock });
+    await namesIn(datastore);
+    await install(certificates.createAuthority("fifth-ca").issueClient("netplug"));
+    await namesIn(datastore);
+    aheadMs = 61_000;
+    expect(await failureOf(namesIn(datastore))).toMatchObject({ kind: "accessDenied" });
+    datastore.close();
   });
 });
 

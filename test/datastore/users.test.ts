@@ -5,11 +5,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
+import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
+import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { eventually } from "../support/eventually.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
-import { IMPATIENT, inGivenOrder, openEtcd } from "./open-etcd.ts";
+import { IMPATIENT, inGivenOrder, openEtcd, testFiles } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch } from "./watch-events.ts";
@@ -55,6 +57,19 @@ describe("a user", () => {
     expect(await use(datastore, "b")).toBe("works");
   });
 
+  test("keeps a new token when an answer to the old one comes late", async () => {
+    let roundTrips = 0;
+    const transport = createGateway();
+    const target = { endpoint: server.endpoint, signal: AbortSignal.timeout(10_000) };
+    const logIn = new LogIn({ endpoints: [server.endpoint], ...AS_NETPLUG }, testFiles, () => void roundTrips++);
+    const old = await logIn.getToken(transport, target);
+    logIn.forget(old);
+    const token = await logIn.getToken(transport, target);
+    logIn.forget(old);
+    expect([await logIn.getToken(transport, target), roundTrips]).toEqual([token, 2]);
+    transport.close();
+  });
+
   test("with a wrong password is refused for good, with a word on what to check", async () => {
     expect(await refusalOf(namesIn(open({ username: "netplug", password: `${PASSWORD}x` })))).toBe(
       `read from etcd: ${server.endpoint}: etcdserver: authentication failed, invalid user ID or password; check the etcd user, its password and its roles`,
@@ -78,7 +93,9 @@ describe("a user", () => {
   });
 
   test("is asked for when there is none", async () => {
-    expect(await refusalOf(namesIn(open()))).toContain("user name is empty; give etcd_username and etcd_password");
+    const datastore = open();
+    expect(await refusalOf(namesIn(datastore))).toContain("user name is empty; give etcd_username and etcd_password");
+    expect(datastore.requests).toEqual({ roundTrips: 1, retries: 0 });
   });
 
   test("may watch what it may read, and is told when it may not", async () => {

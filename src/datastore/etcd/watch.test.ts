@@ -14,7 +14,7 @@ afterEach(() => {
 const CREATED = '{"result":{"header":{"revision":"9"},"watch_id":"1","created":true}}';
 
 /** A gateway that answers the watches with these lines, one after the other, and the last of them for ever. */
-function serve(answers: readonly (readonly string[])[], onWatch: () => void = () => undefined) {
+function serve(answers: readonly (readonly string[])[], onWatch: () => void = () => undefined, staysOpen = false) {
   let watches = 0;
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -24,7 +24,9 @@ function serve(answers: readonly (readonly string[])[], onWatch: () => void = ()
       if (path === "/v3/auth/authenticate") return Response.json({ token: "t" });
       if (path !== "/v3/watch") return new Response('{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}');
       onWatch();
-      return new Response((answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join(""));
+      const text = (answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join("");
+      if (!staysOpen) return new Response(text);
+      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) }));
     },
   });
   stops.push(() => void server.stop(true));
@@ -84,22 +86,37 @@ async function take(events: AsyncIterable<WatchEvent>, count: number): Promise<r
   return taken;
 }
 
-test.each(["etcdserver: invalid auth token", "etcdserver: user name is empty"])(
-  "a watch that ends with %j goes on with a new log-in",
-  async (message) => {
-    const refusal = JSON.stringify({ error: { grpc_code: 16, message } });
-    const { endpoint } = serve([
-      [CREATED, refusal],
-      [CREATED, deletion("a", 6)],
-    ]);
-    expect(
-      await take(
-        watch(endpoint, () => undefined),
-        3,
-      ),
-    ).toEqual(["reset", "in-sync", "delete"]);
-  },
-);
+test.each([
+  [16, "etcdserver: invalid auth token"],
+  [3, "etcdserver: user name is empty"],
+  [14, "connection closed"], // of the gateway to its own server
+])("a watch that ends with %i %j goes on with what its next start repairs", async (code, message) => {
+  const refusal = JSON.stringify({ error: { grpc_code: code, message } });
+  const { endpoint } = serve([
+    [CREATED, refusal],
+    [CREATED, deletion("a", 6)],
+  ]);
+  expect(
+    await take(
+      watch(endpoint, () => undefined),
+      3,
+    ),
+  ).toEqual(["reset", "in-sync", "delete"]);
+});
+
+test("a watch that the server cancels, and whose connection it leaves open, goes on over another", async () => {
+  const answers = [
+    [CREATED, '{"result":{"header":{},"watch_id":"1","canceled":true,"cancel_reason":"no more"}}'],
+    [CREATED, deletion("a", 6)],
+  ];
+  const { endpoint } = serve(answers, () => undefined, true);
+  expect(
+    await take(
+      watch(endpoint, () => undefined),
+      3,
+    ),
+  ).toEqual(["reset", "in-sync", "delete"]);
+});
 
 const GROWING = [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000];
 

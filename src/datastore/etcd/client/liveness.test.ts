@@ -21,12 +21,13 @@ function startWatch(probe: () => Promise<void>) {
 
 describe("withLiveness()", () => {
   test("passes replies on and ends with them", async () => {
-    const { watch, give } = startWatch(async () => undefined);
+    const { clock, watch, give } = startWatch(async () => undefined);
     expect(await watch.next()).toEqual({ done: false, value: 0 });
     const second = watch.next();
     await Promise.resolve();
     give({ done: false, value: 1 });
     expect(await second).toEqual({ done: false, value: 1 });
+    expect(clock.sleepers).toBe(0);
     const last = watch.next();
     await Promise.resolve();
     give({ done: true, value: undefined });

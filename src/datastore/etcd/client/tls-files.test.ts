@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
+import { systemClock } from "../../../lib/clock.ts";
 import type { Files } from "../../../lib/ports.ts";
 import { KernelError } from "../../../linux/kernel-error.ts";
-import { readTlsFiles } from "./tls-files.ts";
+import { readTlsFiles, TlsFiles } from "./tls-files.ts";
 
 const toPem = (label: string, content: string, end = label): string => `-----BEGIN ${label}-----\n${btoa(content)}\n-----END ${end}-----\n`;
 const first = toPem("CERTIFICATE", "first root");
@@ -40,4 +41,18 @@ test("a file that the kernel does not let us read is named with its option", () 
   expect(() => readTlsFiles(config, { readText: refuse } as unknown as Files)).toThrow(
     'read etcd_cert_file: read "/ca": EISDIR (is a directory)',
   );
+});
+
+test("files that are read again and are as before give the same material, by which connections are kept", () => {
+  let text = first;
+  let now = 0;
+  const ports = { clock: { ...systemClock, monotonic: () => now }, files: { readText: () => text } as unknown as Files };
+  const files = new TlsFiles({ endpoints: [], caCertFile: "/ca.crt" }, ports);
+  const material = files.read();
+  now = 61_000;
+  expect(files.read()).toBe(material);
+  text = second;
+  expect(files.read()).toBe(material);
+  now = 122_000;
+  expect(files.read().ca).toEqual([second.trim()]);
 });
