@@ -11,6 +11,7 @@ import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import type { EtcdServer } from "../support/etcd.ts";
 import { startEtcd } from "../support/etcd.ts";
+import { eventually } from "../support/eventually.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { commit, create, failureOf, namesIn, use } from "./steps.ts";
@@ -127,6 +128,39 @@ describe.concurrent("a gateway", () => {
     expect(await readAll(createGrpcTransport())).toEqual(keys);
   });
 
+  test("and gRPC answer alike to whatever is asked of a range", async () => {
+    await using both = await startEtcd(QUICK);
+    for (const [name, value] of Object.entries({ a: "ä", b: "", c: "3" })) await both.ctl(["put", `/netplug/v3/ippools/${name}`, value]);
+    const all = { key: "/netplug/v3/ippools/", end: "/netplug/v3/ippools0" };
+    const ranges = [
+      all,
+      { ...all, limit: 2 },
+      { ...all, keysOnly: true },
+      { ...all, countOnly: true },
+      { key: `${all.key}a` },
+      { key: "/" },
+    ];
+    const askAll = async (transport: Transport) => {
+      const target = { endpoint: both.endpoint, signal: AbortSignal.timeout(10_000) };
+      const { revision } = await transport.read({ ranges }, target);
+      const [now, before] = [await transport.read({ ranges, revision }, target), await transport.read({ ranges, revision: "2" }, target)];
+      transport.close();
+      return [now, before];
+    };
+    const answers = await askAll(createGateway());
+    const shown = answers[0]?.ranges.map(({ kvs, count, more }) => [kvs.map(({ key, value }) => `${key.at(-1)}=${value}`), count, more]);
+    expect(shown).toEqual([
+      [["a=ä", "b=", "c=3"], 3, false],
+      [["a=ä", "b="], 3, true],
+      [["a=", "b=", "c="], 3, false],
+      [[], 3, false],
+      [["a=ä"], 1, false],
+      [[], 0, false],
+    ]);
+    expect(answers[1]?.ranges[0]?.count).toBe(1);
+    expect(await askAll(createGrpcTransport())).toEqual(answers);
+  });
+
   test("and gRPC are told now and then by a server on which nothing happens that all was told", async () => {
     // Otherwise every ten minutes: who hears nothing for longer takes the watch for dead.
     await using quiet = await startEtcd({ ...QUICK, args: ["--experimental-watch-progress-notify-interval=300ms"] });
@@ -144,6 +178,30 @@ describe.concurrent("a gateway", () => {
     const expected = ["0 created 0", "0 seen 1 0", "1 created 0", "1 seen 1 0"];
     expect(await firstOf(createGateway())).toEqual(expected);
     expect(await firstOf(createGrpcTransport())).toEqual(expected);
+  });
+
+  test("and gRPC leave no watch at the server when nobody reads it any more", async () => {
+    await using both = await startEtcd(QUICK);
+    const range = { key: "/netplug/", end: "/netplug0", startRevision: 1n };
+    const watchers = async (): Promise<string | undefined> =>
+      /^etcd_debugging_mvcc_watcher_total (.*)$/m.exec(await (await fetch(`${both.endpoint}/metrics`)).text())?.[1];
+    for (const open of [createGateway, createGrpcTransport]) {
+      const transport = open();
+      const ending = new AbortController();
+      const startOne = () => transport.watch([range], { endpoint: both.endpoint, signal: ending.signal })[Symbol.asyncIterator]();
+      const left = startOne();
+      await left.next();
+      expect(await watchers()).toBe("1");
+      await left.return?.();
+      await eventually(async () => expect(await watchers()).toBe("0"));
+      const aborted = startOne();
+      await aborted.next();
+      const last = failureOf(aborted.next());
+      ending.abort();
+      await last;
+      await eventually(async () => expect(await watchers()).toBe("0"));
+      transport.close();
+    }
   });
 
   test("that is switched off is done without", async () => {

@@ -23,6 +23,21 @@ describe.concurrent.each([
   ["fetch", {}],
   ["sockets of our own", { connect: connectTcp }],
 ] as const)("over %s", (_, ports) => {
+  test.each([307, 302])("a redirection with status %i takes neither password nor token nor a commit elsewhere", async (status) => {
+    const seen: string[] = [];
+    const hear = (request: Request): number => seen.push(request.url);
+    using elsewhere = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => new Response(String(hear(request))) });
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(null, { status, headers: { location: `http://127.0.0.1:${elsewhere.port}/v3/kv/txn` } }),
+    });
+    const endpoints = [`http://127.0.0.1:${server.port}`];
+    for (const user of [{}, { username: "netplug", password: PASSWORD }])
+      await failureOf(create(openEtcd({ endpoints, ...user }, { ...ports, limits: IMPATIENT }), "a"));
+    expect(seen).toEqual([]);
+  });
+
   test.each(Object.entries(REPLIES))("%s tells neither password nor token", async (_name, reply) => {
     const seen: string[] = [];
     using server = Bun.serve({

@@ -304,14 +304,31 @@ describe("a clean stop", () => {
     expect([asked, answer]).toEqual([status, said]);
   });
 
-  test("while the API server is waited for ends at once", async () => {
+  test("takes the network config away also when another installer is at work in its folder just then", async () => {
+    const staying = await stay({ env: { REMOVE_ON_STOP: "true" } });
+    const other = await lockWithFlock(node.confDir);
+    const stopping = staying.stop();
+    await Bun.sleep(100);
+    expect(existsSync(join(node.confDir, CONFLIST))).toBe(true);
+    await other.end();
+    expect((await stopping).status).toBe(0);
+    expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
+  });
+
+  test.each([
+    ["one that stays", [], 0, ["asked to end before everything was in its place", "stopped"]],
+    ["one that was to install once", ["--once"], 1, ["asked to end before everything was in its place"]],
+  ])("while the API server is waited for ends %s at once, not ready whatever was said before", async (_what, args, wanted, said) => {
     await using api = startTokenServer(() => statusAnswer(503, "ServiceUnavailable", "not yet", { headers: { "retry-after": "1" } }));
     const stopped = new AbortController();
-    const running = node.run({ env: { K8S_API_ENDPOINT: api.url }, args: [], host: { stopped: stopped.signal } });
+    node.write("state", '{"ready":true}\n');
+    const env = { K8S_API_ENDPOINT: api.url, STATE_FILE: join(node.folder, "state") };
+    const running = node.run({ env, args, host: { stopped: stopped.signal } });
     while (api.seen.length === 0) await Bun.sleep(1);
     stopped.abort(new Error("asked to end"));
     const { status, messages } = await running;
-    expect([status, messages.slice(-2)]).toEqual([0, ["asked to end before everything was in its place", "stopped"]]);
+    expect([status, messages.slice(-said.length)]).toEqual([wanted, said]);
+    expect(node.read("state")).toBe('{"ready":false,"reason":"not everything is in its place yet"}\n');
     expect(existsSync(join(node.confDir, CONFLIST))).toBe(false);
     expect(existsSync(join(node.binDir, "netplug"))).toBe(true);
   });

@@ -14,16 +14,16 @@ afterEach(() => {
 const CREATED = '{"result":{"header":{"revision":"9"},"watch_id":"1","created":true}}';
 
 /** A gateway that answers the watches with these lines, one after the other, and the last of them for ever. */
-function serve(answers: readonly (readonly string[])[], onWatch: () => void = () => undefined, staysOpen = false) {
+function serve(answers: readonly (readonly string[])[], onWatch: (body: string) => void = () => undefined, staysOpen = false) {
   let watches = 0;
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    fetch(request) {
+    async fetch(request) {
       const path = new URL(request.url).pathname;
       if (path === "/v3/auth/authenticate") return Response.json({ token: "t" });
       if (path !== "/v3/watch") return new Response('{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}}]}');
-      onWatch();
+      onWatch(await request.text());
       const text = (answers[Math.min(watches++, answers.length - 1)] ?? []).map((line) => `${line}\n`).join("");
       if (!staysOpen) return new Response(text);
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) }));
@@ -162,6 +162,39 @@ test("a signal ends a watch at once that has no snapshot yet", async () => {
   await asked.promise;
   ending.abort();
   expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test("a signal ends a watch at once that waits for its next connection", async () => {
+  const { endpoint } = serve([[CREATED]]);
+  const ending = new AbortController();
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, signal) {
+      if (ms < 30_000) ending.abort();
+      await systemClock.sleep(ms, signal);
+    },
+  };
+  const datastore = new EtcdDatastore({ endpoints: [endpoint] }, { clock, random: () => 1, files: {} as Files });
+  const types: string[] = [];
+  for await (const { type } of datastore.watch({ kinds: ["IPPool"], signal: ending.signal })) types.push(type);
+  expect(types).toEqual(["reset", "in-sync"]);
+  datastore.close();
+});
+
+test("a watch goes on from where the server says that all was told, and at a member that lags behind", async () => {
+  const progress = '{"result":{"header":{"revision":"12"},"watch_id":"1"}}';
+  const [lagging, current] = ["4", "12"].map((revision) => CREATED.replace('"9"', `"${revision}"`)) as [string, string];
+  const revisions: (string | undefined)[] = [];
+  const { endpoint } = serve([[lagging], [CREATED, progress], [current, deletion("a", 13)]], (body) => {
+    revisions.push(/"start_revision":"(\d+)"/.exec(body)?.[1]);
+  });
+  expect(
+    await take(
+      watch(endpoint, () => undefined),
+      3,
+    ),
+  ).toEqual(["reset", "in-sync", "delete"]);
+  expect(revisions).toEqual(["6", "6", "13"]);
 });
 
 test("after a connection that gave an event, or that lasted, the pause is short again", async () => {

@@ -50,6 +50,7 @@ export class Connection {
     try {
       for (const message of messages) stream.write(toFrame(message));
       if (ends) stream.end();
+      // Whoever reads no further destroys the stream with that, and so cancels it at the server.
       for await (const message of readStream(stream, this.#failure)) {
         isAnswered = true;
         yield message;
@@ -58,7 +59,6 @@ export class Connection {
       // Nothing came in time: this connection may be dead, so the next request makes a new one.
       if (target.signal.aborted && (ends || !isAnswered)) this.close();
       target.signal.removeEventListener("abort", onAbort);
-      if (!stream.readableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     }
   }
 
