@@ -170,6 +170,18 @@ describe("a network config that is ours", () => {
   });
 });
 
+test("a network config whose place a folder has stops the run, which names it, and so does an old one", async () => {
+  using node = new InstallNode();
+  const path = join(node.confDir, CONFLIST);
+  mkdirSync(path);
+  expect(errorOf(await node.run())).toBe(`install "${path}": rename onto "${path}": EISDIR (is a directory)`);
+  rmSync(path, { recursive: true });
+  const old = join(node.confDir, "10-old.conflist");
+  mkdirSync(old);
+  expect(errorOf(await node.run({ env: { CNI_OLD_CONF_NAME: "10-old.conflist" } }))).toStartWith(`remove old network config "${old}": `);
+  expect(JSON.parse(node.read(`net.d/${CONFLIST}`))).toMatchObject({ name: "k8s-pod-network" });
+});
+
 describe("executables", () => {
   test.each<[what: string, spoil: (node: InstallNode) => void]>([
     ["another content", (node) => node.write("bin/netplug", "the executablx\n")],
@@ -248,6 +260,8 @@ describe("executables", () => {
     await node.run();
     node.write("bin/.netplug.netplug-tmp", "half");
     node.write("net.d/.05-other.conflist.netplug-tmp", "half");
+    mkdirSync(join(node.confDir, "netplug-tls"));
+    node.write("net.d/netplug-tls/.etcd-key.netplug-tmp", "half");
     await node.run();
     expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`]);
   });

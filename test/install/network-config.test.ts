@@ -1,7 +1,7 @@
 /** The network config that one run writes: from a template or by itself, and what is warned about. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
@@ -149,6 +149,18 @@ describe("the network config", () => {
     const { messages } = await node.run({ env });
     expect(Object.keys(node.content()).filter((path) => path.startsWith("net.d/"))).toEqual(["net.d/20-new.conflist"]);
     expect(messages).toContain("old network config removed");
+  });
+
+  test("stays where the old one has the same name, and where there is no old one nothing is said of it", async () => {
+    using node = new InstallNode();
+    for (const old of [CONFLIST, "10-old.conflist"]) {
+      const { status, messages } = await node.run({ env: { CNI_OLD_CONF_NAME: old } });
+      expect([status, existsSync(join(node.confDir, CONFLIST)), messages]).toEqual([
+        0,
+        true,
+        expect.not.arrayContaining(["old network config removed"]),
+      ]);
+    }
   });
 
   test("that changes what addresses are recorded under is warned about, by key alone; another that does not is not", async () => {

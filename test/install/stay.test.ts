@@ -86,10 +86,21 @@ describe("files", () => {
     expect(Object.keys(node.content())).toEqual(["bin/netplug", "bin/netplug-ipam", `net.d/${CONFLIST}`]);
   });
 
+  test("that a newer installer has written are left alone also while others are written", async () => {
+    node.write("assets/etcd-ca", "1");
+    await using staying = await stay();
+    node.write("assets/etcd-ca", "2");
+    node.write(`net.d/${CONFLIST}`, "{}");
+    await staying.look();
+    expect([node.read("net.d/netplug-tls/etcd-ca"), node.read(`net.d/${CONFLIST}`)]).toEqual(["2", "{}"]);
+  });
+
   test("that are all in their places need no turn in their folders", async () => {
     let waits = 0;
     const clock: Clock = { ...systemClock, sleep: () => Promise.reject(new Error(`waits for the ${++waits}. time`)) };
-    await using staying = await stay({ clock });
+    await using api = startTokenServer();
+    await using staying = await stay({ env: { K8S_API_ENDPOINT: api.url }, clock });
+    waits = 0; // the request for the token has a time limit
     using _bin = await lockWithFlock(node.binDir);
     using _conf = await lockWithFlock(node.confDir);
     await staying.look();
@@ -302,6 +313,12 @@ describe("a clean stop", () => {
     let answer = "";
     const asked = await runInstallCni(["--ready"], node.host({ env, host: { say: (text) => void (answer += text) } }));
     expect([asked, answer]).toEqual([status, said]);
+  });
+
+  test("is not said to be ready to who does not say where that stands", async () => {
+    let answer = "";
+    const asked = await runInstallCni(["--ready"], node.host({ host: { say: (text) => void (answer += text) } }));
+    expect([asked, answer]).toEqual([2, "netplug install-cni: read STATE_FILE: got nothing, want the path that the installer was given"]);
   });
 
   test("takes the network config away also when another installer is at work in its folder just then", async () => {
