@@ -171,6 +171,30 @@ describe("a token", () => {
     expect(kept.log[0]).toMatchObject({ level: "WARNING", msg: "the API server does not take the token any more, asking for another" });
   });
 
+  test("that the API server does not take any more is replaced as soon after a renewal that came late", async () => {
+    await using kept = keep({ token: "t", lifeMs: DAY });
+    kept.fail({ renewing: OUTAGE });
+    await kept.clock.advance(12 * HOUR + 60_000);
+    kept.fail({});
+    await kept.clock.advance(300_000);
+    expect(kept.renewals).toHaveLength(1);
+    kept.fail({ isTokenRefused: true });
+    await kept.clock.advance(300_000);
+    kept.fail({});
+    await kept.clock.advance(HOUR);
+    expect(kept.renewals).toHaveLength(2);
+  });
+
+  test.each([0, 0.25, 0.5])("is asked about every five minutes from a time on that is its node's own: %d", async (random) => {
+    await using kept = keep({ token: "t", lifeMs: DAY }, fakeClock(), random);
+    await kept.clock.advance(300_000 * (1 - random) + 9_999);
+    expect(kept.asks).toBe(1);
+    await kept.clock.advance(290_000);
+    expect(kept.asks).toBe(1);
+    await kept.clock.advance(20_001);
+    expect(kept.asks).toBe(2);
+  });
+
   test("that is refused by a server that gives no other is asked for no more often than one that cannot be renewed", async () => {
     await using kept = keep({ token: "t", lifeMs: DAY });
     kept.fail({ isTokenRefused: true, renewing: REFUSAL });

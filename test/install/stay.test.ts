@@ -315,6 +315,18 @@ describe("a clean stop", () => {
     expect([asked, answer]).toEqual([status, said]);
   });
 
+  test("while another installer is at work in a folder is no trouble", async () => {
+    const staying = await stay({ env: { STATE_FILE: join(node.folder, "state") } });
+    rmSync(join(node.confDir, CONFLIST));
+    using _other = await lockWithFlock(node.confDir);
+    const looking = staying.look();
+    await Bun.sleep(100);
+    const { status, messages } = await staying.stop();
+    await looking;
+    expect([status, messages.slice(-2)]).toEqual([0, ["the plugin is installed", "stopped"]]);
+    expect(node.read("state")).toBe('{"ready":true}\n');
+  });
+
   test("is not said to be ready to who does not say where that stands", async () => {
     let answer = "";
     const asked = await runInstallCni(["--ready"], node.host({ host: { say: (text) => void (answer += text) } }));
