@@ -320,7 +320,8 @@ describe("the first token", () => {
     expect(atMs).toBeLessThan(6_000);
   });
 
-  test("whose account is missing is not asked for again", async () => {
+  test("that fails by a defect of ours, or whose account is missing, is not asked for again", async () => {
+    expect(await ask(new TypeError("not a function"), HOUR, false)).toEqual({ outcome: "not a function", atMs: 0 });
     expect(await ask(new NetplugError("notInitialised", "no account"), HOUR, false)).toEqual({ outcome: "no account", atMs: 0 });
   });
 });

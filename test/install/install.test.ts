@@ -85,6 +85,14 @@ test("a token of 24 hours is asked for, bound to nothing", async () => {
   });
 });
 
+test("a token is asked for in the namespace that our own credentials name", async () => {
+  using node = new InstallNode();
+  node.write("config", kubeconfigFor(api.url).replace('"cluster":"k"}', '"cluster":"k","namespace":"networks"}'));
+  const message = errorOf(await node.run({ env: { KUBECONFIG: join(node.folder, "config") } }));
+  expect(message).toBe('get token of service account "networks/netplug-cni-plugin": there is no such account; apply manifests/rbac.yaml');
+  expect(api.seen.at(-1)?.path).toBe("/api/v1/namespaces/networks/serviceaccounts/netplug-cni-plugin/token");
+});
+
 test("a token that is granted for a shorter time is said to expire then", async () => {
   await using brief = startTokenServer(({ path }) =>
     path.endsWith("/token")
