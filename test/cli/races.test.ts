@@ -158,12 +158,12 @@ test.each<[at: Write["op"], ours: readonly string[], stdin?: string]>([
   await releaseOf(world.datastore, "c1", "n1");
   await allocateFor(world.datastore, "c2", "n2", { address: "10.65.0.7" });
   if (ours.includes("split")) await world.done(["patch", "clusterinfo", "default", "-p", "spec: {datastoreReady: false}"]);
-  let begunWith: object | undefined;
+  let begunWith: Readonly<Record<string, unknown>> = {};
   const freeze = async (): Promise<void> => {
     await world.done(FREEZE);
     begunWith = await world.stored("/netplug/");
   };
   const { status, stderr } = await world.ctl(ours, { stdin, instead: (datastore) => changedBefore(datastore, at, freeze) });
   expect([status, stderr]).toEqual([1, expect.stringContaining("a migration has frozen it")]);
-  expect(await world.stored("/netplug/")).toEqual(begunWith ?? {});
+  expect(await world.stored("/netplug/")).toEqual(begunWith);
 });
