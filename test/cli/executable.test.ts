@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { distFolder } from "../support/cni.ts";
-import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { startOnTerminal } from "../support/terminal.ts";
 
 /** What only the built program shows: bundling, streams, terminals. */
 const netplugctl = join(distFolder, "netplugctl");
 
-let etcd: EtcdServer;
 let env: Record<string, string | undefined>;
-
-beforeAll(async () => {
-  etcd = await startEtcd();
-  env = { PATH: `${distFolder}:${process.env["PATH"] ?? ""}`, ETCD_ENDPOINTS: etcd.endpoint };
-  run(["create", "-f", "-"], `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}`);
-});
-
-afterAll(() => etcd[Symbol.asyncDispose]());
+share(
+  () => startEtcd(),
+  ({ endpoint }) => {
+    env = { PATH: `${distFolder}:${process.env["PATH"] ?? ""}`, ETCD_ENDPOINTS: endpoint };
+    run(["create", "-f", "-"], `${poolYaml("blue", "10.65.0.0/16")}\n${poolYaml("black", "10.66.0.0/16")}`);
+  },
+);
 
 function run(argv: readonly string[], stdin = ""): { readonly status: number; readonly stdout: string; readonly stderr: string } {
   const { exitCode, stdout, stderr } = Bun.spawnSync([netplugctl, ...argv], {

@@ -1,15 +1,12 @@
 /** What an ADD makes, looked at with the tools of the kernel and of the datastore. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { hostInterfaceName } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 const dualStack = (extra: Record<string, unknown> = {}) => node.config({ ipam: { assign_ipv6: "true" }, ...extra });
 const podArgs = (pod: string): string => `IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=${pod}`;

@@ -1,6 +1,6 @@
 /** Many ADDs at once on a node: whoever has its turn gives the others, who wait, their addresses too. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -8,14 +8,13 @@ import { takeLock } from "../../src/linux/flock.ts";
 import type { CniReply } from "../support/cni.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const PODS = 12;
 const TOLD = "others in line got their addresses, too";
 
-let node: TestNode;
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24", "fd65::/112"])));
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 const lockFile = (): string => join(node.folder, "ipam.lock");
 

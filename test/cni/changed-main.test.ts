@@ -3,23 +3,22 @@
  * stands.
  */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
 let containerID: string;
 /** Of a container that never was. */
 let other: { readonly containerID: string };
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])));
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 beforeEach(() => {
   containerID = node.newContainerID();
   other = { containerID: node.newContainerID() };
 });
-afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 const ptp = (): Json => node.config({ cniVersion: "1.0.0", type: "ptp" });
 const nowhere = (): Json => node.config(node.datastore.nowhere);

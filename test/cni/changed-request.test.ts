@@ -1,20 +1,21 @@
 /** An ADD that is repeated after what it asks for has changed: a running pod keeps what it has. */
 
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start([]);
-  await node.createPool("first", { cidr: "10.65.0.0/24" });
-  await node.createPool("other", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
-  await node.createPool("six", { cidr: "fd65::/112", blockSize: 122 });
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start([]),
+  async (node) => {
+    await node.createPool("first", { cidr: "10.65.0.0/24" });
+    await node.createPool("other", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
+    await node.createPool("six", { cidr: "fd65::/112", blockSize: 122 });
+  },
+);
 
 const begun: string[] = [];
 function newContainerID(): string {

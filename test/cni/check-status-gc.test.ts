@@ -1,6 +1,6 @@
 /** CHECK, STATUS and GC. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { distFolder, pluginPath } from "../support/cni.ts";
@@ -10,13 +10,10 @@ import { raiseAlarm } from "../support/etcd-alarm.ts";
 import { setReady } from "../support/netplugctl.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 /** The one attachment of a test. */
 function hostSide(): string {

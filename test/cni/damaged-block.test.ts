@@ -1,12 +1,13 @@
 /** A node one of whose blocks has a record that cannot be read: nothing in it is touched, and all else goes on. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { CniJson } from "../support/cni.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 interface Attached {
@@ -16,7 +17,6 @@ interface Attached {
   readonly address: string;
 }
 
-let node: TestNode;
 let pods: DisposableStack;
 let inDamaged: Attached;
 let elsewhere: Attached;
@@ -25,11 +25,10 @@ let repair: () => Promise<void>;
 /** Addresses in blocks that can be read. */
 let inUse: number;
 
-beforeAll(async () => {
-  node = await TestNode.start([]);
-  await node.createPool("pairs", { cidr: "10.65.0.0/24", blockSize: 31 });
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start([]),
+  (node) => node.createPool("pairs", { cidr: "10.65.0.0/24", blockSize: 31 }),
+);
 
 /** Three attachments in blocks of two addresses; the block of one is damaged. */
 beforeEach(async () => {

@@ -1,18 +1,15 @@
 /** DEL: always everything that can be done, whatever is gone already. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 let containerID: string;
 beforeEach(() => {
   containerID = node.newContainerID();

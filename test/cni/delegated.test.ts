@@ -1,19 +1,16 @@
 /** ADD to DEL with address management of the CNI project, through the built plugin. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CNI_VERSIONS, type CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 
 function configOf(ipam: Json, overrides: Json = {}): Json {
   return { ...node.config(overrides), ipam: { type: "host-local", dataDir: join(node.folder, "host-local"), ...ipam } };

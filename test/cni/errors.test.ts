@@ -1,21 +1,18 @@
 /** Bad input: one clear error each, on stdout as the CNI specification says, and nothing left behind. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pluginPath } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { applyPool, mustNetplugctl } from "../support/netplugctl.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
 let pod: TestNetns;
 let inUseBefore: number;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 beforeEach(async () => {
   pod = new TestNetns();
   inUseBefore = await node.addressesInUse();

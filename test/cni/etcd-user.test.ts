@@ -1,21 +1,22 @@
 /** An etcd with users: what their passwords cost a node. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AS_ROOT, PASSWORD, switchUsersOn } from "../datastore/users.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
 let config: Json;
-beforeAll(async () => {
-  node = await TestNode.start();
-  await switchUsersOn(node.etcd);
-  config = node.config({ etcd_username: "netplug", etcd_password: PASSWORD });
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start(),
+  async (node) => {
+    await switchUsersOn(node.etcd);
+    config = node.config({ etcd_username: "netplug", etcd_password: PASSWORD });
+  },
+);
 
 /** @returns how many round trips the ADD made */
 async function addAndDel(): Promise<unknown> {

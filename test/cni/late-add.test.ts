@@ -3,20 +3,19 @@
  * itself.
  */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CniReply, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { closedGate } from "../support/closed-gate.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const WITHIN_MS = 60_000;
 
-let node: TestNode;
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24"])));
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 
 /** Nobody programs it: the ADD waits when all is done. */
 function waiting(action: "start" | "fail"): Json {

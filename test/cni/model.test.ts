@@ -2,9 +2,10 @@
  * Random histories of runtimes, machines and administrators on the real plugin, beside a small model of what must be: see model/README.md.
  */
 
-import { afterAll, beforeAll, test } from "bun:test";
+import { test } from "bun:test";
 import fc from "fast-check";
 import { testSeed } from "../support/seed.ts";
+import { share } from "../support/share.ts";
 import { burstCommands } from "./model/burst.ts";
 import { clusterCommands, expectProblems, setReady } from "./model/cluster-commands.ts";
 import { verify } from "./model/invariants.ts";
@@ -20,11 +21,7 @@ const SECONDS = Number(process.env["MODEL_SECONDS"] ?? 20);
 const SHORTEN_SECONDS = Number(process.env["MODEL_SHORTEN_SECONDS"] ?? 120);
 const LONGEST_HISTORY = 60;
 
-let world: World;
-beforeAll(async () => {
-  world = await World.start();
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const world = share(() => World.start());
 
 test(
   "whatever runtimes, machines and administrators do in whatever order, each address has one owner, and every answer is the one of the contract",

@@ -1,11 +1,12 @@
 /** The conflists of docs/network-config.md, played as they stand; only where etcd and the node's files are is the test's own. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 interface Conflist {
@@ -17,12 +18,10 @@ interface Conflist {
 const TEXT = readFileSync(join(import.meta.dir, "../../docs/network-config.md"), "utf8");
 const CONFLISTS = [...TEXT.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => JSON.parse(code) as Conflist);
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["fd65::/112"]);
-  await node.createPool("blue", { cidr: "10.65.0.0/24" });
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start(["fd65::/112"]),
+  (node) => node.createPool("blue", { cidr: "10.65.0.0/24" }),
+);
 
 /** What a plugin of the list gets from the runtime. A plugin that does not know the list's version gets 1.0.0, as docs/install.md says. */
 async function toConfig({ cniVersion, name, plugins }: Conflist, i: number): Promise<Json & { readonly type: string }> {

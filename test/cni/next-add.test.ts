@@ -1,23 +1,22 @@
 /** How many rounds of requests an ADD makes, block after block. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 /** On Kubernetes reads, block, pod status; on etcd a read and a transaction. */
 const ROUNDS = isOnEtcd ? 2 : 3;
 const BLOCK_ADDRESSES = 4;
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start([]);
-  await node.createPool("small", { cidr: "10.65.0.0/26", blockSize: 30 });
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start([]),
+  (node) => node.createPool("small", { cidr: "10.65.0.0/26", blockSize: 30 }),
+);
 
 const note = (config: Json = node.config()): string => join(node.folder, `next-add.${String(config["name"])}.json`);
 

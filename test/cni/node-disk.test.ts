@@ -1,23 +1,24 @@
 /** Faults of the node's own disk, and of the files that calls leave there for each other: nothing of that is worth a pod's network. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CniReply, pluginPath } from "../support/cni.ts";
 import type { CniVerb, Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { NodeMounts } from "../support/node-mounts.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
 /** A small disk, on which the run directory is. */
 let disk: string;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-  disk = join(node.folder, "disk");
-  mkdirSync(disk);
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start(["10.65.0.0/24"]),
+  (node) => {
+    disk = join(node.folder, "disk");
+    mkdirSync(disk);
+  },
+);
 
 let mounts: NodeMounts;
 let pod: TestNetns;

@@ -1,14 +1,11 @@
 /** `netplug-ipam` under main plugins of the CNI project. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 const configFor = (type: string, extra: Record<string, unknown> = {}, ipam: Record<string, unknown> = {}) => {
   const { nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();

@@ -1,16 +1,15 @@
 /** A node that is known by another name than when its pods began: its DELs give back what they had, and nothing of other nodes. */
 
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { CniJson } from "../support/cni.ts";
 import type { AttachmentCall, Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
 let containerID: string;
-beforeAll(async () => void (node = await TestNode.start(["10.65.0.0/24", "fd65::/112"])));
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 beforeEach(() => void (containerID = node.newContainerID()));
-afterAll(async () => await node?.[Symbol.asyncDispose]());
 
 const DUAL: Json = { ipam: { assign_ipv6: "true" } };
 /** The config of a DEL, with what the runtime remembers of the ADD. */

@@ -1,6 +1,6 @@
 /** STATUS where the run directory cannot be written: it says what becomes of an ADD. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { CniReply } from "../support/cni.ts";
@@ -8,15 +8,14 @@ import type { CniVerb } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
 import { NodeMounts } from "../support/node-mounts.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start([]);
-  // Blocks of two addresses.
-  await node.createPool("small", { cidr: "10.65.0.0/24", blockSize: 31 });
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+/** With blocks of two addresses. */
+const node = share(
+  () => TestNode.start([]),
+  (node) => node.createPool("small", { cidr: "10.65.0.0/24", blockSize: 31 }),
+);
 
 test.each<[what: string, breakDisk: (mounts: NodeMounts, disk: string) => void, reason: string]>([
   ["is full", (mounts, disk) => mounts.fill(disk, "space"), "ENOSPC"],

@@ -1,17 +1,14 @@
 /** What a config or an environment holds in confidence never comes out: not on stdout, not on stderr, not in the log file. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const SECRET = "s3CRETs3CRET";
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24"]));
 
 const LOGIN: Json = { etcd_username: "root", etcd_password: SECRET };
 

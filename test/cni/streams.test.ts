@@ -1,21 +1,22 @@
 /** Streams and files that are not what they should be: closed, full, endless, binary, a FIFO, a folder. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CniReply, distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24"]);
-  Bun.spawnSync(["mkfifo", join(node.folder, "fifo")]);
-  mkdirSync(join(node.folder, "folder"));
-  symlinkSync(join(node.folder, "loop"), join(node.folder, "loop"));
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(
+  () => TestNode.start(["10.65.0.0/24"]),
+  (node) => {
+    Bun.spawnSync(["mkfifo", join(node.folder, "fifo")]);
+    mkdirSync(join(node.folder, "folder"));
+    symlinkSync(join(node.folder, "loop"), join(node.folder, "loop"));
+  },
+);
 
 /** Calls the plugin from a shell, which redirects as told; `CONFIG` is the file with the network config. */
 async function callWith(redirections: string, pod: TestNetns, containerID: string, verb = "ADD"): Promise<Omit<CniReply, "json">> {

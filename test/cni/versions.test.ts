@@ -1,16 +1,13 @@
 /** Every verb in every spec version, by a direct call as a runtime makes it. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { CNI_VERSIONS } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 const dualStack = (cniVersion: CniVersion, extra: Record<string, unknown> = {}) =>
   node.config({ cniVersion, ipam: { assign_ipv4: "true", assign_ipv6: "true" }, ...extra });

@@ -2,25 +2,18 @@
  * Resources in etcd that somebody wrote with etcdctl, past all validation: read as an API server would have left them, or refused by name.
  */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
-import type { Damage, Datastore, ResourceRef } from "../../src/datastore/datastore.ts";
-import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import type { Damage, ResourceRef } from "../../src/datastore/datastore.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { openEtcd } from "./open-etcd.ts";
 
 const POOL: ResourceRef = { kind: "IPPool", name: "blue" };
 const KEY = "/netplug/v3/ippools/blue";
 
-let etcd: EtcdServer;
-let datastore: Datastore;
-beforeAll(async () => {
-  etcd = await startEtcd({ quick: true });
-  datastore = openEtcd({ endpoints: [etcd.endpoint] });
-});
-afterAll(async () => {
-  datastore.close();
-  await etcd[Symbol.asyncDispose]();
-});
+const etcd = share(() => startEtcd({ quick: true }));
+const datastore = share(() => openEtcd({ endpoints: [etcd.endpoint] }));
 
 async function readBack(value: unknown): Promise<Resource | undefined> {
   await etcd.ctl(["put", KEY, JSON.stringify(value)]);

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
-import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf, namesIn } from "./steps.ts";
@@ -19,22 +20,15 @@ const [WITHOUT_LOG_IN, WITH_LOG_IN] = [
   { roundTrips: 2, retries: 0 },
 ];
 
-let server: EtcdServer;
 let folder: string;
 let tokenFolder: string;
 let nodes = 0;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-token-"));
-  server = await startEtcd({ quick: true });
-  await switchUsersOn(server);
-});
+const server = share(() => startEtcd({ quick: true }), switchUsersOn);
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "npgt-token-"))));
 beforeEach(() => {
   tokenFolder = join(folder, String(nodes++));
 });
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What another process asks of etcd for one read. */
 async function requestsOfAnother(config: object = {}) {

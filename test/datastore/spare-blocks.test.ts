@@ -1,29 +1,20 @@
 /** The list of blocks that have unallocated addresses, as both datastores tell it. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Block } from "../../src/api/ipam-block.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { type EtcdServer, startEtcd } from "../support/etcd.ts";
+import { startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { makeBlock } from "./blocks.ts";
 import { openEtcd } from "./open-etcd.ts";
 
 const CIDR = "10.65.0.64/26";
 const KEY = "/netplug/ipam/spare/4/010.065.000.064-26";
 
-let etcd: EtcdServer;
-let datastore: Datastore;
-
-beforeAll(async () => {
-  etcd = await startEtcd({ quick: true });
-  datastore = openEtcd({ endpoints: [etcd.endpoint] });
-});
-
-afterAll(async () => {
-  datastore.close();
-  await etcd[Symbol.asyncDispose]();
-});
+const etcd = share(() => startEtcd({ quick: true }));
+const datastore = share(() => openEtcd({ endpoints: [etcd.endpoint] }));
 
 /** A block of which the last `free` addresses are unallocated; `released` of them, in this order, are next. */
 function blockWith(free: number, released: readonly (readonly [ordinal: number, at: number])[] = []): Block {

@@ -1,6 +1,6 @@
 /** Users and passwords, and tokens that do not last. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { LogIn } from "../../src/datastore/etcd/client/log-in.ts";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { eventually } from "../support/eventually.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { IMPATIENT, inGivenOrder, openEtcd, testFiles } from "./open-etcd.ts";
 import { create, failureOf, namesIn, use } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
@@ -19,13 +19,8 @@ import { startWatch } from "./watch-events.ts";
 const QUICK = { quick: true };
 const AS_NETPLUG = { username: "netplug", password: PASSWORD };
 
-let server: EtcdServer;
-beforeAll(async () => {
-  server = await startEtcd(QUICK);
-  await switchUsersOn(server);
-});
+const server = share(() => startEtcd(QUICK), switchUsersOn);
 beforeEach(() => server.ctl(["del", "--prefix", "/netplug/"], AS_ROOT));
-afterAll(() => server[Symbol.asyncDispose]());
 
 function open(config: Partial<EtcdConfig> = {}) {
   return openEtcd({ endpoints: [server.endpoint], ...config });

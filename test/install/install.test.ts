@@ -1,6 +1,6 @@
 /** What one run leaves on a node, whatever was there before. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -17,13 +17,12 @@ import {
 import { join } from "node:path";
 import { isAccepted } from "../../src/install-cni/account/plugin-account.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
-import { type FakeApiServer, startFakeApiServer } from "../kube/support/fake-api-server.ts";
+import { startFakeApiServer } from "../kube/support/fake-api-server.ts";
+import { share } from "../support/share.ts";
 import { lockWithFlock } from "./support/lock.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 
-let api: FakeApiServer;
-beforeAll(() => void (api = startTokenServer()));
-afterAll(async () => await api[Symbol.asyncDispose]());
+const api = share(() => startTokenServer());
 
 const access = (): Readonly<Record<string, string>> => ({ K8S_API_ENDPOINT: api.url });
 

@@ -1,8 +1,8 @@
 /** The process is killed at each thing that it does to files: nobody ever sees a part of one, and the next run sets everything right. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import type { FakeApiServer } from "../kube/support/fake-api-server.ts";
+import { share } from "../support/share.ts";
 import { CONFLIST, type Content, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 import { filesThatDie, type Moment } from "./support/steps.ts";
 
@@ -11,9 +11,7 @@ const NEW = "the executable\n";
 /** More than any run has. */
 const MOST_STEPS = 200;
 
-let api: FakeApiServer;
-beforeAll(() => void (api = startTokenServer()));
-afterAll(async () => await api[Symbol.asyncDispose]());
+const api = share(() => startTokenServer());
 
 interface Scenario {
   readonly name: string;

@@ -1,15 +1,14 @@
 /** The network config that one run writes: from a template or by itself, and what is warned about. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KernelError } from "../../src/linux/kernel-error.ts";
-import { type FakeApiServer, statusAnswer } from "../kube/support/fake-api-server.ts";
+import { statusAnswer } from "../kube/support/fake-api-server.ts";
+import { share } from "../support/share.ts";
 import { CONFLIST, errorOf, filesWith, InstallNode, KUBECONFIG, startTokenServer } from "./support/node.ts";
 
-let api: FakeApiServer;
-beforeAll(() => void (api = startTokenServer()));
-afterAll(async () => await api[Symbol.asyncDispose]());
+const api = share(() => startTokenServer());
 
 const access = (): Readonly<Record<string, string>> => ({ K8S_API_ENDPOINT: api.url });
 

@@ -1,19 +1,16 @@
 /** Every verb in every spec version that has it, called through the CNI project's own library. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { CNI_VERSIONS, cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { CniJson, CniVersion } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const driver = process.env["LIBCNI_DRIVER"];
-let node: TestNode;
-beforeAll(async () => {
-  node = await TestNode.start(["10.65.0.0/24", "fd65::/112"]);
-});
-afterAll(async () => await node[Symbol.asyncDispose]());
+const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
 interface DriverReply {
   readonly result?: CniJson | null;

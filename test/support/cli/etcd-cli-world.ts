@@ -1,6 +1,5 @@
 /** For tests of netplugctl on a real etcd. */
 
-import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,35 +10,28 @@ import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import { type EtcdServer, startEtcd } from "../etcd.ts";
 import { readEtcdctl } from "../etcd-content.ts";
+import { share } from "../share.ts";
 import { CliWorld } from "./cli-world.ts";
 
 /** The world of all tests of a file: its server runs from before the first to after the last. @param prepare what all of them find */
-export function shareEtcdCliWorld(prepare: (world: EtcdCliWorld) => Promise<void> = async () => {}): EtcdCliWorld {
-  const world = new EtcdCliWorld();
-  beforeAll(async () => {
-    await world.start();
-    await prepare(world);
-  });
-  afterAll(async () => await world[Symbol.asyncDispose]());
-  return world;
+export function shareEtcdCliWorld(prepare?: (world: EtcdCliWorld) => unknown): EtcdCliWorld {
+  return share(() => EtcdCliWorld.start(), prepare);
 }
 
 export class EtcdCliWorld extends CliWorld {
   readonly folder: string = mkdtempSync(join(tmpdir(), "netplug-cli-"));
-  #running: { readonly etcd: EtcdServer; readonly datastore: Datastore } | undefined;
+  readonly etcd: EtcdServer;
+  readonly datastore: Datastore;
 
-  async start(): Promise<void> {
-    const etcd = await startEtcd();
+  private constructor(etcd: EtcdServer) {
+    super();
     const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
-    this.#running = { etcd, datastore: openDatastore({ type: "etcdv3", etcd: { endpoints: [etcd.endpoint] } }, ports) };
+    this.etcd = etcd;
+    this.datastore = openDatastore({ type: "etcdv3", etcd: { endpoints: [etcd.endpoint] } }, ports);
   }
 
-  get etcd(): EtcdServer {
-    return this.#mustRun().etcd;
-  }
-
-  get datastore(): Datastore {
-    return this.#mustRun().datastore;
+  static async start(): Promise<EtcdCliWorld> {
+    return new EtcdCliWorld(await startEtcd());
   }
 
   protected get env(): { readonly ETCD_ENDPOINTS: string } {
@@ -59,13 +51,8 @@ export class EtcdCliWorld extends CliWorld {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#running?.datastore.close();
+    this.datastore.close();
     rmSync(this.folder, { recursive: true, force: true });
-    await this.#running?.etcd[Symbol.asyncDispose]();
-  }
-
-  #mustRun(): { readonly etcd: EtcdServer; readonly datastore: Datastore } {
-    if (this.#running === undefined) throw new Error("use etcd: it runs only while tests do");
-    return this.#running;
+    await this.etcd[Symbol.asyncDispose]();
   }
 }
