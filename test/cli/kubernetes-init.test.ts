@@ -1,18 +1,16 @@
 /** `init` on a real API server: over nothing, over itself, over older definitions; and how it fails. */
 
-import { describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const NAMES = customResourceDefinitions().map(({ metadata }) => metadata.name);
 
-const world = shareKubernetesCliWorld(async () => {}, { users: { alice: {} } });
+const [test, world] = shareKubernetesCliWorld(undefined, { users: { alice: {} } });
 
 interface Definition {
   readonly metadata: { readonly managedFields: readonly { readonly manager: string; readonly operation: string }[] };

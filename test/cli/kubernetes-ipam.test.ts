@@ -1,7 +1,6 @@
 /** `ipam` on a real API server: blocks against pods, as kubectl makes and damages them. */
 
-import { beforeEach, describe, expect, test as always } from "bun:test";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { beforeEach, describe, expect } from "bun:test";
 import { blocksShown } from "../support/blocks-shown.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
@@ -11,16 +10,13 @@ import { releaseStale } from "../support/ipam-operations.ts";
 import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
 import { systemPorts } from "../support/system-ports.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-const world = shareKubernetesCliWorld(async () => {
+const [test, world] = shareKubernetesCliWorld(async (world) => {
   await world.done(["init"]);
   await createNamespace(world.api, "prod");
   for (const node of ["n1", "n2"]) await createNode(world.api, node, []);
 });
 
 beforeEach(async () => {
-  if (!canStartApiServer()) return;
   await world.api.kubectl(["delete", "pods", "--all", "-n", "prod", "--force", "--grace-period=0"]);
   await world.api.kubectl(["delete", "ippools,ipamblocks,ipamconfigurations,ipreservations", "--all"]);
   await world.createPool("pods", "10.65.0.0/24");
@@ -159,7 +155,7 @@ describe("what kubectl made in the place of blocks is named, and the rest as wel
   const OTHER = { cidr: "10.65.0.64/26", node: "n1" };
 
   beforeEach(async () => {
-    if (canStartApiServer()) await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
+    await run("web-0", "n1", await give("web-0", "n1", "10.65.0.7"));
   });
 
   test.each(["{", "{}", '{"cidr":"10.65.9.0/26"}'])(

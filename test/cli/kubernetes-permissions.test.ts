@@ -2,18 +2,15 @@
  * The roles for people of `manifests/rbac.yaml`: enough for every command, or for those that only show; each command says what it lacks.
  */
 
-import { beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { allocateFor } from "../support/container-addresses.ts";
 import { createNode, createPod, type PodWish } from "../support/kubernetes.ts";
 import { untilAllowed, untilDenied } from "../support/rights.ts";
-
-const test = always.skipIf(!canStartApiServer());
 
 interface Role {
   readonly kind: string;
@@ -31,8 +28,10 @@ function roleOf(name: string): Role {
 }
 
 let env: { readonly KUBECONFIG: string };
-const world = shareKubernetesCliWorld(async () => {
+let viewer: { readonly KUBECONFIG: string };
+const [test, world] = shareKubernetesCliWorld(async (world) => {
   env = { KUBECONFIG: world.api.issue("operator").kubeconfigFile };
+  viewer = { KUBECONFIG: world.api.issue("viewer").kubeconfigFile };
   await grant(ROLE);
   await grant(roleOf("netplug-view"));
   for (const [role, user] of [
@@ -99,11 +98,6 @@ test("every command succeeds with the role (needs cluster)", async () => {
 });
 
 describe("with the role for viewers", () => {
-  let viewer: { readonly KUBECONFIG: string };
-  beforeAll(() => {
-    if (canStartApiServer()) viewer = { KUBECONFIG: world.api.issue("viewer").kubeconfigFile };
-  });
-
   test("every command that only shows does so (needs cluster)", async () => {
     for (const [argv] of COMMANDS.filter(([words]) => /^(get|version|ipam show|ipam check)\b/.test(words.join(" "))))
       expect([argv, await world.ctl(argv, { env: viewer })]).toMatchObject([argv, { stderr: "" }]);

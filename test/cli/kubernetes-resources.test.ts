@@ -1,16 +1,13 @@
 /** Objects on a real API server: what kubectl writes and what we write mean the same, and nobody loses what the other keeps. */
 
-import { describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { validateResource } from "../../src/api/validate.ts";
 import { checkSelector } from "../../src/policy/selector/check.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { createNode, createPod } from "../support/kubernetes.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-const world = shareKubernetesCliWorld(async () => void (await world.done(["init"])));
+const [test, world] = shareKubernetesCliWorld((world) => world.done(["init"]));
 
 interface Stored {
   readonly metadata: {

@@ -1,19 +1,15 @@
 /** The light form of the cluster, asked by the project's own client and by plain HTTPS. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
-import { canStartApiServer, startApiServer } from "./api-server.ts";
-import type { ApiServer, Identity } from "./api-server.ts";
+import { startApiServer } from "./api-server.ts";
+import type { Identity } from "./api-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { startTimeOf } from "./process-status.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let api: ApiServer;
-beforeAll(async () => {
-  if (canStartApiServer()) api = await startApiServer({ users: { alice: { groups: ["readers"] } } });
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(() => startApiServer({ users: { alice: { groups: ["readers"] } } }));
 
 async function get(path: string, credentials: { readonly token: string } | Identity): Promise<Response> {
   const ca = Bun.file(api.caFile);

@@ -3,27 +3,20 @@
  * what there is.
  */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { beforeEach, describe, expect } from "bun:test";
 import { AttachedPod } from "../support/attached-pod.ts";
 import { createPod } from "../support/kubernetes.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
-
-const test = always.skipIf(!canStartApiServer());
+import { onApiServer } from "../support/on-api-server.ts";
+import { startPodWorld } from "../support/pod-world.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
-let world: PodWorld;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
-  await world.node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
-beforeEach(async () => {
-  if (canStartApiServer()) expect(await world.node.addressesInUse()).toBe(0);
-});
+const [test, world] = onApiServer(
+  () => startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] }),
+  ({ node }) => node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" }),
+);
+beforeEach(async () => expect(await world.node.addressesInUse()).toBe(0));
 
 let count = 0;
 

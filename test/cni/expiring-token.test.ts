@@ -2,32 +2,24 @@
  * The plugin while its token ends for real: what each verb says, what it leaves, and that the next call needs nothing but another token.
  */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toKubeconfig } from "../../src/install-cni/account/kubeconfig.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
 import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
-import type { TestNode } from "../support/test-node.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const ACCOUNT = { namespace: "kube-system", name: "netplug-cni-plugin" } as const;
 const LIFE_MS = 9_000;
 
-let api: ApiServer;
-let node: TestNode;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const [test, { api, node }] = onApiServer(() => startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 
 /** One way in which a token reaches the plugin. */
 interface Way {

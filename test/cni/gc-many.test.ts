@@ -3,7 +3,7 @@
  * less left each time.
  */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { beforeEach, describe, expect, test as always } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import { realHost } from "../../src/cni/real-host.ts";
@@ -12,7 +12,6 @@ import { KubeClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { parsePrefix, type Prefix } from "../../src/lib/ip/prefix.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { collection } from "../crds/definitions.ts";
 import { fastClock } from "../support/fast-clock.ts";
 import type { Fate } from "../support/fault-proxy.ts";
@@ -22,6 +21,7 @@ import { commit } from "../datastore/steps.ts";
 import { createNode, createPod, podsIn } from "../support/kubernetes.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { EmptyNode, fillBlocks, NODE, ownersIn, type StaleAttachment } from "../support/many-attachments.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { readPodRecords } from "../support/pod-records.ts";
 
 const PODS = podsIn("default");
@@ -46,16 +46,9 @@ function blocksOf(count: number, length: number): readonly Prefix[] {
 }
 
 describe("on the Kubernetes API", () => {
-  const test = always.skipIf(!canStartApiServer());
-  let world: KubernetesWorld;
-  let { server, proxy, admin } = {} as KubernetesWorld;
-  beforeAll(async () => {
-    if (!canStartApiServer()) return;
-    ({ server, proxy, admin } = world = await KubernetesWorld.start());
-  });
-  afterAll(async () => await world?.[Symbol.asyncDispose]());
+  const [test, world] = onApiServer(() => KubernetesWorld.start());
+  const { server, proxy, admin } = world;
   beforeEach(async () => {
-    if (!canStartApiServer()) return;
     await world.empty();
     await world.initialise();
     await createNode(server, NODE, []);

@@ -1,28 +1,19 @@
 /** One fault at every request that an ADD or DEL of the built plugin makes on the Kubernetes datastore: nothing leaks. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
-import type { Fate, FaultProxy } from "../support/fault-proxy.ts";
+import { describe, expect } from "bun:test";
+import type { Fate } from "../support/fault-proxy.ts";
 import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { readPodRecords } from "../support/pod-records.ts";
-import { type ProxiedNode, startProxiedNode } from "../support/proxied-node.ts";
-import type { TestNode } from "../support/test-node.ts";
+import { startProxiedNode } from "../support/proxied-node.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const POD = { namespace: "default", name: "victim" } as const;
 const BLOCKS = "/apis/netplug.io/v3/ipamblocks";
 
-let world: ProxiedNode | undefined;
-let api: ApiServer;
-let node: TestNode;
-let proxy: FaultProxy;
-beforeAll(async () => {
-  if (canStartApiServer()) ({ api, node, proxy } = world = await startProxiedNode(["10.65.0.0/24"]));
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, { api, node, proxy }] = onApiServer(() => startProxiedNode(["10.65.0.0/24"]));
 
 const makePod = (): Promise<TestPod> => createPod(api, { name: POD.name, spec: { nodeName: "node-a" } });
 const removePod = (): Promise<void> => deletePod(api, POD);

@@ -1,28 +1,19 @@
 /** What only the Kubernetes datastore has: rights one by one, CRDs, pods that go and come back, records that are annotations. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { beforeEach, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createPod, deletePod, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { setReady } from "../support/netplugctl.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import { untilAllowed } from "../support/rights.ts";
-import type { TestNode } from "../support/test-node.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let api: ApiServer;
-let node: TestNode;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ api, node } = await startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
-});
-afterAll(async () => await node?.[Symbol.asyncDispose]());
+const [test, { api, node }] = onApiServer(() => startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 
 let count = 0;
 const makePod = async (name = `web-${count++}`): Promise<TestPod> => await createPod(api, { name });
@@ -33,9 +24,7 @@ const recorded = (containerID: string, addresses: readonly string[]): Readonly<R
   "cni.netplug.io/podIPs": addresses.join(","),
 });
 
-beforeEach(async () => {
-  if (canStartApiServer()) expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
-});
+beforeEach(async () => expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]));
 
 test("the pod's status is its record: container and addresses, cleared by DEL, which keeps the container (needs cluster)", async () => {
   const pod = await makePod();

@@ -1,29 +1,19 @@
 /** What a killed ADD has sent comes after the DEL, or after the next ADD: the pod never shows an address that is not its own. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Fate, FaultProxy } from "../support/fault-proxy.ts";
+import type { Fate } from "../support/fault-proxy.ts";
 import { pluginPath } from "../support/cni.ts";
 import type { AttachmentCall, Json } from "../support/cni-call.ts";
 import { createPod, type TestPod } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
-import { type ProxiedNode, startProxiedNode } from "../support/proxied-node.ts";
-import type { TestNode } from "../support/test-node.ts";
+import { startProxiedNode } from "../support/proxied-node.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let world: ProxiedNode | undefined;
-let api: ApiServer;
-let node: TestNode;
-let proxy: FaultProxy;
-beforeAll(async () => {
-  if (canStartApiServer()) ({ api, node, proxy } = world = await startProxiedNode(["10.65.0.0/24"]));
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, { api, node, proxy }] = onApiServer(() => startProxiedNode(["10.65.0.0/24"]));
 
 /** What the pod's status says of its network. */
 async function recordOf(pod: string): Promise<Json> {

@@ -2,8 +2,7 @@
  * What pods and namespaces ask for by annotation, on a real API server, beside etcd or as the datastore: seen by kubectl, etcdctl and ip.
  */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { beforeEach, describe, expect } from "bun:test";
 import { AttachedPod } from "../support/attached-pod.ts";
 import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import { shownValue } from "../support/shown-value.ts";
@@ -11,21 +10,17 @@ import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
-import type { TestNode } from "../support/test-node.ts";
+import { onApiServer } from "../support/on-api-server.ts";
+import { startPodWorld } from "../support/pod-world.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let world: PodWorld;
-let node: TestNode;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
-  node = world.node;
-  await node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
-  await node.createPool("blue-6", { cidr: "fd66::/112", assignmentMode: "Manual" });
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(
+  () => startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] }),
+  async ({ node }) => {
+    await node.createPool("blue", { cidr: "10.66.0.0/24", assignmentMode: "Manual" });
+    await node.createPool("blue-6", { cidr: "fd66::/112", assignmentMode: "Manual" });
+  },
+);
+const { node } = world;
 
 const podConfig = (extra: Json = {}): Json => world.config(extra);
 
@@ -49,9 +44,7 @@ async function refusal(
   return { code: reply.json?.code ?? 0, msg: reply.json?.msg ?? "" };
 }
 
-beforeEach(async () => {
-  if (canStartApiServer()) expect(await node.addressesInUse()).toBe(0);
-});
+beforeEach(async () => expect(await node.addressesInUse()).toBe(0));
 
 test("the record has the pod's labels, ports, service account and profiles, and no network profile is made (needs cluster)", async () => {
   const pod = await makePod(

@@ -1,36 +1,30 @@
 /** `host-local` with the node's pod CIDR from a real API server. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNode, createPod, grantReadOnly } from "../support/kubernetes.ts";
 import { KubernetesNodeDatastore } from "../support/kubernetes-node-datastore.ts";
 import { TestNetns } from "../support/netns.ts";
 import { isOnEtcd } from "../support/node-datastore.ts";
-import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
-import type { TestNode } from "../support/test-node.ts";
+import { onApiServer } from "../support/on-api-server.ts";
+import { startPodWorld } from "../support/pod-world.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let world: PodWorld;
-let api: ApiServer;
-let node: TestNode;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await startPodWorld({ cidrs: [], rights: ["nodes"] });
-  ({ api, node } = world);
-  if (node.datastore instanceof KubernetesNodeDatastore) {
-    node.datastore.makesPods = true;
-    const spec = { podCIDR: "10.244.3.0/24", podCIDRs: ["10.244.3.0/24", "fd44:3::/64"] };
-    await api.kubectl(["patch", "node", "node-a", "-p", JSON.stringify({ spec })]);
-  } else await createNode(api, "node-a", ["10.244.3.0/24", "fd44:3::/64"]);
-  await createNode(api, "only-six", ["fd44:6::/64"]);
-  await createNode(api, "without", []);
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(
+  () => startPodWorld({ cidrs: [], rights: ["nodes"] }),
+  async ({ api, node }) => {
+    if (node.datastore instanceof KubernetesNodeDatastore) {
+      node.datastore.makesPods = true;
+      const spec = { podCIDR: "10.244.3.0/24", podCIDRs: ["10.244.3.0/24", "fd44:3::/64"] };
+      await api.kubectl(["patch", "node", "node-a", "-p", JSON.stringify({ spec })]);
+    } else await createNode(api, "node-a", ["10.244.3.0/24", "fd44:3::/64"]);
+    await createNode(api, "only-six", ["fd44:6::/64"]);
+    await createNode(api, "without", []);
+  },
+);
+const { api, node } = world;
 
 const dataDir = (): string => join(node.folder, "host-local");
 const hostLocal = (ipam: Json, kubernetes: Json = {}): Json => {

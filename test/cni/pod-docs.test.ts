@@ -1,16 +1,15 @@
 /** What docs/pod-annotations.md tells people to do, done. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
 import { TestNetns } from "../support/netns.ts";
-import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+import { onApiServer } from "../support/on-api-server.ts";
+import { startPodWorld } from "../support/pod-world.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const TEXT = readFileSync(join(import.meta.dir, "../../docs/pod-annotations.md"), "utf8");
 
 /** The block of code of a language that holds a text. */
@@ -21,11 +20,7 @@ function block(language: string, containing: string): string {
   return found;
 }
 
-let world: PodWorld;
-beforeAll(async () => {
-  if (canStartApiServer()) world = await startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] });
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(() => startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] }));
 
 async function addressesOf(pod: { readonly namespace: string; readonly name: string }): Promise<readonly string[]> {
   using netns = new TestNetns();

@@ -1,21 +1,20 @@
 /** How the plugin reaches the Kubernetes API, beside etcd or as the datastore, and what it does when that says no, or nothing. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { type CniReply, hostInterfaceName } from "../support/cni.ts";
 import type { CniCall, Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, deletePod, grantReadOnly, podArgs, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
-import { type PodWorld, startPodWorld } from "../support/pod-world.ts";
+import { startPodWorld } from "../support/pod-world.ts";
 import { durationOf } from "../support/duration.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { untilAllowed } from "../support/rights.ts";
-import type { TestNode } from "../support/test-node.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
 
 /** That the plugin is meant to have. */
@@ -28,17 +27,11 @@ const RIGHTS_OF_STATUS = [
   ...(isOnEtcd ? [] : ["get clusterinformations.netplug.io", "list ippools.netplug.io"]),
 ];
 
-let world: PodWorld;
-let api: ApiServer;
-let node: TestNode;
-let kubeconfig: string;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  world = await startPodWorld({ cidrs: ["10.65.0.0/24"], rights: ["pods", "namespaces"], server: { users: { tokened: {} } } });
-  ({ api, node, kubeconfig } = world);
-  await grantRole("tokened");
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(
+  () => startPodWorld({ cidrs: ["10.65.0.0/24"], rights: ["pods", "namespaces"], server: { users: { tokened: {} } } }),
+  () => grantRole("tokened"),
+);
+const { api, node } = world;
 
 /** Gives a user the rights that the plugin has. */
 async function grantRole(user: string): Promise<void> {
@@ -149,7 +142,7 @@ describe("the API server", () => {
   test("is found by a kubeconfig, by k8s_api_root, or by the environment, in this order (needs cluster)", async () => {
     const { args } = await makePod();
     const ofEnvironment = { K8S_API_ENDPOINT: api.url, K8S_API_TOKEN: api.tokenOf("tokened"), K8S_CA_FILE: api.caFile };
-    await addAndDelete(args, podConfig({ kubernetes: {} }), { KUBECONFIG: kubeconfig });
+    await addAndDelete(args, podConfig({ kubernetes: {} }), { KUBECONFIG: world.kubeconfig });
     await addAndDelete(args, podConfig({ kubernetes: {} }), ofEnvironment);
     await addAndDelete(args, podConfig({ kubernetes: { k8s_api_root: `${api.url}/api/v1` } }), {
       ...ofEnvironment,
@@ -222,7 +215,14 @@ describe("the API server", () => {
 describe("netplug-ipam under another main plugin", () => {
   const ptpConfig = (): Json => {
     const { nodename, lib_dir, ipam_lock_file, agent_socket } = node.config();
-    const shared = { nodename, lib_dir, ipam_lock_file, agent_socket, policy: { type: "k8s" }, kubernetes: { kubeconfig } };
+    const shared = {
+      nodename,
+      lib_dir,
+      ipam_lock_file,
+      agent_socket,
+      policy: { type: "k8s" },
+      kubernetes: { kubeconfig: world.kubeconfig },
+    };
     return { cniVersion: "1.0.0", name: "mixed", type: "ptp", ...shared, ...node.datastore.config, ipam: { type: "netplug-ipam" } };
   };
 

@@ -1,22 +1,15 @@
 /** The API server and our own validation say the same of the same object. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import fc from "fast-check";
 import type { Kind } from "../../src/api/resource.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { startWithCrds } from "./definitions.ts";
 import { itsVerdict, objectOf, ourVerdict, type Writable } from "./verdicts.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const seed = testSeed();
-let server: ApiServer;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  server = await startWithCrds();
-});
-afterAll(async () => await server?.[Symbol.asyncDispose]());
+const [test, server] = onApiServer(() => startWithCrds());
 
 /** Both take it, and it means the same to us afterwards; or both refuse it. */
 async function agree(object: Writable): Promise<"taken" | "refused"> {

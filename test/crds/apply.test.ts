@@ -1,23 +1,15 @@
 /** The manifest on real API servers: over nothing, over itself, over older definitions; and what kubectl shows then. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { applyCrds, collection, CRDS, MANIFEST, untilServed } from "./definitions.ts";
 import { objectOf } from "./verdicts.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  server = await startApiServer();
-  await installOlder();
-});
-afterAll(async () => await server?.[Symbol.asyncDispose]());
+const [test, server] = onApiServer(() => startApiServer(), installOlder);
 
 /** As an earlier release may have left it: client-side, with fields, names, a default and a column that are no more. */
 async function installOlder(): Promise<void> {

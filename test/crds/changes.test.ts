@@ -1,23 +1,16 @@
 /** What may change in an object that stands, and what may not. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { decodeBlock, encodeBlock } from "../../src/api/ipam-block-codec.ts";
 import { KINDS } from "../../src/api/registry.ts";
 import type { Kind } from "../../src/api/resource.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import type { Answer } from "../cluster/admin-requests.ts";
-import { type ApiServer, canStartApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { collection, startWithCrds } from "./definitions.ts";
 import { askAbout, objectOf } from "./verdicts.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  server = await startWithCrds();
-});
-afterAll(async () => await server?.[Symbol.asyncDispose]());
+const [test, server] = onApiServer(() => startWithCrds());
 
 let count = 0;
 

@@ -1,8 +1,7 @@
 /** What an ADD and a DEL ask of the API server, by its own audit log, and in which order they write. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect } from "bun:test";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { openKubernetes as openDriver } from "../../src/datastore/kubernetes/open.ts";
@@ -10,39 +9,25 @@ import { typeOf } from "../../src/datastore/kubernetes/objects/resource-types.ts
 import { KubeClient } from "../../src/kube/client.ts";
 import { parseAddress } from "../../src/lib/ip/address.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
+import { share } from "../support/share.ts";
 import { add, type Container, del } from "./attachments.ts";
-import { type Audit, createAudit } from "./audit.ts";
+import { createAudit } from "./audit.ts";
 import { makeBlock } from "./blocks.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { openKubernetes, realPorts } from "./open-kubernetes.ts";
 import { ask, commit } from "./steps.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let audit: Audit;
-let world: KubernetesWorld;
-let { server, admin, pods } = {} as KubernetesWorld;
-let folder: string;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  audit = createAudit();
-  folder = mkdtempSync(join(tmpdir(), "npgt-hints-"));
-  ({ server, admin, pods } = world = await KubernetesWorld.start({ args: audit.args }));
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-  audit?.[Symbol.dispose]();
-  if (folder !== undefined) rmSync(folder, { recursive: true });
-});
+const audit = share(() => createAudit());
+const [test, world] = onApiServer(() => KubernetesWorld.start({ args: audit.args }));
+const { server, admin, pods } = world;
 beforeEach(async () => {
-  if (!canStartApiServer()) return;
   await world.empty();
   await world.initialise({ a: { cidr: "10.65.0.0/16" } });
   rmSync(hintFile("n1"), { force: true });
 });
 
-const hintFile = (node: string): string => join(folder, `${node}.json`);
+const hintFile = (node: string): string => join(server.folder, `${node}.json`);
 
 async function putPool(name: string, cidr: string, blockSize?: number): Promise<void> {
   await world.putPool(name, { cidr, ...(blockSize !== undefined && { blockSize }) });
@@ -226,7 +211,7 @@ test("a node with more blocks than requests may be made at once lists them by la
 
 test("thirty ADDs at once on one node all get an address, and their DELs give all back (needs cluster)", async () => {
   const made = await Promise.all(Array.from({ length: 30 }, (_, i) => pods.create(`p${i}`)));
-  const containers = made.map((container) => ({ ...container, lockFile: join(folder, "turns.lock") }));
+  const containers = made.map((container) => ({ ...container, lockFile: join(server.folder, "turns.lock") }));
   const addresses = await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
   expect(new Set(addresses.flat()).size).toBe(30);
   for (const [i, container] of containers.entries()) expect(await pods.addressesOf(container.pod)).toBe(`${addresses[i]?.[0]}/32`);

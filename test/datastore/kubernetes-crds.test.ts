@@ -1,33 +1,21 @@
 /** CRDs that are missing, or of another version than ours: what an ADD says, that it stores nothing, and that a DEL ends. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
-import type { Datastore } from "../../src/datastore/datastore.ts";
+import { expect } from "bun:test";
 import { initialise } from "../../src/datastore/initialise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { applyCrds, CRDS, MANIFEST, untilServed } from "../crds/definitions.ts";
 import { add, del } from "./attachments.ts";
 import { eventually } from "../support/eventually.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
-import { type Pods, podsOf } from "./pods.ts";
+import { podsOf } from "./pods.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let server: ApiServer;
-let pods: Pods;
-let datastore: Datastore;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  server = await startApiServer();
-  pods = podsOf(server);
-  datastore = openKubernetes(server);
-});
-afterAll(async () => {
-  datastore?.close();
-  await server?.stop();
-});
+const [test, server] = onApiServer(() => startApiServer());
+const [, datastore] = onApiServer(() => openKubernetes(server));
+const pods = podsOf(server);
 
 /** Brings the CRDs of this version, and a cluster that uses them. */
 async function setUp(): Promise<void> {

@@ -1,29 +1,22 @@
 /** Endpoints as views of pods; what stands in a pod is asked of kubectl. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { beforeEach, describe, expect } from "bun:test";
 import type { Resource } from "../../src/api/resource.ts";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
 import type { ResourceRef, Stored } from "../../src/datastore/datastore.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { makeBlock } from "./blocks.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let world: KubernetesWorld;
-let { server, admin: datastore } = {} as KubernetesWorld;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ server, admin: datastore } = world = await KubernetesWorld.start());
-  await server.kubectl(["create", "namespace", "shop"]);
-});
-beforeEach(async () => {
-  if (canStartApiServer()) await world.empty(["default", "shop"]);
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(
+  () => KubernetesWorld.start(),
+  ({ server }) => server.kubectl(["create", "namespace", "shop"]),
+);
+const { server, admin: datastore } = world;
+beforeEach(() => world.empty(["default", "shop"]));
 
 interface PodOptions {
   readonly namespace?: string;

@@ -1,36 +1,25 @@
 /** Faults between us and the API server: what an ADD or DEL ends with, and that nothing leaks. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { beforeEach, describe, expect } from "bun:test";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import { toBlockName } from "../../src/datastore/kubernetes/objects/block-name.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/duration.ts";
 import { untilAllowed } from "../support/rights.ts";
 import { add, del } from "./attachments.ts";
-import { type Audit, createAudit } from "./audit.ts";
+import { createAudit } from "./audit.ts";
 import type { Fate, PassingRequest } from "../support/fault-proxy.ts";
+import { onApiServer } from "../support/on-api-server.ts";
+import { share } from "../support/share.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
 import { ask, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let audit: Audit;
-let world: KubernetesWorld;
-let { server, proxy, admin, pods } = {} as KubernetesWorld;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  audit = createAudit();
-  ({ server, proxy, admin, pods } = world = await KubernetesWorld.start({ users: { nobody: {}, reader: {} }, args: audit.args }));
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-  audit?.[Symbol.dispose]();
-});
+const audit = share(() => createAudit());
+const [test, world] = onApiServer(() => KubernetesWorld.start({ users: { nobody: {}, reader: {} }, args: audit.args }));
+const { server, proxy, admin, pods } = world;
 beforeEach(async () => {
-  if (!canStartApiServer()) return;
   await world.empty();
   await world.initialise({ a: { cidr: "10.65.0.0/24" } });
 });

@@ -1,32 +1,21 @@
 /** Records of endpoints that come late, or where somebody else has written: what was read is what they replace, or nothing is. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test as always } from "bun:test";
+import { beforeEach, describe, expect } from "bun:test";
 import type { WorkloadEndpoint } from "../../src/api/workload-endpoint.ts";
-import type { Datastore, ResourceRef, Stored, Write } from "../../src/datastore/datastore.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import type { ResourceRef, Stored, Write } from "../../src/datastore/datastore.ts";
 import { makeBlock } from "./blocks.ts";
 import type { Fate } from "../support/fault-proxy.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const WEB: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" };
 const OWNER = "cni.netplug.io/containerID";
 
-let world: KubernetesWorld;
-let { server, proxy, pods } = {} as KubernetesWorld;
-let datastore: Datastore;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ server, proxy, pods } = world = await KubernetesWorld.start());
-  datastore = world.openThroughProxy();
-});
-afterAll(async () => {
-  datastore?.close();
-  await world?.[Symbol.asyncDispose]();
-});
+const [test, world] = onApiServer(() => KubernetesWorld.start());
+const { server, proxy, pods } = world;
+const [, datastore] = onApiServer(() => world.openThroughProxy());
 beforeEach(async () => {
-  if (!canStartApiServer()) return;
   await world.empty();
   await pods.create("web");
 });

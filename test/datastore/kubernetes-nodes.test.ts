@@ -1,26 +1,17 @@
 /** Nodes as views of Kubernetes' own. */
 
-import { afterAll, beforeAll, beforeEach, expect, test as always } from "bun:test";
+import { beforeEach, expect } from "bun:test";
 import type { NodeAddress } from "../../src/api/node.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { ResourceRef } from "../../src/datastore/datastore.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask, commit, failureOf } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
-const test = always.skipIf(!canStartApiServer());
-let world: KubernetesWorld;
-let { server, admin: datastore } = {} as KubernetesWorld;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ server, admin: datastore } = world = await KubernetesWorld.start());
-});
-beforeEach(async () => {
-  if (canStartApiServer()) await world.empty();
-});
-afterAll(async () => await world?.[Symbol.asyncDispose]());
+const [test, world] = onApiServer(() => KubernetesWorld.start());
+const { server, admin: datastore } = world;
+beforeEach(() => world.empty());
 
 const node = {
   apiVersion: "v1",

@@ -1,8 +1,6 @@
 /** Pods that come and go on several nodes at once: no address is given twice, none is shown that is free, none is left. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
@@ -15,38 +13,27 @@ import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Random } from "../../src/lib/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { canStartApiServer } from "../cluster/api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { add, type Container, del } from "./attachments.ts";
 import type { Fate } from "../support/fault-proxy.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { ask } from "./steps.ts";
-
-const test = always.skipIf(!canStartApiServer());
 
 /** One is no label as it is, for it is too long. */
 const NODES = ["n1", "n2.example.com", `n3-${"x".repeat(100)}`] as const;
 const ROUNDS = 3;
 
-let world: KubernetesWorld;
-let { proxy, admin, pods } = {} as KubernetesWorld;
-let folder: string;
-
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  ({ proxy, admin, pods } = world = await KubernetesWorld.start());
-  folder = mkdtempSync(join(tmpdir(), "npgt-turnover-"));
-  // with hardly more blocks than nodes: they are lent, taken over and deleted
-  await world.initialise({ "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } });
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-  if (folder !== undefined) rmSync(folder, { recursive: true });
-});
+/** With hardly more blocks than nodes: they are lent, taken over and deleted. */
+const [test, world] = onApiServer(
+  () => KubernetesWorld.start(),
+  (world) => world.initialise({ "small-4": { cidr: "10.65.0.0/27", blockSize: 30 }, "small-6": { cidr: "fd65::/120", blockSize: 126 } }),
+);
+const { server, proxy, admin, pods } = world;
 
 /** A process of the plugin on a node; the proxy decides what becomes of its requests. */
 async function call<T>(node: string, work: (datastore: Datastore) => Promise<T>): Promise<T> {
-  const hints = { file: join(folder, `${node}.json`), node };
+  const hints = { file: join(server.folder, `${node}.json`), node };
   const datastore = world.openThroughProxy({ hints });
   try {
     return await work(datastore);
@@ -90,7 +77,11 @@ async function work(number: number): Promise<void> {
   const families: readonly Family[] = number % 3 === 0 ? [4, 6] : [4];
   for (let round = 0; round < ROUNDS; round++) {
     const made = await pods.create(name, node);
-    const container: Container = { ...made, id: `${number}-${round}`, ...(number % 2 === 0 && { lockFile: join(folder, `${node}.lock`) }) };
+    const container: Container = {
+      ...made,
+      id: `${number}-${round}`,
+      ...(number % 2 === 0 && { lockFile: join(server.folder, `${node}.lock`) }),
+    };
     const again = number % 4 === 0 ? 2 : 1;
     const given = await Promise.all(
       Array.from({ length: again }, () => call(node, (datastore) => add(datastore, container, { families }))),
@@ -130,7 +121,7 @@ async function workThroughFaults(number: number, random: Random): Promise<void> 
   const node = NODES[number % NODES.length] ?? "n1";
   for (let round = 0; round < 2 * ROUNDS; round++) {
     const made = await pods.create(`unlucky-${number}-${round}`, node);
-    const container: Container = { ...made, id: `u${number}-${round}`, lockFile: join(folder, `${node}.lock`) };
+    const container: Container = { ...made, id: `u${number}-${round}`, lockFile: join(server.folder, `${node}.lock`) };
     let addresses: readonly string[] | undefined;
     for (let tries = 0; tries < 3 && addresses === undefined; tries++) {
       addresses = await call(node, (datastore) => add(datastore, container, { families: [4, 6] })).catch(expectKnown);

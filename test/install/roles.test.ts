@@ -3,14 +3,14 @@
  * own.
  */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect, test as always } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const manifest = (name: string): string => join(repositoryRoot, "manifests", name);
 
 type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
@@ -80,7 +80,6 @@ function toText({ verb, resource: { base, name } }: Attempt): string {
   return base === "api/v1" ? `${verb} ${name}` : `${verb} ${name}.${group}`;
 }
 
-let api: ApiServer;
 const tokens = new Map<string, string>();
 
 /** Tokens of accounts, made by the project's own client. */
@@ -88,9 +87,8 @@ async function createToken(account: string): Promise<string> {
   return (await api.kubectl(["create", "token", account, "-n", "kube-system"])).trim();
 }
 
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  api = await startApiServer();
+/** Brings the roles, and accounts that have them. */
+async function prepareAccounts(): Promise<void> {
   for (const file of ["rbac.yaml", "rbac.yaml"]) await api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", manifest(file)]);
   for (const [account, role] of [
     ["reader", "netplug-cni-readonly"],
@@ -106,8 +104,9 @@ beforeAll(async () => {
     tokens.set(account, await createToken(account));
   for (const account of ["reader", "administrator", "viewer"])
     await eventually(async () => expect(await tryOut(account, { verb: "get", resource: podsOf(), ...ANYWHERE })).toBe(true));
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+}
+
+const [test, api] = onApiServer(() => startApiServer(), prepareAccounts);
 
 const podsOf = (): Resource => ({ base: "api/v1", name: "pods", isNamespaced: true });
 const ANYWHERE: Place = { namespace: "default", name: "some" };

@@ -1,6 +1,6 @@
 /** The plugin's access on a real API server: what is written is accepted by the project's own client, as the plugin's account. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test as always } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
@@ -11,32 +11,30 @@ import { createLog, type LogRecord } from "../../src/lib/log.ts";
 import { silentLog } from "../support/silent-log.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { runKubectl } from "../cluster/kubectl.ts";
 import { issueShortToken, untilExpired, userOfToken } from "../cluster/short-token.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { distFolder } from "../support/cni.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { CONFLIST, InstallNode, KUBECONFIG, type Run } from "./support/node.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let api: ApiServer;
 let node: InstallNode;
 /** The account of install-cni, as kubelet mounts it into a pod. */
 let account: string;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  api = await startApiServer({ args: ["--service-account-max-token-expiration=2h"] });
-  await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
-  await api.kubectl(["apply", "--server-side", "--dry-run=server", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
-  account = join(api.folder, "account");
-  mkdirSync(account);
-  writeFileSync(join(account, "ca.crt"), readFileSync(api.caFile));
-  writeFileSync(join(account, "namespace"), "kube-system");
-  writeFileSync(join(account, "token"), await api.kubectl(["create", "token", "netplug-node", "-n", "kube-system"]));
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(
+  () => startApiServer({ args: ["--service-account-max-token-expiration=2h"] }),
+  async (api) => {
+    await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
+    await api.kubectl(["apply", "--server-side", "--dry-run=server", "-f", join(repositoryRoot, "manifests/rbac-etcd.yaml")]);
+    account = join(api.folder, "account");
+    mkdirSync(account);
+    writeFileSync(join(account, "ca.crt"), readFileSync(api.caFile));
+    writeFileSync(join(account, "namespace"), "kube-system");
+    writeFileSync(join(account, "token"), await api.kubectl(["create", "token", "netplug-node", "-n", "kube-system"]));
+  },
+);
 beforeEach(() => void (node = new InstallNode()));
 afterEach(() => node[Symbol.dispose]());
 

@@ -1,20 +1,14 @@
 /** Bookmarks of a real API server: whoever watches what never changes learns how far the rest has come. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { watchOnce } from "../../src/kube/watch/connection.ts";
 import type { KubeEvent } from "../../src/kube/watch/connection.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import type { ConfigMap } from "./support/real-api.ts";
 import { CONFIG_MAPS, openClient, realPorts } from "./support/real-api.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let api: ApiServer;
-beforeAll(async () => {
-  if (canStartApiServer()) api = await startApiServer();
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(() => startApiServer());
 
 test.each(["http1.1", "http2"] as const)("come over %s, and lie behind what others have changed (needs cluster)", async (protocol) => {
   const client = openClient(api, { protocol });

@@ -1,30 +1,28 @@
 /** A token that really ends while a client uses it: what it is told, and that the renewed file is enough to go on. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 import { watchNamespace } from "./support/view.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const ACCOUNT = { namespace: "default", name: "reader" } as const;
 const LIFE_MS = 9_000;
 
-let api: ApiServer;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  api = await startApiServer();
-  await api.kubectl(["create", "serviceaccount", ACCOUNT.name]);
-  await api.kubectl(["create", "role", "reader", "--verb=get,list,watch", "--resource=configmaps"]);
-  await api.kubectl(["create", "rolebinding", "reader", "--role=reader", `--serviceaccount=${ACCOUNT.namespace}:${ACCOUNT.name}`]);
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(
+  () => startApiServer(),
+  async (api) => {
+    await api.kubectl(["create", "serviceaccount", ACCOUNT.name]);
+    await api.kubectl(["create", "role", "reader", "--verb=get,list,watch", "--resource=configmaps"]);
+    await api.kubectl(["create", "rolebinding", "reader", "--role=reader", `--serviceaccount=${ACCOUNT.namespace}:${ACCOUNT.name}`]);
+  },
+);
 
 test("calls and watches, of which no connection lasts, go on where they were once the token file is renewed (needs cluster)", async () => {
   const { namespace } = ACCOUNT;

@@ -1,8 +1,7 @@
 /** The same kubeconfigs read by kubectl, by another implementation and by us: the same server, the same user. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuthenticationV1Api, KubeConfig } from "@kubernetes/client-node";
 import fc from "fast-check";
@@ -13,13 +12,12 @@ import type { KubeObject } from "../../src/kube/kube-object.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { openClient, readWithOther, realPorts } from "./support/real-api.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly userInfo: { readonly username: string } } }> = {
   group: "authentication.k8s.io",
   version: "v1",
@@ -29,15 +27,10 @@ const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly use
 };
 
 let folder: string;
-let api: ApiServer;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "npgt-kubeconfig-"));
-  if (canStartApiServer()) api = await startApiServer({ users: { alice: {}, bob: {} } });
-});
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await api?.[Symbol.asyncDispose]();
-});
+const [test, api] = onApiServer(
+  () => startApiServer({ users: { alice: {}, bob: {} } }),
+  (api) => void (folder = mkdtempSync(join(api.folder, "clients-"))),
+);
 
 /** What kubectl makes of these files. */
 async function viewWithKubectl(kubeconfig: string, args: readonly string[] = []): Promise<Readonly<Record<string, unknown>> | undefined> {

@@ -1,19 +1,13 @@
 /** Leader election and events on a real API server, which checks every field of both. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { EventRecorder } from "../../src/kube/events.ts";
 import { withLease } from "../../src/kube/lease.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { openClient, realPorts, until } from "./support/real-api.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let api: ApiServer;
-beforeAll(async () => {
-  if (canStartApiServer()) api = await startApiServer();
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(() => startApiServer());
 
 test("of many that want a lease one works at a time, and each gets its turn (needs cluster)", async () => {
   const names = ["a", "b", "c", "d", "e"];

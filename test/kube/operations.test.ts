@@ -1,47 +1,40 @@
 /** Every operation, by our client and by another implementation, on a real API server: the same objects. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { CoreV1Api, CustomObjectsApi, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
-import type { KubeClient } from "../../src/kube/client.ts";
 import { NAMESPACES, PODS } from "../../src/kube/core-types.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../src/kube/kube-object.ts";
 import { toPointerStep } from "../../src/kube/patch.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { CONFIG_MAPS, makePod, normalise, openClient, readWithOther, until, WIDGET_CRD, WIDGETS } from "./support/real-api.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
 const SERVICE_ACCOUNTS: ResourceType = { group: "", version: "v1", plural: "serviceaccounts", kind: "ServiceAccount", isNamespaced: true };
 
-let api: ApiServer;
 let core: CoreV1Api;
 let custom: CustomObjectsApi;
 let generic: KubernetesObjectApi;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  api = await startApiServer({ users: { alice: {}, bob: {} } });
-  const other = readWithOther(api.kubeconfigFile);
-  core = other.makeApiClient(CoreV1Api);
-  custom = other.makeApiClient(CustomObjectsApi);
-  generic = KubernetesObjectApi.makeApiClient(other);
-  await api.kubectl(["apply", "-f", "-"], JSON.stringify(WIDGET_CRD));
-  await until(
-    "the CRD",
-    async () => (await custom.listClusterCustomObject({ group: "test.netplug.io", version: "v3", plural: "widgets" })) as object,
-  );
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(
+  () => startApiServer({ users: { alice: {}, bob: {} } }),
+  async (api) => {
+    const other = readWithOther(api.kubeconfigFile);
+    core = other.makeApiClient(CoreV1Api);
+    custom = other.makeApiClient(CustomObjectsApi);
+    generic = KubernetesObjectApi.makeApiClient(other);
+    await api.kubectl(["apply", "-f", "-"], JSON.stringify(WIDGET_CRD));
+    await until(
+      "the CRD",
+      async () => (await custom.listClusterCustomObject({ group: "test.netplug.io", version: "v3", plural: "widgets" })) as object,
+    );
+  },
+);
 
 describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
-  let client: KubeClient;
-  beforeAll(() => {
-    if (canStartApiServer()) client = openClient(api, { protocol });
-  });
-  afterAll(() => client?.close());
+  const [, client] = onApiServer(() => openClient(api, { protocol }));
   const suffix = protocol === "http2" ? "h2" : "h1";
 
   test("what one creates, the other gets, and the reverse (needs cluster)", async () => {

@@ -1,30 +1,21 @@
 /** A real API server that is away, stands still, or has lost its etcd: what requests end with, and how soon. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
-import type { KubeClient } from "../../src/kube/client.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/duration.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 
-const test = always.skipIf(!canStartApiServer());
 const REF = { namespace: "default", name: "thing" };
 
-let api: ApiServer;
-let client: KubeClient;
-beforeAll(async () => {
-  if (!canStartApiServer()) return;
-  api = await startApiServer({ users: { alice: {} } });
-  client = openClient(api);
-  await client.create(CONFIG_MAPS, { metadata: REF });
-});
-afterAll(async () => {
-  client?.close();
-  await api?.[Symbol.asyncDispose]();
-});
+const [test, api] = onApiServer(() => startApiServer({ users: { alice: {} } }));
+const [, client] = onApiServer(
+  () => openClient(api),
+  (client) => client.create(CONFIG_MAPS, { metadata: REF }),
+);
 
 describe("an API server", () => {
   test("that is away is named within a second, and used again when it is back (needs cluster)", async () => {

@@ -1,25 +1,19 @@
 /** Following a real API server through restarts, lost history and lost connections: never torn, nothing missing. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { Watch } from "@kubernetes/client-node";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { watchOnce } from "../../src/kube/watch/connection.ts";
-import type { ApiServer } from "../cluster/api-server.ts";
-import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { startApiServer } from "../cluster/api-server.ts";
 import { runEtcdctl } from "../support/etcd.ts";
+import { onApiServer } from "../support/on-api-server.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import type { ConfigMap } from "./support/real-api.ts";
 import { CONFIG_MAPS, openClient, readWithOther, realPorts, until } from "./support/real-api.ts";
 import { type View, watchNamespace } from "./support/view.ts";
 
-const test = always.skipIf(!canStartApiServer());
-
-let api: ApiServer;
-beforeAll(async () => {
-  if (canStartApiServer()) api = await startApiServer();
-});
-afterAll(async () => await api?.[Symbol.asyncDispose]());
+const [test, api] = onApiServer(() => startApiServer());
 
 async function stored(namespace: string): Promise<Readonly<Record<string, string>>> {
   const list = JSON.parse(await api.kubectl(["get", "configmaps", "-n", namespace, "-o", "json"])) as {

@@ -1,19 +1,14 @@
 /** The API server of this part of the suite is the oldest that we name, and takes our definitions with all their rules. */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { customResourceDefinitions, OLDEST_KUBERNETES } from "../../src/api/crd/mod.ts";
 import { kubernetesVersion } from "../../tools/prerequisites/cluster-programs.ts";
-import { type ApiServer, canStartApiServer, startApiServer } from "../cluster/api-server.ts";
+import { canStartApiServer, startApiServer } from "../cluster/api-server.ts";
 import { CRDS, documentsOf, MANIFEST } from "../crds/definitions.ts";
+import { shareIf } from "../support/share.ts";
 
 const isOlderServer = process.env["KUBE_APISERVER_BINARY"] !== undefined && canStartApiServer();
-const test = always.skipIf(!isOlderServer);
-
-let server: ApiServer;
-beforeAll(async () => {
-  if (isOlderServer) server = await startApiServer();
-});
-afterAll(async () => await server?.[Symbol.asyncDispose]());
+const [test, server] = shareIf(isOlderServer, () => startApiServer());
 
 /** One line for each definition: that it would be taken, or why not. Nothing is stored. */
 async function ask(manifest: string): Promise<readonly string[]> {

@@ -1,52 +1,45 @@
 /** For tests of netplugctl on a real API server. */
 
-import { afterAll, beforeAll } from "bun:test";
-import { type ApiServer, type ApiServerOptions, canStartApiServer, startApiServer } from "../../cluster/api-server.ts";
+import type { test as always } from "bun:test";
+import { type ApiServer, type ApiServerOptions, startApiServer } from "../../cluster/api-server.ts";
 import type { Datastore } from "../../../src/datastore/datastore.ts";
 import { openDatastore } from "../../../src/datastore/open.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { systemRandom } from "../../../src/lib/random.ts";
 import { linuxFiles } from "../../../src/linux/files.ts";
 import { linuxProcesses } from "../../../src/linux/processes.ts";
+import { onApiServer } from "../on-api-server.ts";
 import { CliWorld } from "./cli-world.ts";
 import type { CliOptions } from "./in-process.ts";
 
 /**
- * The world of all tests of a file: its server runs from before the first to after the last; where none can run, these skip themselves.
+ * How the tests of a file are registered, and the world of all of them: its server runs from before the first to after the last; where none
+ * can run, they are skipped.
  *
  * @param prepare what all of them find
  */
 export function shareKubernetesCliWorld(
-  prepare: (world: KubernetesCliWorld) => Promise<void> = async () => {},
+  prepare?: (world: KubernetesCliWorld) => unknown,
   options: ApiServerOptions = {},
-): KubernetesCliWorld {
-  const world = new KubernetesCliWorld();
-  if (!canStartApiServer()) return world;
-  beforeAll(async () => {
-    await world.start(options);
-    await prepare(world);
-  });
-  afterAll(async () => await world[Symbol.asyncDispose]());
-  return world;
+): readonly [test: typeof always, world: KubernetesCliWorld] {
+  return onApiServer(() => KubernetesCliWorld.start(options), prepare);
 }
 
 /** Commands are those of the cluster's administrator. */
 export class KubernetesCliWorld extends CliWorld {
-  #running: { readonly api: ApiServer; readonly datastore: Datastore } | undefined;
+  readonly api: ApiServer;
+  readonly datastore: Datastore;
 
-  async start(options: ApiServerOptions): Promise<void> {
-    const api = await startApiServer(options);
+  private constructor(api: ApiServer) {
+    super();
     const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, kubernetes: { processes: linuxProcesses, env: {} } };
     const config = { type: "kubernetes", kubernetes: { kubeconfig: api.kubeconfigFile, qps: 0 } } as const;
-    this.#running = { api, datastore: openDatastore(config, ports) };
+    this.api = api;
+    this.datastore = openDatastore(config, ports);
   }
 
-  get api(): ApiServer {
-    return this.#mustRun().api;
-  }
-
-  get datastore(): Datastore {
-    return this.#mustRun().datastore;
+  static async start(options: ApiServerOptions): Promise<KubernetesCliWorld> {
+    return new KubernetesCliWorld(await startApiServer(options));
   }
 
   /** The server's own. */
@@ -64,12 +57,7 @@ export class KubernetesCliWorld extends CliWorld {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#running?.datastore.close();
-    await this.#running?.api.stop();
-  }
-
-  #mustRun(): { readonly api: ApiServer; readonly datastore: Datastore } {
-    if (this.#running === undefined) throw new Error("use the API server: it runs only while tests do");
-    return this.#running;
+    this.datastore.close();
+    await this.api.stop();
   }
 }
