@@ -1,18 +1,13 @@
 /** Certificates, keys and tokens that no request can be made with, and proxies: what is wrong, and where it stands. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { NODES } from "../../src/kube/core-types.ts";
-import type { Authority, CertificateFolder } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { failureOf } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
-let folder: CertificateFolder;
-let authority: Authority;
-beforeAll(() => {
-  folder = createCertificateFolder();
-  authority = folder.createAuthority("one");
-});
+const folder = createCertificateFolder();
+const authority = folder.createAuthority("one");
 afterAll(() => folder[Symbol.dispose]());
 
 const base64 = (path: string): string => btoa(text(path));

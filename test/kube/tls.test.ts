@@ -1,30 +1,23 @@
 /** Certificates, names, proxies and the two HTTP versions, over real connections. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
 import type { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeOptions } from "../../src/kube/requester.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
-import type { Authority, CertificateFolder, KeyPair } from "../support/certificates.ts";
+import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf, noProcesses } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
-let folder: CertificateFolder;
-let authority: Authority;
-let other: Authority;
-let byAddress: KeyPair;
-let byName: KeyPair;
-beforeAll(() => {
-  folder = createCertificateFolder();
-  authority = folder.createAuthority("one");
-  other = folder.createAuthority("other");
-  byAddress = authority.issueServer("by-address");
-  byName = authority.issueServer("by-name", "DNS:api.internal");
-});
+const folder = createCertificateFolder();
+const authority = folder.createAuthority("one");
+const other = folder.createAuthority("other");
+const byAddress = authority.issueServer("by-address");
+const byName = authority.issueServer("by-name", "DNS:api.internal");
 afterAll(() => folder[Symbol.dispose]());
 
 const base64 = (path: string): string => Buffer.from(text(path)).toString("base64");
