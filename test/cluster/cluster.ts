@@ -13,7 +13,7 @@ import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "./node-config.ts";
 import { CONTROL_PLANE_ADDRESS, Underlay } from "./underlay.ts";
 
 export interface ClusterOptions extends Pick<ApiServerOptions, "users" | "args" | "isDurable"> {
-  /** @default 1 */
+  /** One at the least. @default 1 */
   readonly nodes?: number;
   /** Called for each node before its kubelet starts: installs plugins, writes the network config. */
   readonly network: (node: ClusterNode, cluster: ClusterFacts) => void | Promise<void>;
@@ -35,7 +35,7 @@ export interface ClusterFacts {
 export interface Cluster extends AsyncDisposable, ClusterFacts {
   readonly controllerManager: Daemon;
   readonly scheduler: Daemon;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
   /** Runs `kubectl` as the administrator. @throws Error when it fails */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Waits until these pods are Ready. @throws Error with what the cluster complained about */
@@ -101,7 +101,7 @@ async function start(options: ClusterOptions, cleaner: Cleaner): Promise<Cluster
     ...facts,
     controllerManager,
     scheduler,
-    nodes,
+    nodes: nodes as [ClusterNode, ...ClusterNode[]],
     kubectl: (args, stdin) => api.kubectl(args, stdin),
     untilReady: (pods, namespace = "default") => untilReady(api, pods, namespace),
     route(cidr, to) {

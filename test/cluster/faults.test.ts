@@ -2,42 +2,32 @@
  * netplug on the Kubernetes API of a whole cluster while something fails: in the end all pods have come or gone, and nothing has leaked.
  */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { readLedger } from "../../src/lib/read-ledger.ts";
 import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
-import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
+import { BUSYBOX_IMAGE, canStartCluster } from "./cluster.ts";
 import { applyRoles, kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startFaultProxy } from "./fault-proxy.ts";
 import type { FaultProxy } from "./fault-proxy.ts";
 import { netplugOnKubernetes } from "./networks.ts";
-import type { ClusterNode } from "./node.ts";
 import { installerFor, runInstaller } from "./node-installer.ts";
+import { onCluster } from "./on-cluster.ts";
 import { watchPods } from "./pod-versions.ts";
 import { Turnover, wakeKubelet } from "./turnover.ts";
 import { createReplicas } from "./workload.ts";
 
-const test = always.skipIf(!canStartCluster());
 const POOLS = ["10.65.0.0/16"];
 const REPLICAS = 6;
 
-let cluster: Cluster;
-let node: ClusterNode;
 let turnover: Turnover;
-beforeAll(async () => {
-  if (!canStartCluster()) return;
-  cluster = await startCluster({ network: netplugOnKubernetes({ pools: POOLS }) });
-  const [first] = cluster.nodes;
-  if (first === undefined) throw new Error("want a node");
-  node = first;
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
-  turnover = await Turnover.begin(cluster, node, REPLICAS);
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }) }, async (cluster) => {
+  turnover = await Turnover.begin(cluster, cluster.nodes[0], REPLICAS);
 });
-afterAll(async () => await cluster?.stop());
+const node = cluster.nodes[0];
 
 /** Notes how calls of the plugin fail on the node from now on: `ADD 108`, each once. */
 function noteFailures(): () => readonly string[] {

@@ -89,9 +89,7 @@ beforeAll(async () => {
       await prepareKubernetes(facts, ["10.65.0.0/16"]);
     },
   });
-  const [first] = cluster.nodes;
-  if (first === undefined) throw new Error("want a node");
-  node = first;
+  node = cluster.nodes[0];
 });
 afterAll(async () => {
   await cluster?.stop();

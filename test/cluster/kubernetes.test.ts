@@ -1,35 +1,24 @@
 /** netplug on the Kubernetes API under what only a whole cluster does: annotations and garbage. Faults are in `faults.test.ts`. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { ensureGoProgram, LIBCNI_DRIVER } from "../../tools/prerequisites/go.ts";
 import { applyPool } from "../support/netplugctl.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
-import { canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/eventually.ts";
 import { netplugOnKubernetes } from "./networks.ts";
-import type { ClusterNode } from "./node.ts";
 import { STATIC_PODS } from "./node-config.ts";
+import { onCluster } from "./on-cluster.ts";
 import { pingFrom, runPods } from "./pods.ts";
 
-const test = always.skipIf(!canStartCluster());
 const POOLS = ["10.65.0.0/16", "fd65::/112"];
 
-let cluster: Cluster;
-let node: ClusterNode;
 let driver: string | undefined;
-beforeAll(async () => {
-  if (!canStartCluster()) return;
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }) }, async () => {
   driver = await ensureGoProgram(LIBCNI_DRIVER);
-  cluster = await startCluster({ network: netplugOnKubernetes({ pools: POOLS }) });
-  const [first] = cluster.nodes;
-  if (first === undefined) throw new Error("want a node");
-  node = first;
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
 });
-afterAll(async () => await cluster?.stop());
+const node = cluster.nodes[0];
 
 const annotations = (own: Readonly<Record<string, unknown>>): Record<string, string> =>
   Object.fromEntries(Object.entries(own).map(([name, value]) => [`cni.netplug.io/${name}`, JSON.stringify(value)]));

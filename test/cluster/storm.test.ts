@@ -3,26 +3,25 @@
  * agrees.
  */
 
-import { afterAll, beforeAll, expect, test as always } from "bun:test";
+import { expect } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
 import { applyPool, mustNetplugctl, setReady } from "../support/netplugctl.ts";
 import { testSeed } from "../support/seed.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
-import { BUSYBOX_IMAGE, canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
+import { BUSYBOX_IMAGE } from "./cluster.ts";
 import type { Daemon } from "./daemon.ts";
 import { kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/eventually.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import type { ClusterNode } from "./node.ts";
+import { onCluster } from "./on-cluster.ts";
 import { type AddressInUse, addressesInUse } from "./pod-interfaces.ts";
 import { listPods, pingFrom } from "./pods.ts";
 import { runningCalls } from "./running-calls.ts";
 import { wakeKubelet } from "./turnover.ts";
 
-const test = always.skipIf(!canStartCluster());
 const seed = testSeed();
 const STORM_MS = 15_000;
 /** Of each sort more than fit into that time. */
@@ -32,14 +31,9 @@ const EVENTS = 300;
 const PODS = ["a", "b", "c", "d", "fixed", "tight-1", "tight-2", "tight-3", "tight-4"];
 const FIXED_ADDRESS = "10.65.7.7";
 
-let cluster: Cluster;
-beforeAll(async () => {
-  if (!canStartCluster()) return;
-  cluster = await startCluster({ nodes: 2, network: netplugOnKubernetes({ pools: ["10.65.0.0/16"] }) });
-  await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
-  await applyPool(kubernetesAccess(cluster), "tight", { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" });
-});
-afterAll(async () => await cluster?.stop());
+const [test, cluster] = onCluster({ nodes: 2, network: netplugOnKubernetes({ pools: ["10.65.0.0/16"] }) }, (cluster) =>
+  applyPool(kubernetesAccess(cluster), "tight", { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" }),
+);
 
 async function ctl(args: readonly string[], stdin?: string): Promise<string> {
   return await mustNetplugctl(kubernetesAccess(cluster), args, stdin);

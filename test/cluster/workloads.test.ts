@@ -1,17 +1,15 @@
 /** netplug under real workloads, on each datastore: what Kubernetes makes gets addresses, talks, goes, and every address returns. */
 
-import { afterAll, beforeAll, describe, expect, test as always } from "bun:test";
+import { describe, expect } from "bun:test";
 import { mustNetplugctl, setReady } from "../support/netplugctl.ts";
 import { untilAddressesAgree } from "./addresses.ts";
-import { canStartCluster, startCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
 import { etcdAccess, kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/eventually.ts";
 import { netplugOnEtcd, netplugOnKubernetes } from "./networks.ts";
+import { onCluster } from "./on-cluster.ts";
 import { listPods, pingFrom, pingScript } from "./pods.ts";
 import { createReplicas, createWorkload, podTemplate } from "./workload.ts";
 
-const test = always.skipIf(!canStartCluster());
 const POOL = "10.65.0.0/16";
 
 interface Ledger {
@@ -23,13 +21,7 @@ describe.each([
   { datastore: "etcd", network: netplugOnEtcd, access: etcdAccess, check: async () => {} },
   { datastore: "the Kubernetes API", network: netplugOnKubernetes, access: kubernetesAccess, check: untilAddressesAgree },
 ])("netplug on $datastore", ({ network, access, check }) => {
-  let cluster: Cluster;
-  beforeAll(async () => {
-    if (!canStartCluster()) return;
-    cluster = await startCluster({ nodes: 2, network: network({ pools: [POOL] }) });
-    await cluster.kubectl(["wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
-  });
-  afterAll(async () => await cluster?.stop());
+  const [test, cluster] = onCluster({ nodes: 2, network: network({ pools: [POOL] }) });
 
   async function ctl(...args: readonly string[]): Promise<string> {
     return await mustNetplugctl(access(cluster), args);
@@ -82,7 +74,6 @@ describe.each([
   test("containerd and the kubelet killed while pods come and go leave no address behind", async () => {
     await createReplicas(cluster, "Deployment", "busy", 10);
     const [first] = cluster.nodes;
-    if (first === undefined) throw new Error("want a node");
     await eventually(async () => expect((await ledger()).pools[0]?.inUse).toBeGreaterThan(1));
     await Promise.all([first.containerd.stop(), first.kubelet.stop()]);
     await first.containerd.start();
