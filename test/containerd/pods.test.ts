@@ -1,9 +1,11 @@
 /** The distribution's containerd makes pods with the plugin, asked as a kubelet asks: they talk, a host port works, nothing stays. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Json } from "../support/cni-call.ts";
 import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
 import { type NetworkPlace, nodePlace, TestNetns } from "../support/netns.ts";
+import { requireOwnNamespace } from "../support/own-namespace.ts";
+import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
 import type { PodRequest } from "./cri-client.ts";
@@ -11,23 +13,14 @@ import type { PodRequest } from "./cri-client.ts";
 const HOST_PORT = 18_080;
 const POD_PORT = 8_080;
 
-let node: TestNode;
-let containerd: PrivateContainerd;
-
-beforeAll(async () => {
-  if (process.env["NETPLUG_TEST_RUN"] === undefined) {
-    throw new Error(
-      "portmap changes the packet filter of the node: run this by `npm run test:containerd`, which gives it a namespace of its own",
-    );
-  }
-  node = await TestNode.start(["10.65.0.0/24"]);
+const node = share(() => {
+  requireOwnNamespace("containerd");
+  return TestNode.start(["10.65.0.0/24"]);
+});
+const containerd = share(() => {
   const { cniVersion: _version, name, ...plugin } = node.config();
   const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
-  containerd = await PrivateContainerd.start({ cniVersion: "1.0.0", name, plugins: [plugin, portmap] });
-});
-afterAll(async () => {
-  await containerd?.[Symbol.asyncDispose]();
-  await node?.[Symbol.asyncDispose]();
+  return PrivateContainerd.start({ cniVersion: "1.0.0", name, plugins: [plugin, portmap] });
 });
 
 interface RunningPod {

@@ -1,6 +1,6 @@
 /** Where etcd's JSON gateway does not serve us: certificates whose name is the user, and gateways that are off. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
@@ -9,9 +9,9 @@ import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { eventually } from "../support/eventually.ts";
+import { share } from "../support/share.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { commit, create, failureOf, namesIn, use } from "./steps.ts";
@@ -27,15 +27,11 @@ const root = ca.issueClient("root");
 const plugin = ca.issueClient("netplug");
 
 /** Takes its users from client certificates. */
-let server: EtcdServer;
-beforeAll(async () => {
-  server = await startEtcd({ ...QUICK, tls: { ...ca.issueServer("server"), clientCaFile: ca.certFile } });
-  await switchUsersOn(server, access(root));
-});
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  certificates[Symbol.dispose]();
-});
+const server = share(
+  () => startEtcd({ ...QUICK, tls: { ...ca.issueServer("server"), clientCaFile: ca.certFile } }),
+  (server) => switchUsersOn(server, access(root)),
+);
+afterAll(() => certificates[Symbol.dispose]());
 
 function access(pair: KeyPair): readonly string[] {
   return [`--cacert=${ca.certFile}`, `--cert=${pair.certFile}`, `--key=${pair.keyFile}`];

@@ -1,6 +1,6 @@
 /** Which servers are trusted, and with which certificates we are let in. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
@@ -10,8 +10,8 @@ import type { NetplugError } from "../../src/lib/errors.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import type { EtcdServer } from "../support/etcd.ts";
 import { startEtcd } from "../support/etcd.ts";
+import { share } from "../support/share.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf, namesIn, use } from "./steps.ts";
 
@@ -23,21 +23,14 @@ const otherCa = certificates.createAuthority("other-ca");
 const client = ca.issueClient("netplug");
 const QUICK = { quick: true };
 
-let server: EtcdServer;
+const pair = ca.issueServer("server");
+const server = share(() => startEtcd({ ...QUICK, tls: pair }));
 /** Wants a certificate from its clients. */
-let mutual: EtcdServer;
-
-beforeAll(async () => {
-  const pair = ca.issueServer("server");
-  [server, mutual] = await Promise.all([
-    startEtcd({ ...QUICK, tls: pair }),
-    startEtcd({ ...QUICK, tls: { ...pair, clientCaFile: certificates.bundle("clients.crt", [otherCa.certFile, ca.certFile]) } }),
-  ]);
+const mutual = share(() => {
+  const clientCaFile = certificates.bundle("clients.crt", [otherCa.certFile, ca.certFile]);
+  return startEtcd({ ...QUICK, tls: { ...pair, clientCaFile } });
 });
-afterAll(async () => {
-  await Promise.all([server, mutual].map((each) => each[Symbol.asyncDispose]()));
-  certificates[Symbol.dispose]();
-});
+afterAll(() => certificates[Symbol.dispose]());
 
 async function refusalOf(config: EtcdConfig, ports: Partial<DatastorePorts> = {}): Promise<NetplugError> {
   const datastore = openEtcd(config, ports);

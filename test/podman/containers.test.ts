@@ -1,6 +1,6 @@
 /** The distribution's Podman runs containers on the plugin: they talk, get what they ask for, survive reloads and reboots, and leave nothing. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { podmanCallsPlugins } from "../../tools/prerequisites/podman.ts";
@@ -9,29 +9,19 @@ import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { eventually } from "../support/eventually.ts";
 import { nodePlace } from "../support/netns.ts";
+import { requireOwnNamespace } from "../support/own-namespace.ts";
+import { shareIf } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 import { PodmanMachine } from "./podman-machine.ts";
 
 const isUsable = podmanCallsPlugins();
-const testPodman = test.skipIf(!isUsable);
-
-let node: TestNode;
-let machine: PodmanMachine;
-
-beforeAll(async () => {
-  if (!isUsable) return;
-  if (process.env["NETPLUG_TEST_RUN"] === undefined) {
-    throw new Error(
-      "portmap changes the packet filter of the node: run this by `npm run test:podman`, which gives it a namespace of its own",
-    );
-  }
-  node = await TestNode.start(["10.65.0.0/24"]);
-  const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
-  machine = await PodmanMachine.start([conflist("pods", "1.0.0", [portmap]), conflist("blue", "0.4.0")]);
+const [testPodman, node] = shareIf(isUsable, () => {
+  requireOwnNamespace("podman");
+  return TestNode.start(["10.65.0.0/24"]);
 });
-afterAll(async () => {
-  await machine?.[Symbol.asyncDispose]();
-  await node?.[Symbol.asyncDispose]();
+const [, machine] = shareIf(isUsable, () => {
+  const portmap: Json = { type: "portmap", snat: true, capabilities: { portMappings: true } };
+  return PodmanMachine.start([conflist("pods", "1.0.0", [portmap]), conflist("blue", "0.4.0")]);
 });
 
 /** What is in /run goes with a reboot. */
