@@ -186,6 +186,9 @@ describe("the network config", () => {
     expect(await warningOf(changed, renamed)).toBeUndefined();
     node.write("net.d/20-new.conflist", "{");
     expect(await warningOf(changed, renamed)).toBeUndefined();
+    // What says no datastore is on etcd.
+    node.write(`net.d/${CONFLIST}`, template("s3cret-b", { ipam }));
+    expect(await warningOf(template("s3cret-b", { ipam, datastore_type: "kubernetes" }))).toEqual(["datastore_type"]);
   });
 
   test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
