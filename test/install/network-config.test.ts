@@ -130,6 +130,8 @@ describe("the network config", () => {
         fields: expect.objectContaining({ runtime: "containerd://1.7.29", want: "cniVersion 1.0.0" }) as object,
       }),
     );
+    const { messages } = await node.run({ env: { ...env, CNI_NETWORK_CONFIG: template.replace("1.1.0", "1.0.0") } });
+    expect(messages.filter((message) => message.startsWith("the node's container runtime"))).toEqual([]);
   });
 
   test("takes the place of one of another name, which goes only then", async () => {
