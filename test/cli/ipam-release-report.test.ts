@@ -81,6 +81,15 @@ test("a leak whose endpoint has gone since the report is the same leak still", a
   expect(await release(before)).toMatchObject({ status: 0, stderr: "", stdout: expect.stringContaining("released 1 of 1 leaked address") });
 });
 
+test("what else a report says is left alone, and not counted", async () => {
+  await leak("c1", "10.65.0.1");
+  await world.etcd.ctl(["put", "/netplug/ipam/claims/4/010.065.000.128-26", JSON.stringify({ node: "n9" })]);
+  const before = await report();
+  expect(before).toContain("orphaned-block");
+  const { status, stdout, stderr } = await release(before);
+  expect([status, lines(stdout).at(-1), stderr]).toEqual([0, "released 1 of 1 leaked address", ""]);
+});
+
 test("nothing is wrong when all is over already", async () => {
   await leak("c1", "10.65.0.1");
   const before = await report();
@@ -142,6 +151,7 @@ test.each([
   ["", "read stdin: got something else, want a report of ipam check"],
   ["[]", "read stdin: got something else, want a report of ipam check"],
   [poolYaml("a", "10.66.0.0/24"), "read stdin: got something else, want a report of ipam check"],
+  ['{"problems": []}\n{"problems": []}', "read stdin: got something else, want a report of ipam check"],
   ['{"problems": [{"class": 1}]}', "read stdin: got something else, want a report of ipam check"],
   ["{", "read stdin: "],
 ])("%j is no report", async (text, said) => {

@@ -208,6 +208,16 @@ describe("get", () => {
     expect((await world.ctl(["get", "ipp", "-o", "custom-columns=NOPE"])).status).toBe(2);
   });
 
+  test("namespaced objects that stand in a file are looked for each in its own namespace", async () => {
+    const others = ["prod", "test", "test"].map((namespace, index) =>
+      endpointYaml({ containerID: `c${index + 2}`, node: "n1", namespace, ipNetworks: [] }),
+    );
+    const stdin = [ENDPOINT, ...others].join("\n");
+    await world.create(stdin);
+    const names = ["c1", "c2", "c3", "c4"].map((containerID) => `workloadendpoint/n1-cni-${containerID}-eth0\n`);
+    expect(await world.done(["get", "-f", "-", "-o", "name"], { stdin })).toBe(names.join(""));
+  });
+
   test("namespaced objects are shown of one namespace, or of all with it", async () => {
     await world.create(ENDPOINT);
     expect((await world.ctl(["get", "wep"])).stderr).toBe("no workloadendpoints found\n");
