@@ -222,11 +222,15 @@ describe("ipam split", () => {
     [["3", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 3 parts, want a power of two'],
     [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
     [["2", "--name", "nope"], 1, "there is none"],
+    [["2", "--name", "taken"], 1, 'split pool "taken": ippool "split-taken-1" exists'],
     [["2"], 2, "want one of --name, --cidr"],
+    [["2", "--name", "blue", "--cidr", "10.65.0.0/24"], 2, "want one of --name, --cidr"],
     [["x", "--name", "blue"], 2, "want a whole number"],
   ])("%j is status %p: %p", async (argv, status, message) => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.createPool("one-block", "10.66.0.0/26");
+    await world.createPool("taken", "10.67.0.0/24");
+    await world.createPool("split-taken-1", "10.68.0.0/24");
     await lock(false);
     const result = await world.ctl(["ipam", "split", ...argv]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
