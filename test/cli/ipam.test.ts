@@ -179,6 +179,7 @@ describe("ipam check", () => {
       return done.stderr;
     };
     const end = `  who has ${ip} is not known until that is repaired\nnext: netplugctl ipam check\n`;
+    await world.etcd.ctl(["put", "/netplug/ipam/blocks/n9/010.066.000.000-26", "{"]); // which has nothing to do with it
     await world.etcd.ctl(["put", record, "{"]);
     const fault = `netplugctl: read block "${block}" of node "n1": its record of 1 characters is no JSON; run "netplugctl ipam check"\n`;
     expect(await stderrOf()).toBe(`${fault}  damaged: block ${block} of node "n1": "${record}"\n${end}`);

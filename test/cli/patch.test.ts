@@ -30,6 +30,8 @@ describe("patch and label", () => {
     ['{"spec":{"blockSize":27}}', 1, "spec.blockSize: got 27, want 26: it cannot be changed"],
     ['{"spec":{"nope":1}}', 1, 'unknown field "nope"'],
     ['{"metadata":{"name":"red"}}', 1, 'metadata.name: got "red", want "blue"'],
+    ['{"metadata":{"uid":"red"}}', 1, 'metadata.uid: got "red", want "'],
+    ['{"metadata":{"creationTimestamp":null}}', 1, 'metadata.creationTimestamp: got null, want "'],
     ['{"kind":"Tier"}', 1, 'kind: got "Tier", want "IPPool"'],
     ["[]", 2, "a list of operations wants --type json"],
     ["{", 2, "line 1, column 2: unexpected end of the stream"],
@@ -43,6 +45,15 @@ describe("patch and label", () => {
     await world.createPool("blue", "10.65.0.0/16");
     const result = await world.ctl(["patch", "ipp", "blue", "-p", patch]);
     expect([result.status, result.stderr]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  test("a patch of several objects at once is wrong usage, and changes none", async () => {
+    await world.createPool("blue", "10.65.0.0/16");
+    await world.createPool("red", "10.66.0.0/16");
+    const before = await world.stored("/netplug/v3/ippools/");
+    const { status, stderr } = await world.ctl(["patch", "ipp", "blue", "red", "-p", "spec: {disabled: true}"]);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('read arguments: got "red", want one object')]);
+    expect(await world.stored("/netplug/v3/ippools/")).toEqual(before);
   });
 
   test("a merge patch takes away what it gives as null, a list that is not there loses nothing", async () => {

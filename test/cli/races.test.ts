@@ -127,6 +127,17 @@ test.each<Race>([
   expect(await stored(path)).toEqual(left as object);
 });
 
+test.each([
+  [19, 0, "ippool/blue labelled\n", ""],
+  [Infinity, 1, "", 'netplugctl: change ippool "blue": others keep changing it\nnext: netplugctl version\n'],
+])("a change before which others are quicker %d times", async (times, status, stdout, stderr) => {
+  let others = 0;
+  const change = async (): Promise<string> => await world.done(["label", "--overwrite", "ippool/blue", `other=${++others}`]);
+  const instead = (datastore: Datastore): Datastore => changedBefore(datastore, "update", change, times);
+  expect(await world.ctl(LABEL, { instead })).toEqual({ status, stdout, stderr });
+  expect(await stored("ippools/blue")).toEqual(labelled({ other: String(others), ...(status === 0 && { a: "1" }) }));
+});
+
 test.each<[when: string, instead: (datastore: Datastore, change: () => Promise<void>) => Datastore]>([
   ["after they were listed", (datastore, change) => changedAfter(datastore, "empty-blocks", change)],
   ["before one is deleted", (datastore, change) => changedBefore(datastore, "delete-block", change)],

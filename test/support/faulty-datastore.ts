@@ -49,12 +49,12 @@ export function changedAfter(inner: Datastore, type: Query["type"], change: () =
   return { ...new FaultyDatastore(inner).datastore, read };
 }
 
-/** The same datastore, in which `change` happens before the first commit with a write of this kind: after what led to it was read. */
-export function changedBefore(inner: Datastore, op: Write["op"], change: () => Promise<unknown>): Datastore {
-  let isDone = false;
+/** The same datastore, in which `change` happens before the first commits with a write of this kind: after what led to each was read. */
+export function changedBefore(inner: Datastore, op: Write["op"], change: () => Promise<unknown>, times = 1): Datastore {
+  let done = 0;
   const commit: Datastore["commit"] = async (writes, options) => {
-    if (!isDone && writes.some((write) => write.op === op)) {
-      isDone = true;
+    if (done < times && writes.some((write) => write.op === op)) {
+      done++;
       await change();
     }
     return await inner.commit(writes, options);
