@@ -19,6 +19,7 @@ function serve(answers: readonly (readonly string[])[], onWatch: (body: string) 
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
+    idleTimeout: 0, // else it ends itself what stays open
     async fetch(request) {
       const path = new URL(request.url).pathname;
       if (path === "/v3/auth/authenticate") return Response.json({ token: "t" });
