@@ -234,6 +234,20 @@ describe("a permission that is missing is code 108 (needs cluster)", () => {
     await through((datastore) => del(datastore, web));
     expect(await held()).toEqual([]);
   });
+
+  test.each([
+    ["policy", "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: hands off"],
+    ["webhook", 'admission webhook "w.example" denied the request: hands off'],
+  ])("and an admission %s that forbids a block: no other CRD would help", async (_what, message) => {
+    const isBlock = ({ method, resource }: PassingRequest): boolean => method === "POST" && resource === "ipamblocks";
+    const web = await pods.create("web");
+    once(isBlock, { status: 422, reason: "Invalid", message });
+    expect(await failureOf(through((datastore) => add(datastore, web)))).toMatchObject({
+      code: 108,
+      message: expect.stringMatching(/^create ipamblocks.netplug.io .*hands off; an admission rule of the cluster forbids this block$/),
+    });
+    expect(await held()).toEqual([]);
+  });
 });
 
 describe("a watch (needs cluster)", () => {

@@ -24,6 +24,8 @@ export function toDatastoreError(thrown: unknown): unknown {
 /** What a failed write of a block means: nobody but us makes such objects. */
 export function toBlockError(thrown: unknown): unknown {
   if (thrown instanceof KubeError && thrown.reason === "invalid") {
+    if (isDenied(thrown))
+      return new NetplugError("accessDenied", `${thrown.message}; an admission rule of the cluster forbids this block`, { cause: thrown });
     return new NetplugError("notInitialised", `${thrown.message}; the CRD of blocks is of another version: ${REMEDY}`, { cause: thrown });
   }
   return toDatastoreError(thrown);
@@ -48,6 +50,11 @@ export function toEndpointError(thrown: unknown): unknown {
 /** We ask for strict answers: a field that the CRD does not have would get lost. */
 function isOlderCrd({ reason, message }: KubeError): boolean {
   return reason === "badRequest" && message.includes("unknown field");
+}
+
+/** What policies and webhooks of admission refuse. They may answer as if the object were not valid. */
+function isDenied({ message }: KubeError): boolean {
+  return message.includes(" denied request") || message.includes(" denied the request");
 }
 
 /** A CRD that somebody deletes takes no new objects. The status for that is 405 or 403, by the release of Kubernetes. */
