@@ -185,7 +185,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (outcome.isNew && plan.writes.length > 0) makeUndoable();
-        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, met: plan.met };
+        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, served: plan.served };
       },
       { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.expect, ...work },
     ),

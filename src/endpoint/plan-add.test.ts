@@ -156,7 +156,7 @@ describe("planAdds()", () => {
     expect(kindsOf({})).toContain("WorkloadEndpoint");
   });
 
-  test("lets one that cannot be met fail alone", async () => {
+  test("lets one that cannot be served fail alone", async () => {
     const world = await createWorld();
     const outcomes = await addAll(world, [
       request("c1"),

@@ -68,7 +68,7 @@ export interface AddPlan {
   /** As those of an allocation plan. */
   readonly defects: Iterable<string>;
   /** As those of an allocation plan: they only get addresses, which their own ADDs record. */
-  readonly met: readonly AddressRequest[];
+  readonly served: readonly AddressRequest[];
 }
 
 /** What {@link planAdds} is certain to ask for: one round trip. */
@@ -86,7 +86,7 @@ function profileQuery({ network }: Pick<EndpointSubject, "network">): Query & { 
 }
 
 /**
- * Plans several ADDs; one that cannot be met does not stop the others.
+ * Plans several ADDs; one that cannot be served does not stop the others.
  *
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes nothing at all
  * @throws {FactsWanted} what must be read first
@@ -110,8 +110,10 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const requests = asked.map((request) => keepRecorded(request, facts));
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
-    own.length === 0 ? { outcomes: [], writes: [], standing: [], forNext: [], defects: [], met: [] } : planAllocation(own, facts, options);
-  const { defects, met } = allocation;
+    own.length === 0
+      ? { outcomes: [], writes: [], standing: [], forNext: [], defects: [], served: [] }
+      : planAllocation(own, facts, options);
+  const { defects, served } = allocation;
   const ready = expectReady(facts);
   const allocated = allocation.outcomes.values();
   const outcomes = requests.map((request): AddOutcome => {
@@ -119,10 +121,10 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
     return planOne(request, outcome, facts, options);
   });
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, met };
+  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, served };
   // An allocation's writes contain the condition.
   const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.standing];
-  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], forNext: allocation.forNext, defects, met };
+  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], forNext: allocation.forNext, defects, served };
 }
 
 /**

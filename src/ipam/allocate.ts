@@ -35,7 +35,7 @@ export async function allocate(
     if ("error" in outcome) throw outcome.error;
     // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
     mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
-    return { writes: plan.writes, result: outcome.addresses, forNext: plan.forNext, met: plan.met };
+    return { writes: plan.writes, result: outcome.addresses, forNext: plan.forNext, served: plan.served };
   };
   const decide: typeof allocateOnce = (known, attempt) => {
     isRefused = false;

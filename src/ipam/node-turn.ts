@@ -9,7 +9,7 @@ import type { AddressRequest } from "./request.ts";
 export interface NodeTurn extends Disposable {
   /** Those who wait; undefined: nobody does. */
   readonly line?: Line | undefined;
-  /** Whether somebody may have met a request of this attachment since the call began, so that facts which were read before miss it. */
+  /** Whether somebody may have served a request of this attachment since the call began, so that facts which were read before miss it. */
   readonly isReadOutdated?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Line {
   /** What they want; asked anew for each try, because they may be dead by then. */
   requests(): readonly AddressRequest[];
   /** Tells them that a commit has given it to them. */
-  tellMet(met: readonly AddressRequest[]): void;
+  tellServed(served: readonly AddressRequest[]): void;
 }
 
 /** How long to wait for a turn, and what for. */
@@ -44,9 +44,9 @@ export interface TurnPorts {
    * Waits for the turn of this process among those of the node, so that they do not all change one block at once. Only saves retries: nothing
    * becomes wrong without it.
    *
-   * @returns `met` when somebody before us has given us what we asked for; undefined when the time is over
+   * @returns `served` when somebody before us has given us what we asked for; undefined when the time is over
    */
-  readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | "met" | undefined>;
+  readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | "served" | undefined>;
 }
 
 /** How a wait ended. */
@@ -63,15 +63,15 @@ const STANDSTILL_MS = 10_000;
 export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, ask: TurnWait["ask"]): Promise<Waited> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
   const since = clock.monotonic();
-  let turn: NodeTurn | "met" | undefined;
+  let turn: NodeTurn | "served" | undefined;
   try {
     turn = await takeTurn({ waitMs: 0, longestMs: 0 });
-    if (turn !== undefined && turn !== "met") return { turn, waitedMs: 0 };
+    if (turn !== undefined && turn !== "served") return { turn, waitedMs: 0 };
     // Half of the remaining time stays for the commit, which may succeed without the lock.
     const longestMs = deadline.remainingMs() / 2;
     turn = await takeTurn({ waitMs: Math.min(STANDSTILL_MS, longestMs), longestMs, ask });
   } catch {
     // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }
-  return { turn: turn === "met" ? undefined : turn, waitedMs: clock.monotonic() - since };
+  return { turn: turn === "served" ? undefined : turn, waitedMs: clock.monotonic() - since };
 }

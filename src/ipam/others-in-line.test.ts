@@ -8,7 +8,7 @@ describe("requests of others in line", () => {
   const planWith = async (world: IpamWorld, own: AddressRequest, others: readonly AddressRequest[]): Promise<AllocationPlan> =>
     planAllocation([own], await readFacts(world.ports, allocationQueries([own])), { now: 1, salt: 0n, others: () => others });
 
-  test("are met in the block that is written anyway; those that cannot be are left out, and spoil nothing", async () => {
+  test("are served in the block that is written anyway; those that cannot be are left out, and spoil nothing", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24", { blockSize: 30 });
     await world.putPool("b", "10.66.0.0/24");
@@ -19,7 +19,7 @@ describe("requests of others in line", () => {
     const fits = requestFor("c5", "n1");
     const tooMany = requestFor("c6", "n1");
     const plan = await planWith(world, requestFor("c1", "n1"), [unknown, inAnotherBlock, twoFamilies, fits, tooMany]);
-    expect(plan.met).toEqual([fits]);
+    expect(plan.served).toEqual([fits]);
     expect(plan.outcomes).toHaveLength(1);
     expect(plan.writes.filter(({ op }) => op !== "expect")).toHaveLength(1);
     await world.datastore.commit(plan.writes);
@@ -34,7 +34,7 @@ describe("requests of others in line", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     await world.add("c1", "n1");
-    expect(await planWith(world, requestFor("c1", "n1"), [requestFor("c2", "n1")])).toMatchObject({ writes: [], met: [] });
+    expect(await planWith(world, requestFor("c1", "n1"), [requestFor("c2", "n1")])).toMatchObject({ writes: [], served: [] });
   });
 
   test("the same one twice gets one address; the pools of all must stay as they are", async () => {
@@ -42,7 +42,7 @@ describe("requests of others in line", () => {
     await world.putPool("a", "10.65.0.0/24");
     await world.add("c0", "n1");
     const plan = await planWith(world, requestFor("c1", "n1"), [requestFor("c2", "n1"), requestFor("c2", "n1")]);
-    expect(plan.met).toHaveLength(2);
+    expect(plan.served).toHaveLength(2);
     expect(plan.writes.flatMap((write) => (write.op === "expect" ? [write.ref.kind] : []))).toEqual(["ClusterInformation", "IPPool"]);
     await world.datastore.commit(plan.writes);
     expect(await world.blocks()).toEqual([expect.stringContaining(" n1 3/64")]);

@@ -45,8 +45,8 @@ export interface AllocationPlan {
   readonly forNext: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
-  /** Those of {@link PlanOptions.others} that the writes meet, too. */
-  readonly met: readonly AddressRequest[];
+  /** Those of {@link PlanOptions.others} that the writes serve, too. */
+  readonly served: readonly AddressRequest[];
 }
 
 /** When, which try, and for whom else. */
@@ -55,7 +55,7 @@ export interface PlanOptions {
   readonly now: number;
   /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
   readonly salt: bigint;
-  /** Requests of others that are met, too, if that changes no further block. @default none */
+  /** Requests of others that are served, too, if that changes no further block. @default none */
   readonly others?: () => readonly AddressRequest[];
 }
 
@@ -79,7 +79,7 @@ function subjectQueries({ owner: { node }, addresses }: AllocationSubject): read
 }
 
 /**
- * Plans several requests as one set of writes. Each request is all or nothing; one that cannot be met does not stop the
+ * Plans several requests as one set of writes. Each request is all or nothing; one that cannot be served does not stop the
  * others. An attachment that has addresses keeps them.
  *
  * @throws {NetplugError} notInitialised or tryAgainLater when the datastore takes no allocation at all, invalidConfig for settings that cannot be so
@@ -108,13 +108,13 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
-    return { outcomes, writes: [], standing: expectUnwritten(held, draft), forNext: [], defects, met: [] };
-  const met: AddressRequest[] = [];
+    return { outcomes, writes: [], standing: expectUnwritten(held, draft), forNext: [], defects, served: [] };
+  const served: AddressRequest[] = [];
   for (const request of options.others?.() ?? []) {
     const attempt = attemptRequest(request, context, draft);
-    // Whoever cannot be met like this gets its own turn, and its own error.
+    // Whoever cannot be served like this gets its own turn, and its own error.
     if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
-    met.push(request);
+    served.push(request);
     draft = attempt.draft;
     for (const pool of attempt.pools) pools.set(pool.name, pool);
   }
@@ -126,9 +126,9 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const forNext = queriesForNext([...requests, ...met], context, draft);
+  const forNext = queriesForNext([...requests, ...served], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
-  return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, met };
+  return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, served };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
@@ -186,14 +186,14 @@ interface Attempt {
 
 function attemptRequest(request: AddressRequest, context: PlanContext, before: Draft): Attempt | NetplugError | FactsWanted {
   try {
-    return meet(request, context, before);
+    return serve(request, context, before);
   } catch (thrown) {
     if (thrown instanceof NetplugError || thrown instanceof FactsWanted) return thrown;
     throw thrown;
   }
 }
 
-function meet(request: AddressRequest, context: PlanContext, before: Draft): Attempt {
+function serve(request: AddressRequest, context: PlanContext, before: Draft): Attempt {
   const { owner } = request;
   const candidates = heldBy(context.facts, before, owner, owner.node);
   const addresses: AllocatedAddress[] = [];

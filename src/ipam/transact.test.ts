@@ -144,7 +144,7 @@ describe("others in line", () => {
     readonly commits: readonly ("done" | "conflict" | "unknown")[];
   }
 
-  /** A turn with two in line, of whom a decision meets the first. @returns what happened, in order */
+  /** A turn with two in line, of whom a decision serves the first. @returns what happened, in order */
   async function play({ traits = KUBERNETES_TRAITS, commits }: Play): Promise<readonly string[]> {
     const clock = fakeClock();
     const events: string[] = [];
@@ -159,12 +159,12 @@ describe("others in line", () => {
     };
     const line = {
       requests: () => (events.push("asked"), [first, second]),
-      tellMet: (met: readonly AddressRequest[]) => void events.push(`told ${met.map(({ owner }) => owner.containerID).join()}`),
+      tellServed: (served: readonly AddressRequest[]) => void events.push(`told ${served.map(({ owner }) => owner.containerID).join()}`),
     };
     const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
     const datastore = { traits, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn: async () => turn };
-    const decide = (_: Facts, { others }: Try): Decision<void> => ({ writes: WRITES, result: undefined, met: others().slice(0, 1) });
+    const decide = (_: Facts, { others }: Try): Decision<void> => ({ writes: WRITES, result: undefined, served: others().slice(0, 1) });
     const done = transact(ports, [IP_POOLS], decide);
     while ((await Promise.race([done.then(() => "done"), Bun.sleep(1)])) !== "done") await clock.advance(100);
     return events;
@@ -181,14 +181,14 @@ describe("others in line", () => {
   ])("are told once that they have what they want, %s", async (_, plan, events) => expect(await play(plan)).toEqual([...events]));
 
   /** A call to which others give what it asks for; facts were read before. @returns what was asked for, and read again */
-  async function beMet(
-    turns: readonly (NodeTurn | "met" | undefined)[],
+  async function beServed(
+    turns: readonly (NodeTurn | "served" | undefined)[],
   ): Promise<{ readonly asked: number; readonly read: readonly string[] }> {
     const clock = fakeClock();
     const read: string[] = [];
     let asked = 0;
     const coming = turns.values();
-    const takeTurn = async ({ waitMs, ask }: TurnWait): Promise<NodeTurn | "met" | undefined> => {
+    const takeTurn = async ({ waitMs, ask }: TurnWait): Promise<NodeTurn | "served" | undefined> => {
       if (waitMs > 0 && ask?.() !== undefined) await clock.advance(20);
       return coming.next().value;
     };
@@ -204,12 +204,12 @@ describe("others in line", () => {
   const ownTurn = (isReadOutdated: boolean): NodeTurn => ({ isReadOutdated, [Symbol.dispose]: () => undefined });
 
   test("are asked only by who must wait; who has got it looks at the blocks again, without a turn", async () => {
-    expect(await beMet([ownTurn(false)])).toEqual({ asked: 0, read: [] });
-    expect(await beMet([undefined, "met"])).toEqual({ asked: 1, read: ["blocks-of-node"] });
+    expect(await beServed([ownTurn(false)])).toEqual({ asked: 0, read: [] });
+    expect(await beServed([undefined, "served"])).toEqual({ asked: 1, read: ["blocks-of-node"] });
   });
 
-  test("may have met a request of an ADD that was killed: who reads before its turn looks again", async () =>
-    expect(await beMet([ownTurn(true)])).toEqual({ asked: 0, read: ["blocks-of-node"] }));
+  test("may have served a request of an ADD that was killed: who reads before its turn looks again", async () =>
+    expect(await beServed([ownTurn(true)])).toEqual({ asked: 0, read: ["blocks-of-node"] }));
 });
 
 describe("what a request leaves for the next one", () => {
@@ -349,13 +349,13 @@ test("who has given up the turn, and must try again, does nothing for others", a
     onBlocksWritten?.();
     return isFirst ? { committed: false, current: [] } : { committed: true, revision: "8" as Revision };
   };
-  const line = { requests: () => (events.push("asked"), []), tellMet: () => void events.push("told") };
+  const line = { requests: () => (events.push("asked"), []), tellServed: () => void events.push("told") };
   const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const leaveForNext = (): void => void events.push("left");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, met: others() }));
+  await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, served: others() }));
   expect(events).toEqual(["asked", "left", "told", "turn ends"]);
 });
 
@@ -365,7 +365,7 @@ test("who got its addresses from another's commit leaves what that one left for 
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const leaveForNext = (queries: readonly Query[]): void => void left.push(queries);
-  const takeTurn = async ({ waitMs }: TurnWait): Promise<"met" | undefined> => (waitMs === 0 ? undefined : "met");
+  const takeTurn = async ({ waitMs }: TurnWait): Promise<"served" | undefined> => (waitMs === 0 ? undefined : "served");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, leaveForNext };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));

@@ -34,7 +34,7 @@ export interface Try {
   readonly now: number;
   /** 0 at first; a random number after a lost race, so that the losers look elsewhere. */
   readonly salt: bigint;
-  /** Requests of others in line, which the same writes may meet. */
+  /** Requests of others in line, which the same writes may serve. */
   readonly others: () => readonly AddressRequest[];
 }
 
@@ -44,8 +44,8 @@ export interface Decision<T> {
   readonly result: T;
   /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveForNext}. @default none */
   readonly forNext?: readonly Query[];
-  /** Those of {@link Try.others} that the writes meet. @default none */
-  readonly met?: readonly AddressRequest[];
+  /** Those of {@link Try.others} that the writes serve. @default none */
+  readonly served?: readonly AddressRequest[];
 }
 
 /** Throws `FactsWanted` when it must know more first. */
@@ -65,7 +65,7 @@ export interface TransactOptions<T> {
    */
   readonly leftByLast?: (() => readonly Query[]) | undefined;
   /**
-   * Called when others have their turns before us: the request that they may meet in their commits. Our decision then finds it met. If the
+   * Called when others have their turns before us: the request that they may serve in their commits. Our decision then finds it served. If the
    * operation fails, the caller must release what they gave.
    */
   readonly ask?: TurnWait["ask"];
@@ -187,7 +187,7 @@ async function decideOn<T>(
 /** Commits what was decided; where blocks are written before records, our turn ends with the blocks. */
 async function commitDecision<T>(
   { ports, queries }: Reading,
-  { writes, result, forNext = [], met = [] }: Decision<T>,
+  { writes, result, forNext = [], served = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
   { turns, line }: { readonly turns: DisposableStack; readonly line: Line | undefined },
 ): Promise<Commit> {
@@ -196,7 +196,7 @@ async function commitDecision<T>(
     // Who has given up the turn does nothing for others any more: somebody else does.
     if (turns.disposed) return;
     ports.leaveForNext?.(forNext);
-    line?.tellMet(met);
+    line?.tellServed(served);
   };
   const onBlocksWritten = (): void => {
     tellOthers();

@@ -13,7 +13,7 @@ function changed(key: string, value: unknown, within?: string): string {
   return JSON.stringify(said);
 }
 
-test("says all that somebody else must know to meet it", () => {
+test("says all that somebody else must know to serve it", () => {
   expect(parseRequest(text, "etcd")).toEqual(request);
 });
 

@@ -34,9 +34,9 @@ export function openNodeLine(call: Call, line: LineRequests): NodeLine {
       }
       return found;
     },
-    tellMet(met) {
-      line.tellMet(met.map((request) => read.get(request)).filter((one) => one !== undefined));
-      if (met.length > 0) call.log.debug("others in line got their addresses, too", { count: met.length });
+    tellServed(served) {
+      line.tellServed(served.map((request) => read.get(request)).filter((one) => one !== undefined));
+      if (served.length > 0) call.log.debug("others in line got their addresses, too", { count: served.length });
     },
     [Symbol.dispose]() {
       for (const { owner } of read.keys()) releaseUnlessHeld(call, owner);

@@ -27,7 +27,7 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
   };
   return async () => {
     const turn = await takeNodeTurn(call, { waitMs: 0, longestMs: 0 });
-    if (turn === "met") throw new Error("nothing was asked for");
+    if (turn === "served") throw new Error("nothing was asked for");
     return turn;
   };
 }
@@ -40,7 +40,7 @@ async function workForOthers(path: string): Promise<void> {
   expect(turn?.line?.read()).toHaveLength(1);
 }
 
-test("a turn says whether somebody may have met a request since the call began", async () => {
+test("a turn says whether somebody may have served a request since the call began", async () => {
   const path = join(folder, "lock");
   const isReadOutdated = async (take: () => Promise<NodeTurn | undefined>): Promise<boolean | undefined> => {
     using turn = await take();

@@ -21,7 +21,7 @@ interface NodeCall {
 }
 
 /** @returns as `TurnPorts.takeTurn` says */
-export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: TurnWait): Promise<NodeTurn | "met" | undefined> {
+export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: TurnWait): Promise<NodeTurn | "served" | undefined> {
   const { host, config } = call;
   const codec = ask === undefined ? undefined : await import("./line-request.ts");
   const request = (): string | undefined => {
@@ -29,7 +29,7 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
     return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
   };
   const turn = await host.takeTurn(config.ipamLockFile, { waitMs, longestMs, request });
-  if (turn === undefined || turn === "met") return turn;
+  if (turn === undefined || turn === "served") return turn;
   using held = new DisposableStack();
   held.use(turn);
   const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));

@@ -19,7 +19,7 @@ import type { PlanContext } from "./plan-context.ts";
 /**
  * What another request of this kind would ask for.
  *
- * @param draft with this request met
+ * @param draft with this request served
  * @param certain the queries that every request of this kind begins with
  * @returns none where a block that it took an address from has more
  */

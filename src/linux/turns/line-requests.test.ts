@@ -57,11 +57,11 @@ test("work for others is under way from the first look at their requests to the 
     expect(requests.read()).toEqual([{ place: place.name, text: "wanted" }]);
     expect(requests.read()).toHaveLength(1);
     expect(countWork(path)).toBe(5);
-    requests.tellMet([]);
+    requests.tellServed([]);
     expect(countWork(path)).toBe(5);
   }
   expect(countWork(path)).toBe(6);
-  expect(left?.isMet()).toBe(false);
+  expect(left?.isServed()).toBe(false);
 });
 
 test("a file that nobody can have meant as a request does not stop whoever has the turn", () => {

@@ -1,8 +1,8 @@
 /**
  * What those in line ask of whoever has the turn: a file for each place. Who has the turn reads them, does what it can do together with its own
- * work, and tells those whose request it met; they need no turn then.
+ * work, and tells those whose request it served; they need no turn then.
  *
- * Somebody whose request is read may die before it is met. Whoever looks for what was done for it (a DEL) must not look too early, and then
+ * Somebody whose request is read may die before it is served. Whoever looks for what was done for it (a DEL) must not look too early, and then
  * find the lock free: so a file counts how often such work began and ended.
  */
 
@@ -17,9 +17,9 @@ import { lineOf, requestsOf, workFileOf } from "./line-files.ts";
 import { isPlaceTaken } from "./place.ts";
 
 const FILE_MODE = 0o600;
-/** Ends the name of the file of a request that was met. */
-const MET = ".met";
-/** More would make the turn of whoever meets them too long. */
+/** Ends the name of the file of a request that was served. The text stays: older versions beside us look for it. */
+const SERVED = ".met";
+/** More would make the turn of whoever serves them too long. */
 const MOST = 32;
 
 /** What those who wait want done. */
@@ -31,7 +31,7 @@ export interface LineRequests {
    */
   read(onDead?: (text: string) => void): readonly LineRequest[];
   /** Tells those who have what they want. */
-  tellMet(requests: readonly LineRequest[]): void;
+  tellServed(requests: readonly LineRequest[]): void;
 }
 
 export interface LineRequest {
@@ -42,18 +42,18 @@ export interface LineRequest {
 
 /** Our request, until we leave the line. */
 export interface LeftRequest extends Disposable {
-  isMet(): boolean;
+  isServed(): boolean;
 }
 
-/** Leaves a request beside a place in line. @returns undefined when it cannot be written: then nobody meets it */
+/** Leaves a request beside a place in line. @returns undefined when it cannot be written: then nobody serves it */
 export function leaveRequest(path: string, place: string, text: string): LeftRequest | undefined {
   const file = fileOf(path, place);
   // Whoever reads a part of it finds that it is no request.
   if (orNothing(() => writeNew(path, file, text)) === undefined) return undefined;
   return {
-    isMet: () => linuxFiles.exists(file + MET),
+    isServed: () => linuxFiles.exists(file + SERVED),
     [Symbol.dispose]: () => {
-      for (const name of [file, file + MET]) rareLibc().unlink(toCString(name));
+      for (const name of [file, file + SERVED]) rareLibc().unlink(toCString(name));
     },
   };
 }
@@ -69,8 +69,8 @@ export function requestsIn(path: string, workCount: number): LineRequests & Disp
         isUnderWay ||= requests.length > 0;
         return requests;
       }) ?? [],
-    tellMet(requests) {
-      for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + MET));
+    tellServed(requests) {
+      for (const { place } of requests) rareLibc().rename(toCString(fileOf(path, place)), toCString(fileOf(path, place) + SERVED));
     },
     [Symbol.dispose]() {
       if (isUnderWay) endWork(path, workCount + 1);
@@ -90,12 +90,12 @@ function readLiving(path: string, onDead: (text: string) => void): readonly Line
   const textOf = (name: string): string => linuxFiles.readText(fileOf(path, name)) ?? "";
   for (const name of [...(listFolder(requestsOf(path)) ?? [])].sort()) {
     if (requests.length === MOST) break;
-    const isMet = name.endsWith(MET);
-    const place = isMet ? name.slice(0, -MET.length) : name;
+    const isServed = name.endsWith(SERVED);
+    const place = isServed ? name.slice(0, -SERVED.length) : name;
     if (!isPlaceTaken(lineOf(path), place)) {
       onDead(orNothing(() => textOf(name)) ?? "");
       linuxFiles.remove(fileOf(path, name));
-    } else if (!isMet) requests.push({ place, text: textOf(name) });
+    } else if (!isServed) requests.push({ place, text: textOf(name) });
   }
   return requests;
 }

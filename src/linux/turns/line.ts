@@ -50,7 +50,7 @@ export interface TurnOptions {
 }
 
 /** What `takeTurn()` does for those who wait. */
-export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "met" | undefined> {
+export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "served" | undefined> {
   using held = new DisposableStack();
   // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
   const place = held.use(takePlace(lineOf(path)));
@@ -73,17 +73,17 @@ interface Waiting {
 async function waitFor(
   { lock, path, place, request }: Waiting,
   { waitMs, longestMs = waitMs, clock, signal }: TurnOptions,
-): Promise<"locked" | "met" | undefined> {
+): Promise<"locked" | "served" | undefined> {
   const wait = new BlockingWait({ waitMs, longestMs, clock, signal }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
-  const isMet = (): boolean => request?.isMet() === true;
+  const isServed = (): boolean => request?.isServed() === true;
   let isPassing = false;
   for (;;) {
     using pipe = place?.findBefore();
     if (place === undefined || pipe === undefined) break;
     let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
     for (; !(await wait.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
-      if (isMet()) return "met";
+      if (isServed()) return "served";
       wait.look(place.countPlaces());
       const isLast = wait.isOver();
       if (idle.take(() => (isPassing || isLast ? 1 : place.countLiving()))) {
@@ -93,7 +93,7 @@ async function waitFor(
       if (isLast) return undefined;
       isPassing = false;
     }
-    if (isMet()) return "met";
+    if (isServed()) return "served";
     wait.look(place.countPlaces());
     isPassing = saysPassing(pipe);
   }
@@ -101,7 +101,7 @@ async function waitFor(
     if (wait.isOver()) return undefined;
     await wait.pause(pauseMs);
   }
-  return isMet() ? "met" : "locked";
+  return isServed() ? "served" : "locked";
 }
 
 /** A free lock that the processes before us do not take, perhaps because they are stopped. */

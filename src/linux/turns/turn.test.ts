@@ -30,7 +30,7 @@ const take = (path: string, waitMs: number, signal?: AbortSignal) => takeWith(pa
 /** A call that waits stands in line when this returns: `takeTurn()` would load the line first. */
 async function takeWith(path: string, options: TurnOptions): Promise<Disposable | undefined> {
   const turn = options.waitMs === 0 ? await takeTurn(path, options) : await waitInLine(path, options);
-  if (turn === "met") throw new Error("met, but nothing was asked for");
+  if (turn === "served") throw new Error("served, but nothing was asked for");
   return turn;
 }
 const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
@@ -45,7 +45,7 @@ interface TakerOptions {
   readonly keepMs?: number;
 }
 
-/** Another process that notes its name in `log` while it has its turn, or when its request was met. */
+/** Another process that notes its name in `log` while it has its turn, or when its request was served. */
 function startTaker(path: string, name: string, log: string, { request, keepMs = 0 }: TakerOptions = {}): Bun.Subprocess {
   const program = `
     import { appendFileSync } from "node:fs";
@@ -54,8 +54,8 @@ function startTaker(path: string, name: string, log: string, { request, keepMs =
     const request = () => ${JSON.stringify(request)};
     const turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock: systemClock, request });
     if (turn === undefined) throw new Error("no turn");
-    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn === "met" ? " met" : "") + "\\n");
-    if (turn !== "met") {
+    appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn === "served" ? " served" : "") + "\\n");
+    if (turn !== "served") {
       await Bun.sleep(${keepMs});
       turn[Symbol.dispose]();
     }`;
@@ -264,10 +264,10 @@ describe("what those in line ask for", () => {
     const line = requestsIn(path, 0);
     const requests = await eventually(() => allOf(line.read(), 3));
     expect(requests.map(({ text }) => text)).toEqual(["for a", "for c", "for d"]);
-    line.tellMet(requests.slice(0, 2));
+    line.tellServed(requests.slice(0, 2));
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
-    expect(readFileSync(log, "utf8").split("\n").sort()).toEqual(["", "a met", "b", "c met", "d"]);
+    expect(readFileSync(log, "utf8").split("\n").sort()).toEqual(["", "a served", "b", "c served", "d"]);
     expect(inLine(path)).toEqual([]);
     expect(readdirSync(`${path}.requests`)).toEqual([]);
   });
@@ -281,10 +281,10 @@ describe("what those in line ask for", () => {
     const asking = startTaker(path, "asking", log, { request: "for it" });
     await untilInLine(path, asking.pid);
     const line = requestsIn(path, 0);
-    line.tellMet(await eventually(() => allOf(line.read(), 1)));
+    line.tellServed(await eventually(() => allOf(line.read(), 1)));
     // It looks up from its wait once a second.
     expect(await durationOf(() => asking.exited)).toBeWithin(0, 3_000);
-    expect(readFileSync(log, "utf8")).toBe("asking met\n");
+    expect(readFileSync(log, "utf8")).toBe("asking served\n");
   });
 
   test("is not read of the dead, and cleared away; nor what lies there otherwise", async () => {

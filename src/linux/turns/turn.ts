@@ -19,16 +19,16 @@ export interface Turn extends Disposable {
  * before the first in line has noticed. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
  * at a time.
  *
- * @returns undefined when the time is over; `met` when somebody has done what we asked for: then we need no turn, and have none
+ * @returns undefined when the time is over; `served` when somebody has done what we asked for: then we need no turn, and have none
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  * @throws the signal's reason
  */
 export async function takeTurn(path: string, options: TurnOptions & { readonly request?: undefined }): Promise<Turn | undefined>;
-export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "met" | undefined>;
-export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "met" | undefined> {
+export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "served" | undefined>;
+export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "served" | undefined> {
   const { waitMs, clock } = options;
   const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
-  if (lock === undefined || lock === "met") return lock;
+  if (lock === undefined || lock === "served") return lock;
   using held = new DisposableStack();
   held.use(lock);
   const count = countWork(path);
