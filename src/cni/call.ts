@@ -44,7 +44,7 @@ export interface Call extends LocalCall {
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;
   readonly nextAdd: NextAdd;
-  /** How often others on the node had done work for those in line before this call read anything, see `linux/turns/`; undefined: unknown. */
+  /** How often others on the node had done work for those in the queue before this call read anything, see `linux/turns/`; undefined: unknown. */
   readonly workCount: number | undefined;
   /** The call's one client of the Kubernetes API, shared with a Kubernetes datastore; made at the first use. */
   readonly openKube: () => Promise<KubeClient>;

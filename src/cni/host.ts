@@ -7,7 +7,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requester.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
-import type { TurnOptions } from "../linux/turns/line.ts";
+import type { TurnOptions } from "../linux/turns/queue.ts";
 import type { Turn } from "../linux/turns/turn.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import type { Kernel } from "./link/kernel.ts";

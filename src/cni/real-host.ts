@@ -17,7 +17,7 @@ import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
 import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
 import { connectTcp } from "../linux/tcp.ts";
-import { countWork } from "../linux/turns/line-files.ts";
+import { countWork } from "../linux/turns/queue-files.ts";
 import { takeTurn } from "../linux/turns/turn.ts";
 import type { PluginName } from "./call.ts";
 import type { LogConfig } from "./config/network-config.ts";

@@ -3,14 +3,14 @@
 import type { Query } from "../datastore/datastore.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { readFacts, type TransactPorts } from "../ipam/transact.ts";
-import type { LineRequests } from "../linux/turns/line-requests.ts";
+import type { QueuedRequests } from "../linux/turns/queued-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
-import { type NodeLine, takeNodeTurn } from "./turns/node-turn.ts";
+import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";
 
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, nextAdd } = call;
-  const openLine = async (line: LineRequests): Promise<NodeLine> => (await import("./turns/node-line.ts")).openNodeLine(call, line);
-  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openLine }, wait);
+  const openQueue = async (queue: QueuedRequests): Promise<NodeQueue> => (await import("./turns/node-queue.ts")).openNodeQueue(call, queue);
+  const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openQueue }, wait);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
   // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
   return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;

@@ -8,7 +8,7 @@ import type { AddressRequest } from "./request.ts";
 /** A process's turn to change the node's blocks; over when it is disposed of. */
 export interface NodeTurn extends Disposable {
   /** Those who wait; undefined: nobody does. */
-  readonly line?: Line | undefined;
+  readonly queue?: Queue | undefined;
   /** Whether somebody may have served a request of this attachment since the call began, so that facts which were read before miss it. */
   readonly isReadOutdated?: boolean;
 }
@@ -17,7 +17,7 @@ export interface NodeTurn extends Disposable {
  * Those who wait for their turn, and have said which addresses they want: who has the turn gives them theirs in its own commit. Each then only
  * has to record them.
  */
-export interface Line {
+export interface Queue {
   /** What they want; asked anew for each try, because they may be dead by then. */
   requests(): readonly AddressRequest[];
   /** Tells them that a commit has given it to them. */

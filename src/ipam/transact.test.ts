@@ -133,7 +133,7 @@ test("who waits for the lock in vain has time left to commit without it", async 
 /** What a query asks for. */
 const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
 
-describe("others in line", () => {
+describe("others in the queue", () => {
   const BLOCKS: Query = { type: "blocks-of-node", node: "n1" };
   const WRITES: readonly Write[] = [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined }];
   const [first, second] = [requestFor("c1", "n1"), requestFor("c2", "n1")];
@@ -144,7 +144,7 @@ describe("others in line", () => {
     readonly commits: readonly ("done" | "conflict" | "unknown")[];
   }
 
-  /** A turn with two in line, of whom a decision serves the first. @returns what happened, in order */
+  /** A turn with two in the queue, of whom a decision serves the first. @returns what happened, in order */
   async function play({ traits = KUBERNETES_TRAITS, commits }: Play): Promise<readonly string[]> {
     const clock = fakeClock();
     const events: string[] = [];
@@ -157,11 +157,11 @@ describe("others in line", () => {
       if (!traits.commitsAtOnce) onBlocksWritten?.();
       return { committed: true, revision: "8" as Revision };
     };
-    const line = {
+    const queue = {
       requests: () => (events.push("asked"), [first, second]),
       tellServed: (served: readonly AddressRequest[]) => void events.push(`told ${served.map(({ owner }) => owner.containerID).join()}`),
     };
-    const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
+    const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
     const datastore = { traits, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn: async () => turn };
     const decide = (_: Facts, { others }: Try): Decision<void> => ({ writes: WRITES, result: undefined, served: others().slice(0, 1) });
@@ -349,8 +349,8 @@ test("who has given up the turn, and must try again, does nothing for others", a
     onBlocksWritten?.();
     return isFirst ? { committed: false, current: [] } : { committed: true, revision: "8" as Revision };
   };
-  const line = { requests: () => (events.push("asked"), []), tellServed: () => void events.push("told") };
-  const turn: NodeTurn = { line, [Symbol.dispose]: () => void events.push("turn ends") };
+  const queue = { requests: () => (events.push("asked"), []), tellServed: () => void events.push("told") };
+  const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const leaveForNext = (): void => void events.push("left");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };

@@ -16,7 +16,7 @@ import { type Backoff, delayAfter } from "../lib/backoff.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Random } from "../lib/ports.ts";
 import { collectWanted, type Facts, toFacts, withoutRepeats } from "./facts.ts";
-import { type Line, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
+import { type Queue, type TurnPorts, type TurnWait, type Waited, waitForTurn } from "./node-turn.ts";
 import type { AddressRequest } from "./request.ts";
 
 /** What the loop needs of the world. */
@@ -34,7 +34,7 @@ export interface Try {
   readonly now: number;
   /** 0 at first; a random number after a lost race, so that the losers look elsewhere. */
   readonly salt: bigint;
-  /** Requests of others in line, which the same writes may serve. */
+  /** Requests of others in the queue, which the same writes may serve. */
   readonly others: () => readonly AddressRequest[];
 }
 
@@ -113,10 +113,10 @@ export async function transact<T>(
   if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
   let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {
-    const line = turns.disposed ? undefined : waited.turn?.line;
-    const { decision, basis } = await decideOn(reading, decide, lost, line);
+    const queue = turns.disposed ? undefined : waited.turn?.queue;
+    const { decision, basis } = await decideOn(reading, decide, lost, queue);
     if (decision.writes.length === 0) return decision.result;
-    const commit = await commitDecision(basis, decision, options, { turns, line });
+    const commit = await commitDecision(basis, decision, options, { turns, queue });
     if (!(commit instanceof OutcomeUnknown) && commit.committed) return decision.result;
     lost++;
     reading = { ...basis, facts: await readAfterLoss(basis, commit, lost) };
@@ -157,12 +157,12 @@ async function decideOn<T>(
   { ports, queries, facts }: Reading,
   decide: Decide<T>,
   lost: number,
-  line: Line | undefined,
+  queue: Queue | undefined,
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
   // The same salt for all decisions of a try: with a new one, a decision would search in places that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
   let others: readonly AddressRequest[] | undefined;
-  const attempt = { salt, others: () => (others ??= line?.requests() ?? []) };
+  const attempt = { salt, others: () => (others ??= queue?.requests() ?? []) };
   let asking = ports;
   let known = facts;
   for (let repeats = 0; ;) {
@@ -189,14 +189,14 @@ async function commitDecision<T>(
   { ports, queries }: Reading,
   { writes, result, forNext = [], served = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
-  { turns, line }: { readonly turns: DisposableStack; readonly line: Line | undefined },
+  { turns, queue }: { readonly turns: DisposableStack; readonly queue: Queue | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
   const tellOthers = (): void => {
     // Who has given up the turn does nothing for others any more: somebody else does.
     if (turns.disposed) return;
     ports.leaveForNext?.(forNext);
-    line?.tellServed(served);
+    queue?.tellServed(served);
   };
   const onBlocksWritten = (): void => {
     tellOthers();

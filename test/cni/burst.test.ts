@@ -12,7 +12,7 @@ import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
 const PODS = 12;
-const TOLD = "others in line got their addresses, too";
+const TOLD = "others in the queue got their addresses, too";
 
 const node = share(() => TestNode.start(["10.65.0.0/24", "fd65::/112"]));
 
@@ -62,7 +62,7 @@ test("all get different addresses of both families, most of them by another's co
   const first = startAdd(pods);
   expect((await first.reply).status).toBe(0);
   const places = Array.from({ length: PODS }, () => pods.use(new TestNetns()));
-  // They wait ten seconds, no longer, for a line that does not move.
+  // They wait ten seconds, no longer, for a queue that does not move.
   const held = await holdTurn();
   const adds = places.map((place) => startAdd(pods, place));
   await untilAsked(PODS);
@@ -103,7 +103,7 @@ async function startWaiting(pods: DisposableStack): Promise<Started & { readonly
   return { ...started, pid: pidOf(started.containerID) };
 }
 
-/** One ADD that has the first turn, and another one that stands still in line, and gets its addresses from the first. */
+/** One ADD that has the first turn, and another one that stands still in the queue, and gets its addresses from the first. */
 async function metWhileStopped(
   pods: DisposableStack,
 ): Promise<{ readonly leader: Started; readonly stopped: Started & { readonly pid: number } }> {
@@ -143,7 +143,7 @@ describe("an ADD that somebody gave addresses to, and that", () => {
   });
 });
 
-test("who is killed in line gets nothing, and its request does not stay", async () => {
+test("who is killed in the queue gets nothing, and its request does not stay", async () => {
   using pods = new DisposableStack();
   const held = await holdTurn();
   const [leader, killed] = [await startWaiting(pods), await startWaiting(pods)];
@@ -152,7 +152,7 @@ test("who is killed in line gets nothing, and its request does not stay", async 
   held[Symbol.dispose]();
   expect((await leader.reply).status).toBe(0);
   expect(await node.addressesInUse()).toBe(2);
-  // Cleared by whoever next reads what those in line want.
+  // Cleared by whoever next reads what those in the queue want.
   const again = await metWhileStopped(pods);
   process.kill(again.stopped.pid, "SIGCONT");
   expect((await again.stopped.reply).status).toBe(0);
@@ -167,11 +167,11 @@ test("an ADD that asks for an address, and a repeated one, ask nobody: they have
   expect((await first.reply).status).toBe(0);
   const before = requests();
   const held = await holdTurn();
-  const line = (): readonly string[] => readdirSync(`${lockFile()}.line`);
+  const queue = (): readonly string[] => readdirSync(`${lockFile()}.line`);
   const again = node.call("ADD", { containerID: first.containerID, netns: first.pod.path, config: node.config(BOTH) });
   const [containerID, pod] = [node.newContainerID(), pods.use(new TestNetns())];
   const fixed = node.call("ADD", { containerID, netns: pod.path, args: "IP=10.65.0.77" });
-  await eventually(() => expect(line()).toHaveLength(2));
+  await eventually(() => expect(queue()).toHaveLength(2));
   expect(requests()).toEqual(before);
   held[Symbol.dispose]();
   expect(addressesOf(await fixed)).toEqual(["10.65.0.77/32"]);

@@ -101,7 +101,7 @@ function takeTurn(): Disposable {
 }
 
 /** Plays a call that has to wait. @param meanwhile is done while it waits */
-async function callInLine(verb: "ADD" | "DEL", config: Json, meanwhile: () => void | Promise<void>): Promise<CniJson | undefined> {
+async function callInQueue(verb: "ADD" | "DEL", config: Json, meanwhile: () => void | Promise<void>): Promise<CniJson | undefined> {
   const waits = Promise.withResolvers<string>();
   const sleep: Clock["sleep"] = async (...args) => {
     waits.resolve("waits");
@@ -117,13 +117,13 @@ async function callInLine(verb: "ADD" | "DEL", config: Json, meanwhile: () => vo
 
 test("a DEL lets a call in the same namespace end first", async () => {
   await call("ADD", OWN);
-  const reply = await callInLine("DEL", OWN, () => expect(pod.link("eth0")?.ifname).toBe("eth0"));
+  const reply = await callInQueue("DEL", OWN, () => expect(pod.link("eth0")?.ifname).toBe("eth0"));
   expect([reply, pod.link("eth0"), await recorded()]).toEqual([undefined, undefined, []]);
 });
 
 test("an ADD that had to wait goes by what is so after that", async () => {
   const lock = async (): Promise<void> => await world.put("ClusterInformation", "default", { datastoreReady: false, guid: "0".repeat(32) });
-  expect(await callInLine("ADD", DELEGATE, lock)).toMatchObject({ code: 11 });
+  expect(await callInQueue("ADD", DELEGATE, lock)).toMatchObject({ code: 11 });
   expect(calls).toEqual([]);
 });
 

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeTurn } from "../../ipam/node-turn.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { countWork, lineOf } from "../../linux/turns/line-files.ts";
-import { leaveRequest } from "../../linux/turns/line-requests.ts";
+import { countWork, queueOf } from "../../linux/turns/queue-files.ts";
+import { leaveRequest } from "../../linux/turns/queued-requests.ts";
 import { takePlace } from "../../linux/turns/place.ts";
 import { takeTurn } from "../../linux/turns/turn.ts";
 import type { Host } from "../host.ts";
@@ -23,7 +23,7 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
     config: { ipamLockFile: path },
     datastoreKey: () => "",
     workCount: countWork(path),
-    openLine: () => Promise.reject(new Error("nobody asks for anything")),
+    openQueue: () => Promise.reject(new Error("nobody asks for anything")),
   };
   return async () => {
     const turn = await takeNodeTurn(call, { waitMs: 0, longestMs: 0 });
@@ -34,10 +34,10 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
 
 /** Somebody's turn, who does something for others. */
 async function workForOthers(path: string): Promise<void> {
-  using place = takePlace(lineOf(path));
+  using place = takePlace(queueOf(path));
   using _left = leaveRequest(path, place?.name ?? "", "wanted");
   using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
-  expect(turn?.line?.read()).toHaveLength(1);
+  expect(turn?.queue?.read()).toHaveLength(1);
 }
 
 test("a turn says whether somebody may have served a request since the call began", async () => {

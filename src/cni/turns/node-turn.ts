@@ -3,13 +3,13 @@
  * them in its own commit. So of many pods that start together most need no turn, and no write of a block.
  */
 
-import type { Line, NodeTurn, TurnWait } from "../../ipam/node-turn.ts";
-import type { LineRequests } from "../../linux/turns/line-requests.ts";
+import type { NodeTurn, Queue, TurnWait } from "../../ipam/node-turn.ts";
+import type { QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import type { NetworkConfig } from "../config/network-config.ts";
 import type { Host } from "../host.ts";
 
-/** The line of a turn; disposed of when the turn's last commit is over, before the next turn begins. */
-export type NodeLine = Line & Disposable;
+/** The queue behind a turn; disposed of when the turn's last commit is over, before the next turn begins. */
+export type NodeQueue = Queue & Disposable;
 
 /** The part of a call that a turn is about. */
 interface NodeCall {
@@ -17,13 +17,13 @@ interface NodeCall {
   readonly config: Pick<NetworkConfig, "ipamLockFile">;
   readonly datastoreKey: () => string;
   readonly workCount: number | undefined;
-  readonly openLine: (line: LineRequests) => Promise<NodeLine>;
+  readonly openQueue: (queue: QueuedRequests) => Promise<NodeQueue>;
 }
 
 /** @returns as `TurnPorts.takeTurn` says */
 export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: TurnWait): Promise<NodeTurn | "served" | undefined> {
   const { host, config } = call;
-  const codec = ask === undefined ? undefined : await import("./line-request.ts");
+  const codec = ask === undefined ? undefined : await import("./request-text.ts");
   const request = (): string | undefined => {
     const wanted = ask?.();
     return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
@@ -32,8 +32,8 @@ export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: T
   if (turn === undefined || turn === "served") return turn;
   using held = new DisposableStack();
   held.use(turn);
-  const line = turn.line === undefined ? undefined : held.use(await call.openLine(turn.line));
+  const queue = turn.queue === undefined ? undefined : held.use(await call.openQueue(turn.queue));
   const isReadOutdated = turn.workCount !== call.workCount;
   const all = held.move();
-  return { line, isReadOutdated, [Symbol.dispose]: () => all.dispose() };
+  return { queue, isReadOutdated, [Symbol.dispose]: () => all.dispose() };
 }

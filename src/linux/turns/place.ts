@@ -1,6 +1,6 @@
 /**
- * A place in line: a named pipe, which its process holds open for writing. The pipe's name is the time since boot, which nobody can set. Whoever
- * reads from it learns when its process leaves the line or dies.
+ * A place in the queue: a named pipe, which its process holds open for writing. The pipe's name is the time since boot, which nobody can set.
+ * Whoever reads from it learns when its process leaves the queue or dies.
  */
 
 import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "../constants.ts";
@@ -17,7 +17,7 @@ const PASSING = new Uint8Array(1);
 
 let placesTaken = 0;
 
-/** @returns undefined when there can be no line: then each process polls the lock */
+/** @returns undefined when there can be no queue: then each process polls the lock */
 export function takePlace(folder: string): Place | undefined {
   try {
     for (;;) {
@@ -64,7 +64,7 @@ function makePipe(path: string, folder: string): void {
   if (errno !== EEXIST) throw new KernelError({ operation: "make pipe", object: path, errno, kind: "ioFailure" });
 }
 
-/** A place in line. */
+/** A place in the queue. */
 export class Place implements Disposable {
   readonly name: string;
   readonly #folder: string;
@@ -82,7 +82,7 @@ export class Place implements Disposable {
     this.#isPassing = true;
   }
 
-  /** Leaves the line, which wakes the next process. */
+  /** Leaves the queue, which wakes the next process. */
   [Symbol.dispose](): void {
     rareLibc().unlink(toCString(`${this.#folder}/${this.name}`));
     if (this.#isPassing) libc().write(this.#held.number, PASSING, PASSING.length);
@@ -134,7 +134,7 @@ export class Place implements Disposable {
   }
 }
 
-/** Whether somebody stands at a place of a line. */
+/** Whether somebody stands at a place of a queue. */
 export function isPlaceTaken(folder: string, name: string): boolean {
   using pipe = openFile(`${folder}/${name}`, O_RDONLY | O_NONBLOCK);
   return pipe !== undefined && isHeld(pipe);

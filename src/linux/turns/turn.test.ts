@@ -18,28 +18,28 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { Fd } from "../fd.ts";
-import { type TurnOptions, waitInLine } from "./line.ts";
-import { countWork } from "./line-files.ts";
-import { type LineRequest, requestsIn } from "./line-requests.ts";
+import { type TurnOptions, waitInQueue } from "./queue.ts";
+import { countWork } from "./queue-files.ts";
+import { type QueuedRequest, requestsIn } from "./queued-requests.ts";
 import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const take = (path: string, waitMs: number, signal?: AbortSignal) => takeWith(path, { waitMs, clock: systemClock, signal });
-/** A call that waits stands in line when this returns: `takeTurn()` would load the line first. */
+/** A call that waits stands in the queue when this returns: `takeTurn()` would load `queue.ts` first. */
 async function takeWith(path: string, options: TurnOptions): Promise<Disposable | undefined> {
-  const turn = options.waitMs === 0 ? await takeTurn(path, options) : await waitInLine(path, options);
+  const turn = options.waitMs === 0 ? await takeTurn(path, options) : await waitInQueue(path, options);
   if (turn === "served") throw new Error("served, but nothing was asked for");
   return turn;
 }
-const inLine = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
+const inQueue = (path: string): readonly string[] => (existsSync(`${path}.line`) ? readdirSync(`${path}.line`).sort() : []);
 
 /** Longer than a test may take: who gets a turn was woken. */
 const LONG_MS = 60_000;
 
 interface TakerOptions {
-  /** Left in line. */
+  /** Left in the queue. */
   readonly request?: string;
   /** How long it keeps its turn. */
   readonly keepMs?: number;
@@ -72,10 +72,10 @@ afterEach(async () => {
 });
 
 /** A place is one once it is held open: whoever looks before that takes it for a dead one's. */
-async function untilInLine(path: string, pid: number): Promise<void> {
-  const stands = (): boolean => inLine(path).some((place) => place.split("-")[1] === String(pid) && isHeldOpen(`${path}.line/${place}`));
+async function untilInQueue(path: string, pid: number): Promise<void> {
+  const stands = (): boolean => inQueue(path).some((place) => place.split("-")[1] === String(pid) && isHeldOpen(`${path}.line/${place}`));
   for (const end = performance.now() + 10_000; !stands(); await Bun.sleep(2)) {
-    if (performance.now() > end) throw new Error(`${pid} does not stand in line`);
+    if (performance.now() > end) throw new Error(`${pid} does not stand in the queue`);
   }
 }
 
@@ -102,11 +102,11 @@ test("those who wait have their turns in the order in which they came, and leave
     expect(turn).toBeDefined();
     order.push(number);
   });
-  expect(inLine(path)).toHaveLength(5);
+  expect(inQueue(path)).toHaveLength(5);
   held?.[Symbol.dispose]();
   await Promise.all(waiting);
   expect(order).toEqual([0, 1, 2, 3, 4]);
-  expect(inLine(path)).toEqual([]);
+  expect(inQueue(path)).toEqual([]);
   expect(Fd.openCount()).toBe(openBefore - 1);
 });
 
@@ -127,28 +127,28 @@ test("somebody who sets the clock back does not come before those who wait", asy
   expect(order).toEqual(["before", "after"]);
 });
 
-test("the processes of a host too; one that is killed in line is passed over", async () => {
+test("the processes of a host too; one that is killed in the queue is passed over", async () => {
   const [path, log] = [join(folder, "processes"), join(folder, "processes.log")];
   const held = await take(path, 0);
   const takers: Bun.Subprocess[] = [];
   for (const name of ["first", "killed", "third", "fourth"]) {
     const taker = startTaker(path, name, log);
     takers.push(taker);
-    await untilInLine(path, taker.pid);
+    await untilInQueue(path, taker.pid);
   }
   takers[1]?.kill("SIGKILL");
   await takers[1]?.exited;
   held?.[Symbol.dispose]();
   await Promise.all(takers.map(({ exited }) => exited));
   expect(readFileSync(log, "utf8")).toBe("first\nthird\nfourth\n");
-  expect(inLine(path)).toEqual([]);
+  expect(inQueue(path)).toEqual([]);
 });
 
-test("one that is stopped in line holds the others up for a second only", async () => {
+test("one that is stopped in the queue holds the others up for a second only", async () => {
   const [path, log] = [join(folder, "stopped"), join(folder, "stopped.log")];
   const held = await take(path, 0);
   const stopped = startTaker(path, "stopped", log);
-  await untilInLine(path, stopped.pid);
+  await untilInQueue(path, stopped.pid);
   stopped.kill("SIGSTOP");
   const waiting = take(path, LONG_MS);
   held?.[Symbol.dispose]();
@@ -167,7 +167,7 @@ test.each([1, 2])("and for that second only once, with %i of them: those behind 
   for (const name of [...Array.from({ length: count }, () => "stopped"), "second", "third", "fourth", "fifth"]) {
     const taker = startTaker(path, name, log);
     takers.push(taker);
-    await untilInLine(path, taker.pid);
+    await untilInQueue(path, taker.pid);
     if (name === "stopped") taker.kill("SIGSTOP");
   }
   const [stopped, behind] = [takers.slice(0, count), takers.slice(count)];
@@ -188,7 +188,7 @@ test("a free lock is left to those before, for a second for each of them", async
   const held = await take(path, 0);
   const stopped = ["a", "b", "c"].map((name) => startTaker(path, name, join(folder, "left.log")));
   for (const taker of stopped) {
-    await untilInLine(path, taker.pid);
+    await untilInQueue(path, taker.pid);
     taker.kill("SIGSTOP");
   }
   const waiting = take(path, LONG_MS);
@@ -204,7 +204,7 @@ test("a free lock is left to those before, for a second for each of them", async
   for (const taker of stopped) expect(await taker.exited).toBe(0);
 });
 
-test("whoever waits too long, or no longer wants to, leaves the line; the one behind is not held up", async () => {
+test("whoever waits too long, or no longer wants to, leaves the queue; the one behind is not held up", async () => {
   const path = join(folder, "late");
   const held = await take(path, 0);
   const abort = new AbortController();
@@ -212,22 +212,22 @@ test("whoever waits too long, or no longer wants to, leaves the line; the one be
   expect(await tooLate).toBeUndefined();
   abort.abort(new Error("enough"));
   await expect(aborted).rejects.toThrow("enough");
-  expect(inLine(path)).toHaveLength(1);
+  expect(inQueue(path)).toHaveLength(1);
   held?.[Symbol.dispose]();
   const turn = await last;
-  expect(inLine(path)).toHaveLength(1);
+  expect(inQueue(path)).toHaveLength(1);
   turn?.[Symbol.dispose]();
   expect(turn).toBeDefined();
-  expect(inLine(path)).toEqual([]);
+  expect(inQueue(path)).toEqual([]);
 });
 
-test("who has the turn keeps the place in line until it is over, and who waits stands still all the while", async () => {
+test("who has the turn keeps the place in the queue until it is over, and who waits stands still all the while", async () => {
   const path = join(folder, "still");
   const held = await take(path, 0);
   const first = take(path, LONG_MS);
   held?.[Symbol.dispose]();
   const turn = await first;
-  expect(inLine(path)).toHaveLength(1);
+  expect(inQueue(path)).toHaveLength(1);
 
   let sleeps = 0;
   const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => (sleeps++, systemClock.sleep(ms, signal)) };
@@ -239,10 +239,10 @@ test("who has the turn keeps the place in line until it is over, and who waits s
   expect(sleeps).toBeLessThanOrEqual(4);
 });
 
-test("a line that moves is waited for, up to the longest time; one that stands still is not", async () => {
+test("a queue that moves is waited for, up to the longest time; one that stands still is not", async () => {
   const [path, log] = [join(folder, "moving"), join(folder, "moving.log")];
   const held = await take(path, 0);
-  for (const name of ["a", "b", "c"]) await untilInLine(path, startTaker(path, name, log, { keepMs: 1_000 }).pid);
+  for (const name of ["a", "b", "c"]) await untilInQueue(path, startTaker(path, name, log, { keepMs: 1_000 }).pid);
   const until = (waitMs: number, longestMs: number) =>
     durationOf(async () => expect(await takeWith(path, { waitMs, longestMs, clock: systemClock })).toBeUndefined());
   expect(await until(200, LONG_MS)).toBeWithin(190, 1_000);
@@ -255,20 +255,20 @@ test("a line that moves is waited for, up to the longest time; one that stands s
   expect(readFileSync(log, "utf8")).toBe("a\nb\nc\n");
 });
 
-describe("what those in line ask for", () => {
-  test("is read by whoever has the turn; who gets it leaves the line without a turn, and nothing is left", async () => {
+describe("what those in the queue ask for", () => {
+  test("is read by whoever has the turn; who gets it leaves the queue without a turn, and nothing is left", async () => {
     const [path, log] = [join(folder, "asked"), join(folder, "asked.log")];
     const held = await take(path, 0);
     const takers = ["a", "b", "c", "d"].map((name) => ({ name, request: name === "b" ? {} : { request: `for ${name}` } }));
-    for (const { name, request } of takers) await untilInLine(path, startTaker(path, name, log, request).pid);
-    const line = requestsIn(path, 0);
-    const requests = await eventually(() => allOf(line.read(), 3));
+    for (const { name, request } of takers) await untilInQueue(path, startTaker(path, name, log, request).pid);
+    const queue = requestsIn(path, 0);
+    const requests = await eventually(() => allOf(queue.read(), 3));
     expect(requests.map(({ text }) => text)).toEqual(["for a", "for c", "for d"]);
-    line.tellServed(requests.slice(0, 2));
+    queue.tellServed(requests.slice(0, 2));
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
     expect(readFileSync(log, "utf8").split("\n").sort()).toEqual(["", "a served", "b", "c served", "d"]);
-    expect(inLine(path)).toEqual([]);
+    expect(inQueue(path)).toEqual([]);
     expect(readdirSync(`${path}.requests`)).toEqual([]);
   });
 
@@ -276,12 +276,12 @@ describe("what those in line ask for", () => {
     const [path, log] = [join(folder, "asked-still"), join(folder, "asked-still.log")];
     using _held = await take(path, 0);
     const stopped = startTaker(path, "stopped", log);
-    await untilInLine(path, stopped.pid);
+    await untilInQueue(path, stopped.pid);
     stopped.kill("SIGSTOP");
     const asking = startTaker(path, "asking", log, { request: "for it" });
-    await untilInLine(path, asking.pid);
-    const line = requestsIn(path, 0);
-    line.tellServed(await eventually(() => allOf(line.read(), 1)));
+    await untilInQueue(path, asking.pid);
+    const queue = requestsIn(path, 0);
+    queue.tellServed(await eventually(() => allOf(queue.read(), 1)));
     // It looks up from its wait once a second.
     expect(await durationOf(() => asking.exited)).toBeWithin(0, 3_000);
     expect(readFileSync(log, "utf8")).toBe("asking served\n");
@@ -291,17 +291,17 @@ describe("what those in line ask for", () => {
     const [path, log] = [join(folder, "asked-dead"), join(folder, "asked-dead.log")];
     const held = await take(path, 0);
     const dead = startTaker(path, "dead", log, { request: "for the dead" });
-    await untilInLine(path, dead.pid);
+    await untilInQueue(path, dead.pid);
     const living = startTaker(path, "living", log, { request: "for the living" });
-    await untilInLine(path, living.pid);
-    const line = requestsIn(path, 0);
-    await eventually(() => allOf(line.read(), 2));
+    await untilInQueue(path, living.pid);
+    const queue = requestsIn(path, 0);
+    await eventually(() => allOf(queue.read(), 2));
     dead.kill("SIGKILL");
     await dead.exited;
     for (const name of ["junk", "0000000000000000001-1-000000", "0000000000000000001-1-000000.met"]) {
       writeFileSync(join(`${path}.requests`, name), "for nobody");
     }
-    expect(line.read().map(({ text }) => text)).toEqual(["for the living"]);
+    expect(queue.read().map(({ text }) => text)).toEqual(["for the living"]);
     expect(readdirSync(`${path}.requests`)).toHaveLength(1);
     held?.[Symbol.dispose]();
     await living.exited;
@@ -315,8 +315,8 @@ describe("what those in line ask for", () => {
       return turn?.workCount;
     };
     const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
-    expect(held).toMatchObject({ line: undefined, workCount: 0 });
-    await untilInLine(path, startTaker(path, "a", log, { request: "for a" }).pid);
+    expect(held).toMatchObject({ queue: undefined, workCount: 0 });
+    await untilInQueue(path, startTaker(path, "a", log, { request: "for a" }).pid);
     held?.[Symbol.dispose]();
     await Promise.all(started.map(({ exited }) => exited));
     // Nobody has looked at what it wanted.
@@ -324,7 +324,7 @@ describe("what those in line ask for", () => {
 
     const busy = await takeTurn(path, { waitMs: 0, clock: systemClock });
     const asking = startTaker(path, "b", log, { request: "for b" });
-    await untilInLine(path, asking.pid);
+    await untilInQueue(path, asking.pid);
     await eventually(() => allOf(requestsIn(path, 0).read(), 1));
     const meanwhile = countWork(path);
     busy?.[Symbol.dispose]();
@@ -334,12 +334,12 @@ describe("what those in line ask for", () => {
 });
 
 /** Requests are made, and then written, a moment after the place is taken. */
-function allOf(requests: readonly LineRequest[], count: number): Promise<readonly LineRequest[]> {
+function allOf(requests: readonly QueuedRequest[], count: number): Promise<readonly QueuedRequest[]> {
   const written = requests.filter(({ text }) => text !== "");
   return written.length === count ? Promise.resolve(requests) : Promise.reject(new Error(`${requests.length} requests`));
 }
 
-test("who does not want to wait does not stand in line", async () => {
+test("who does not want to wait does not stand in the queue", async () => {
   const path = join(folder, "at-once");
   using held = await take(path, 0);
   expect(held).toBeDefined();
@@ -347,8 +347,8 @@ test("who does not want to wait does not stand in line", async () => {
   expect(existsSync(`${path}.line`)).toBe(false);
 });
 
-test("where no line can be made the lock is waited for all the same", async () => {
-  const path = join(folder, "no-line");
+test("where no queue can be made the lock is waited for all the same", async () => {
+  const path = join(folder, "no-queue");
   writeFileSync(`${path}.line`, "a file where the folder would be");
   const held = await take(path, 0);
   const waiting = take(path, LONG_MS);
@@ -368,5 +368,5 @@ test("places of the dead, and what is no place, hold nobody up", async () => {
   const turn = await waiting;
   turn?.[Symbol.dispose]();
   expect(turn).toBeDefined();
-  expect(inLine(path)).toEqual([]);
+  expect(inQueue(path)).toEqual([]);
 });

@@ -2,21 +2,21 @@
 
 import { takeLock } from "../flock.ts";
 import { listFolder } from "../folders.ts";
-import { countWork, isUnderWay, requestsOf } from "./line-files.ts";
-import type { LineRequests } from "./line-requests.ts";
-import type { TurnOptions } from "./line.ts";
+import { countWork, isUnderWay, requestsOf } from "./queue-files.ts";
+import type { QueuedRequests } from "./queued-requests.ts";
+import type { TurnOptions } from "./queue.ts";
 
 /** A turn; over when it is disposed of. */
 export interface Turn extends Disposable {
   /** What those who wait ask for; undefined: nothing, as the turn began. */
-  readonly line: LineRequests | undefined;
+  readonly queue: QueuedRequests | undefined;
   /** What {@link countWork} says in this turn before we have done any. */
   readonly workCount: number;
 }
 
 /**
  * Takes the lock on a file as {@link takeLock} does, after the processes that wait already. With `waitMs` 0 it takes a free lock at once, even
- * before the first in line has noticed. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
+ * before the first in the queue has noticed. For processes that have nothing else to do: each wait blocks the event loop for up to five seconds
  * at a time.
  *
  * @returns undefined when the time is over; `served` when somebody has done what we asked for: then we need no turn, and have none
@@ -27,16 +27,16 @@ export async function takeTurn(path: string, options: TurnOptions & { readonly r
 export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "served" | undefined>;
 export async function takeTurn(path: string, options: TurnOptions): Promise<Turn | "served" | undefined> {
   const { waitMs, clock } = options;
-  const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./line.ts")).waitInLine(path, options);
+  const lock = waitMs <= 0 ? await takeLock(path, { waitMs, clock }) : await (await import("./queue.ts")).waitInQueue(path, options);
   if (lock === undefined || lock === "served") return lock;
   using held = new DisposableStack();
   held.use(lock);
   const count = countWork(path);
   // Whoever began it has ended without a word, and given back the lock.
-  const workCount = isUnderWay(count) ? (await import("./line-requests.ts")).endWork(path, count) : count;
+  const workCount = isUnderWay(count) ? (await import("./queued-requests.ts")).endWork(path, count) : count;
   // Who has waited itself is one of many: more may come while it works. Who has not looks whether anybody asks.
-  const isLine = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;
-  const line = isLine ? held.use((await import("./line-requests.ts")).requestsIn(path, workCount)) : undefined;
+  const isQueue = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;
+  const queue = isQueue ? held.use((await import("./queued-requests.ts")).requestsIn(path, workCount)) : undefined;
   const all = held.move();
-  return { line, workCount, [Symbol.dispose]: () => all.dispose() };
+  return { queue, workCount, [Symbol.dispose]: () => all.dispose() };
 }

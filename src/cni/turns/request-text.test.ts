@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { requestFor } from "../../../test/support/ipam.ts";
-import { parseOwner, parseRequest, toRequestText } from "./line-request.ts";
+import { parseOwner, parseRequest, toRequestText } from "./request-text.ts";
 
 const request = requestFor("c1", "n1", { families: [4, 6], pools: { 4: ["blue", "10.65.0.0/24"] }, namespaceLabels: { team: "shop" } });
 const text = toRequestText(request, "etcd");

@@ -1,9 +1,9 @@
 /**
- * What those in line ask of whoever has the turn: a file for each place. Who has the turn reads them, does what it can do together with its own
- * work, and tells those whose request it served; they need no turn then.
+ * What those in the queue ask of whoever has the turn: a file for each place. Whoever has the turn reads the files, does what it can do together
+ * with its own work, and tells those whose requests it served; these then need no turn.
  *
- * Somebody whose request is read may die before it is served. Whoever looks for what was done for it (a DEL) must not look too early, and then
- * find the lock free: so a file counts how often such work began and ended.
+ * A process whose request was read may die before it is served. A DEL that looks for what was done for it must not look too early only because
+ * it finds the lock free: so a file counts how often such work began and ended.
  */
 
 import { orNothing } from "../../lib/errors.ts";
@@ -13,7 +13,7 @@ import { linuxFiles, openFile, writeAll } from "../files.ts";
 import { listFolder, makeFolders } from "../folders.ts";
 import { KernelError } from "../kernel-error.ts";
 import { rareLibc, toCString } from "../libc.ts";
-import { lineOf, requestsOf, workFileOf } from "./line-files.ts";
+import { queueOf, requestsOf, workFileOf } from "./queue-files.ts";
 import { isPlaceTaken } from "./place.ts";
 
 const FILE_MODE = 0o600;
@@ -23,29 +23,29 @@ const SERVED = ".met";
 const MOST = 32;
 
 /** What those who wait want done. */
-export interface LineRequests {
+export interface QueuedRequests {
   /**
-   * Of the living, the first in line first. From now on until the turn is over work for them may be under way.
+   * Of the living, the first in the queue first. From now on until the turn is over work for them may be under way.
    *
    * @param onDead gets what somebody wanted who has died since, before it is cleared away: it may have been done
    */
-  read(onDead?: (text: string) => void): readonly LineRequest[];
+  read(onDead?: (text: string) => void): readonly QueuedRequest[];
   /** Tells those who have what they want. */
-  tellServed(requests: readonly LineRequest[]): void;
+  tellServed(requests: readonly QueuedRequest[]): void;
 }
 
-export interface LineRequest {
+export interface QueuedRequest {
   /** The place of whoever wants it. */
   readonly place: string;
   readonly text: string;
 }
 
-/** Our request, until we leave the line. */
+/** Our request, until we leave the queue. */
 export interface LeftRequest extends Disposable {
   isServed(): boolean;
 }
 
-/** Leaves a request beside a place in line. @returns undefined when it cannot be written: then nobody serves it */
+/** Leaves a request beside a place in the queue. @returns undefined when it cannot be written: then nobody serves it */
 export function leaveRequest(path: string, place: string, text: string): LeftRequest | undefined {
   const file = fileOf(path, place);
   // Whoever reads a part of it finds that it is no request.
@@ -58,8 +58,12 @@ export function leaveRequest(path: string, place: string, text: string): LeftReq
   };
 }
 
-/** The requests of those who wait for the lock on a file; for the one whose turn it is, until the turn is over. @param workCount before any is done */
-export function requestsIn(path: string, workCount: number): LineRequests & Disposable {
+/**
+ * The requests of those who wait for the lock on a file; for the one whose turn it is, until the turn is over.
+ *
+ * @param workCount before any of the work is done
+ */
+export function requestsIn(path: string, workCount: number): QueuedRequests & Disposable {
   let isUnderWay = false;
   return {
     read: (onDead = () => undefined) =>
@@ -85,14 +89,14 @@ export function endWork(path: string, workCount: number): number {
 }
 
 /** Also clears after the dead. */
-function readLiving(path: string, onDead: (text: string) => void): readonly LineRequest[] {
-  const requests: LineRequest[] = [];
+function readLiving(path: string, onDead: (text: string) => void): readonly QueuedRequest[] {
+  const requests: QueuedRequest[] = [];
   const textOf = (name: string): string => linuxFiles.readText(fileOf(path, name)) ?? "";
   for (const name of [...(listFolder(requestsOf(path)) ?? [])].sort()) {
     if (requests.length === MOST) break;
     const isServed = name.endsWith(SERVED);
     const place = isServed ? name.slice(0, -SERVED.length) : name;
-    if (!isPlaceTaken(lineOf(path), place)) {
+    if (!isPlaceTaken(queueOf(path), place)) {
       onDead(orNothing(() => textOf(name)) ?? "");
       linuxFiles.remove(fileOf(path, name));
     } else if (!isServed) requests.push({ place, text: textOf(name) });

@@ -1,14 +1,14 @@
 /**
- * The line of those who wait for a turn: see `turn.ts`, which loads this only for them.
+ * The queue of those who wait for a turn: see `turn.ts`, which loads this only for them.
  *
- * The process whose turn it is holds a lock (`flock.ts`). A process that must wait has a place in the line (`place.ts`) until its turn, or the
- * process, ends. It reads from the place before its own: that read ends when the process before it leaves the line or dies, and wakes no other
- * process. Only the first in line polls the lock, whose holder may have no place in the line (`waitMs` 0).
+ * The process whose turn it is holds a lock (`flock.ts`). A process that must wait has a place in the queue (`place.ts`) until its turn, or the
+ * process, ends. It reads from the place before its own: that read ends when the process before it leaves the queue or dies, and wakes no other
+ * process. Only the first in the queue polls the lock, whose holder may have no place in the queue (`waitMs` 0).
  *
- * A process in line may be stopped, and never take its turn. So the others look at the lock now and then. One that finds it free as many
- * times in a row as there are others before it passes them, and tells the one behind it, which then need not find out by itself.
+ * A process in the queue may be stopped, and never take its turn. So the others look at the lock now and then. A process that finds the lock
+ * free at as many looks in a row as there are processes before it passes them, and tells the one behind it, which then need not find out itself.
  *
- * Nobody waits for a line that stands still: the process whose turn it is may be stopped, too. While the line moves, leaving it would only
+ * Nobody waits for a queue that stands still: the process whose turn it is may be stopped, too. While the queue moves, leaving it would only
  * bring back the races that it prevents.
  *
  * A waiting process blocks in the kernel: even a mostly idle event loop takes processor time from the process whose turn it is.
@@ -19,8 +19,8 @@ import { POLLIN } from "../constants.ts";
 import type { Fd } from "../fd.ts";
 import { openLock, tryLock, unlock } from "../flock.ts";
 import { libc } from "../libc.ts";
-import { lineOf } from "./line-files.ts";
-import { type LeftRequest, leaveRequest } from "./line-requests.ts";
+import { queueOf } from "./queue-files.ts";
+import { type LeftRequest, leaveRequest } from "./queued-requests.ts";
 import { type Place, saysPassing, takePlace } from "./place.ts";
 
 /** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
@@ -29,17 +29,17 @@ const LONGEST_SLICE_MS = 5_000;
 /** Each is so many times as long as the one before. */
 const SLICE_GROWTH = 4;
 
-/** Milliseconds between looks at the lock by a process that is not the first in line. */
+/** Milliseconds between looks at the lock by a process that is not the first in the queue. */
 const LOOK_EVERY_MS = 1_000;
 /** Milliseconds until a process looks that was told of passing: later than the passed ones, if those still run. */
 const AFTER_PASSING_MS = 20;
 
-/** Milliseconds between looks by the first in line: at first as short as an ADD's critical part. */
+/** Milliseconds between looks by the first in the queue: at first as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
 export interface TurnOptions {
-  /** How long to wait while the line stands still, in milliseconds. */
+  /** How long to wait while the queue stands still, in milliseconds. */
   readonly waitMs: number;
   /** How long to wait at most, in milliseconds. @default `waitMs` */
   readonly longestMs?: number | undefined;
@@ -50,10 +50,10 @@ export interface TurnOptions {
 }
 
 /** What `takeTurn()` does for those who wait. */
-export async function waitInLine(path: string, options: TurnOptions): Promise<Disposable | "served" | undefined> {
+export async function waitInQueue(path: string, options: TurnOptions): Promise<Disposable | "served" | undefined> {
   using held = new DisposableStack();
   // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
-  const place = held.use(takePlace(lineOf(path)));
+  const place = held.use(takePlace(queueOf(path)));
   const text = place === undefined ? undefined : options.request?.();
   using request = place === undefined || text === undefined ? undefined : leaveRequest(path, place.name, text);
   const lock = held.use(openLock(path));
@@ -65,7 +65,7 @@ export async function waitInLine(path: string, options: TurnOptions): Promise<Di
 interface Waiting {
   readonly lock: Fd;
   readonly path: string;
-  /** Undefined: there can be no line. */
+  /** Undefined: there can be no queue. */
   readonly place: Place | undefined;
   readonly request: LeftRequest | undefined;
 }
@@ -138,7 +138,7 @@ class BlockingWait {
   readonly #signal: AbortSignal | undefined;
   /** When all waiting ends, by the clock. */
   readonly #latestEnd: number;
-  /** When it ends if the line does not move. */
+  /** When it ends if the queue does not move. */
   #end: number;
   #before: number | undefined;
   #sliceMs = FIRST_SLICE_MS;
@@ -156,7 +156,7 @@ class BlockingWait {
     this.#sliceEnd = now + this.#sliceMs;
   }
 
-  /** @param before how many stand before us by now: the line moves when they become fewer */
+  /** @param before how many stand before us by now: the queue moves when they become fewer */
   look(before: number): void {
     if (before !== this.#before) this.#end = Math.min(this.#clock.monotonic() + this.#waitMs, this.#latestEnd);
     this.#before = before;

@@ -1,5 +1,5 @@
 /**
- * Those who wait in line, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds, see
+ * Those who wait in the queue, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds, see
  * `attachment-state/hold.ts`: a DEL that has ended one reads nothing later. If one is ended meanwhile, nobody may be left who looks for what
  * it was given: its DEL need not wait for our turn. Then we note for the next DEL that it must be released; or, if we die before, whoever
  * clears its request away.
@@ -7,17 +7,17 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
-import type { LineRequest, LineRequests } from "../../linux/turns/line-requests.ts";
+import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { attempt } from "../attachment-state/node-files.ts";
 import { writePending } from "../attachment-state/pending-note.ts";
 import type { Call, LocalCall } from "../call.ts";
-import { parseOwner, parseRequest } from "./line-request.ts";
-import type { NodeLine } from "./node-turn.ts";
+import { parseOwner, parseRequest } from "./request-text.ts";
+import type { NodeQueue } from "./node-turn.ts";
 
-/** The line of a turn. */
-export function openNodeLine(call: Call, line: LineRequests): NodeLine {
-  const read = new Map<AddressRequest, LineRequest>();
+/** The queue behind a turn. */
+export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
+  const read = new Map<AddressRequest, QueuedRequest>();
   // Also of another network, whose datastore may be another: nobody else sees it again.
   const onDead = (text: string): void => {
     const owner = parseOwner(text);
@@ -26,7 +26,7 @@ export function openNodeLine(call: Call, line: LineRequests): NodeLine {
   return {
     requests() {
       const found: AddressRequest[] = [];
-      for (const one of line.read(onDead)) {
+      for (const one of queue.read(onDead)) {
         const request = parseRequest(one.text, call.datastoreKey());
         if (request?.owner.node !== call.node || !isHeld(call, request.owner)) continue;
         found.push(request);
@@ -35,8 +35,8 @@ export function openNodeLine(call: Call, line: LineRequests): NodeLine {
       return found;
     },
     tellServed(served) {
-      line.tellServed(served.map((request) => read.get(request)).filter((one) => one !== undefined));
-      if (served.length > 0) call.log.debug("others in line got their addresses, too", { count: served.length });
+      queue.tellServed(served.map((request) => read.get(request)).filter((one) => one !== undefined));
+      if (served.length > 0) call.log.debug("others in the queue got their addresses, too", { count: served.length });
     },
     [Symbol.dispose]() {
       for (const { owner } of read.keys()) releaseUnlessHeld(call, owner);
@@ -58,7 +58,7 @@ function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0, addresses: [] }));
 }
 
-/** As a call for the attachment of somebody in line, whose notes are kept in the same folder. */
+/** As a call for the attachment of somebody in the queue, whose notes are kept in the same folder. */
 function callOf(call: LocalCall, { network, containerID, ifName }: AllocationOwner): LocalCall {
   const { config, environment } = call;
   return { ...call, config: { ...config, name: network }, environment: { ...environment, containerID, ifName } };

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../lib/clock.ts";
 import { Fd } from "../fd.ts";
-import { countWork, lineOf, workFileOf } from "./line-files.ts";
-import { leaveRequest, requestsIn } from "./line-requests.ts";
+import { countWork, queueOf, workFileOf } from "./queue-files.ts";
+import { leaveRequest, requestsIn } from "./queued-requests.ts";
 import { takePlace } from "./place.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -49,8 +49,8 @@ test("work for others is under way from the first look at their requests to the 
     expect(nothing.read()).toEqual([]);
   }
   expect(readdirSync(folder).filter((name) => name.startsWith("nothing-met"))).toEqual([]);
-  using place = takePlace(lineOf(path));
-  if (place === undefined) throw new Error("there can be no line");
+  using place = takePlace(queueOf(path));
+  if (place === undefined) throw new Error("there can be no queue");
   using left = leaveRequest(path, place.name, "wanted");
   {
     using requests = requestsIn(path, 4);
@@ -66,8 +66,8 @@ test("work for others is under way from the first look at their requests to the 
 
 test("a file that nobody can have meant as a request does not stop whoever has the turn", () => {
   const path = join(folder, "huge");
-  using place = takePlace(lineOf(path));
-  if (place === undefined) throw new Error("there can be no line");
+  using place = takePlace(queueOf(path));
+  if (place === undefined) throw new Error("there can be no queue");
   using _left = leaveRequest(path, place.name, "wanted");
   truncateSync(`${path}.requests/${place.name}`, 80 * 1024 * 1024);
   expect(requestsIn(path, 0).read()).toEqual([]);

@@ -1,9 +1,9 @@
-/** What stands beside the lock that a line waits for. */
+/** The files beside the lock that a queue waits for. Their names stay as they are: an older version may run beside us. */
 
 import { linuxFiles } from "../files.ts";
 
 /**
- * How often work for those in line has begun or ended: odd while some is under way. The same number before a read of the datastore and in a
+ * How often work for those in the queue has begun or ended: odd while some is under way. The same number before a read of the datastore and in a
  * later turn means that nobody worked for others in between. No clock could tell: it may be set, or stand still in a suspended machine.
  *
  * @throws {KernelError} ioFailure
@@ -19,7 +19,7 @@ export function isUnderWay(workCount: number): boolean {
 }
 
 /** The folder of the places of those who wait. */
-export function lineOf(path: string): string {
+export function queueOf(path: string): string {
   return `${path}.line`;
 }
 

@@ -4,7 +4,7 @@ import { type AllocationPlan, allocationQueries, planAllocation } from "./plan-a
 import type { AddressRequest } from "./request.ts";
 import { readFacts } from "./transact.ts";
 
-describe("requests of others in line", () => {
+describe("requests of others in the queue", () => {
   const planWith = async (world: IpamWorld, own: AddressRequest, others: readonly AddressRequest[]): Promise<AllocationPlan> =>
     planAllocation([own], await readFacts(world.ports, allocationQueries([own])), { now: 1, salt: 0n, others: () => others });
 

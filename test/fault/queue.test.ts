@@ -1,5 +1,5 @@
 /**
- * An ADD that waits in line, has asked the one whose turn it is for its addresses, and never gets to use them. Whatever its DEL sees, nothing
+ * An ADD that waits in the queue, has asked the one whose turn it is for its addresses, and never gets to use them. Whatever its DEL sees, nothing
  * of it may stay.
  */
 
@@ -25,8 +25,8 @@ const victim = shareVictim();
 const FLOW: Flow = { ...NETPLUG, waits: false };
 const CONFIG = { ...WITHOUT_WAIT, readiness_gates: [] };
 
-/** An ADD of the node's pod that stands in line, stopped, while the lock is free. */
-async function stopInLine(node: FaultNode): Promise<{ readonly kill: () => Promise<void> }> {
+/** An ADD of the node's pod that stands in the queue, stopped, while the lock is free. */
+async function stopInQueue(node: FaultNode): Promise<{ readonly kill: () => Promise<void> }> {
   const path = join(node.folder, "ipam.lock");
   using lock = await takeLock(path, { waitMs: 1_000, clock: systemClock });
   expect(lock).toBeDefined();
@@ -53,9 +53,9 @@ async function addAndDelAnother(node: FaultNode, options: Partial<Parameters<Fau
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
 }
 
-test("an ADD that is killed in line, and whose DEL does not wait for the one that works for it, leaves nothing", async () => {
+test("an ADD that is killed in the queue, and whose DEL does not wait for the one that works for it, leaves nothing", async () => {
   await using node = await startNode(FLOW);
-  const waiting = await stopInLine(node);
+  const waiting = await stopInQueue(node);
   const endIt = async (): Promise<void> => {
     await waiting.kill();
     expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
@@ -83,7 +83,7 @@ test.each<[whose: string, network: (node: FaultNode) => object]>([
   "the same, where the one that works for it ends before it can say so: whoever next reads what others want does%s",
   async (_, network) => {
     await using node = await startNode(FLOW);
-    const waiting = await stopInLine(node);
+    const waiting = await stopInQueue(node);
     const endIt = async (): Promise<void> => {
       await waiting.kill();
       expect((await node.call("DEL", { config: CONFIG })).stdout).toBe("");
@@ -94,9 +94,9 @@ test.each<[whose: string, network: (node: FaultNode) => object]>([
   },
 );
 
-test("an ADD that stands in line while its DEL comes is given nothing", async () => {
+test("an ADD that stands in the queue while its DEL comes is given nothing", async () => {
   await using node = await startNode(FLOW);
-  const waiting = await stopInLine(node);
+  const waiting = await stopInQueue(node);
   expect((await node.call("DEL", { netns: "/run/netns/npgt-never", config: CONFIG })).stdout).toBe("");
   await addAndDelAnother(node);
   await waiting.kill();
