@@ -73,8 +73,8 @@ export function toAttachmentRequest(call: Call): AttachmentRequest {
  * @throws NetplugError invalidConfig when it wants none
  */
 export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
-  const { families, pools } = pod?.wishes ?? call.config.ipam;
-  const addresses = pod === undefined || pod.wishes.addresses.length === 0 ? requestedAddresses(call) : pod.wishes.addresses;
+  const { families, pools } = pod?.request ?? call.config.ipam;
+  const addresses = pod === undefined || pod.request.addresses.length === 0 ? requestedAddresses(call) : pod.request.addresses;
   if (families.length === 0 && addresses.length === 0) {
     throw new NetplugError(
       "invalidConfig",
@@ -86,7 +86,7 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
     use: "Workload",
     families,
     pools,
-    poolsNamedBy: pod?.wishes.poolsNamedBy,
+    poolsNamedBy: pod?.request.poolsNamedBy,
     addresses,
     namespaceLabels: pod?.namespaceLabels ?? {},
   };
@@ -94,9 +94,9 @@ export function toAddressRequest(call: Call, pod?: PodFacts): AddressRequest {
 
 /** The request that an ADD is planned from. A delegate's addresses are added later. */
 export function toAddRequest(call: Call, plain: AttachmentRequest, pod?: PodFacts): AddRequest {
-  const attachment = pod === undefined ? plain : { ...plain, mac: pod.wishes.mac ?? plain.mac, pod: pod.part };
-  const past = pod?.wishes.addressesWithoutIpam ?? [];
-  if (past.length > 0) return { attachment, delegated: past, owner: ownerOf(call, pod) };
+  const attachment = pod === undefined ? plain : { ...plain, mac: pod.request.mac ?? plain.mac, pod: pod.part };
+  const withoutIpam = pod?.request.addressesWithoutIpam ?? [];
+  if (withoutIpam.length > 0) return { attachment, delegated: withoutIpam, owner: ownerOf(call, pod) };
   return hasOwnIpam(call) ? { attachment, ipam: toAddressRequest(call, pod) } : { attachment, delegated: [] };
 }
 

@@ -14,7 +14,7 @@ import { toPoolTable } from "../ipam/pools.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { containsPrefix, equalPrefixes, type Prefix, toHostPrefix } from "../lib/ip/prefix.ts";
 import type { MacAddress } from "../lib/mac-address.ts";
-import { type AddRequest, NO_WISHES, ownerOf, ownRecordOf } from "./plan-add.ts";
+import { type AddRequest, ADDRESSES_ONLY, ownerOf, ownRecordOf } from "./plan-add.ts";
 import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
 
 /** An interface in a pod, as the kernel shows it. */
@@ -40,7 +40,7 @@ export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<Data
   const addresses = record === undefined ? [] : recordedAddresses(record);
   if (record === undefined || addresses.length === 0) {
     const held = heldBy(facts, NO_DRAFT, owner, owner.node).map(addressOf);
-    return held.length === 0 ? asked : { attachment, ipam: { ...NO_WISHES, owner, addresses: held } };
+    return held.length === 0 ? asked : { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses: held } };
   }
   if (holdsAll(owner, addresses, facts)) return asked;
   const isPast =

@@ -136,7 +136,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   if (owner === undefined) return request;
   const addresses = recordedFor(attachment, facts);
   if (addresses.length === 0 || !holdsAll(owner, addresses, facts)) return request;
-  return { attachment, ipam: { ...NO_WISHES, owner, addresses } };
+  return { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses } };
 }
 
 /**
@@ -166,8 +166,8 @@ function recordedFor(attachment: AttachmentRequest, facts: Facts): readonly Addr
   return record === undefined ? [] : recordedAddresses(record);
 }
 
-/** The rest of an address request that names exact addresses. */
-export const NO_WISHES = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
+/** The rest of an address request that asks for exact addresses, and nothing else. */
+export const ADDRESSES_ONLY = { use: "Workload", families: [], pools: {}, namespaceLabels: {} } as const;
 
 function planOne(request: AddRequest, allocated: AllocationOutcome | undefined, facts: Facts, { now }: PlanOptions): AddOutcome {
   if (allocated !== undefined && "error" in allocated) return allocated;

@@ -65,11 +65,11 @@ describe("the link", () => {
 describe("a pod of Kubernetes", () => {
   const workload = { containerID: "c1", ifName: "eth0", pod: { namespace: "shop", name: "web-0" } };
   const fields = { labels: { app: "web" }, generateName: "web-", serviceAccountName: "seller", profiles: ["kns.shop"], ports: [] };
-  const wishes = { floatingIPs: [parseAddress("192.0.2.7")], allowedSourcePrefixes: [parsePrefix("198.51.100.0/24")] };
-  const pod: PodPart = { completeRecord: (plain) => toPodEndpoint(plain, fields, wishes) };
+  const podRequest = { floatingIPs: [parseAddress("192.0.2.7")], allowedSourcePrefixes: [parsePrefix("198.51.100.0/24")] };
+  const pod: PodPart = { completeRecord: (plain) => toPodEndpoint(plain, fields, podRequest) };
   const request: AttachmentRequest = { ...REQUEST, workload, labels: { from: "config" }, pod };
 
-  test("brings labels, profiles and wishes to its record, and its network has no profile", () => {
+  test("brings labels, profiles and its request to its record, and its network has no profile", () => {
     const { writes, endpoint } = planAttachment(request, [V4], NOTHING);
     expect(writes).toMatchObject([{ op: "create", resource: { kind: "WorkloadEndpoint" } }]);
     expect(endpoint.metadata.labels).toEqual({ app: "web" });
@@ -81,7 +81,7 @@ describe("a pod of Kubernetes", () => {
     });
   });
 
-  test("whose wishes its addresses cannot meet is refused", () => {
+  test("whose request does not fit its addresses is refused", () => {
     expect(() => planAttachment(request, [V6], NOTHING)).toThrow(
       'use annotation "cni.netplug.io/floatingIPs" of pod "shop/web-0": got "192.0.2.7", and the pod has no IPv4 address for it',
     );

@@ -13,7 +13,7 @@ import { type EndpointSubject, toNetworkProfile, toWorkloadEndpoint } from "./re
 
 /** What a pod adds to its record. A function, so that a call that does not ask the Kubernetes API need not load the code behind it. */
 export interface PodPart {
-  /** Puts what the pod has and wants into its record. @throws {NetplugError} malformedRequest for wishes that its addresses cannot meet */
+  /** Puts what the pod has and wants into its record. @throws {NetplugError} malformedRequest where the addresses cannot have what the pod asks for */
   completeRecord(plain: WorkloadEndpoint): WorkloadEndpoint;
 }
 

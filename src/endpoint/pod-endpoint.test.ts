@@ -45,8 +45,8 @@ test("a bare pod adds no empty fields", () => {
 
 describe("floating addresses", () => {
   test("lead to the pod's address of their family", () => {
-    const wishes = { ...NOTHING, floatingIPs: ["192.0.2.1", "fd00::1", "192.0.2.2"].map(parseAddress) };
-    expect(toPodEndpoint(endpointWith("10.65.0.7", "fd00:65::7"), FIELDS, wishes).spec.ipNATs).toEqual([
+    const request = { ...NOTHING, floatingIPs: ["192.0.2.1", "fd00::1", "192.0.2.2"].map(parseAddress) };
+    expect(toPodEndpoint(endpointWith("10.65.0.7", "fd00:65::7"), FIELDS, request).spec.ipNATs).toEqual([
       { internalIP: "10.65.0.7", externalIP: "192.0.2.1" },
       { internalIP: "fd00:65::7", externalIP: "fd00::1" },
       { internalIP: "10.65.0.7", externalIP: "192.0.2.2" },
@@ -67,8 +67,8 @@ describe("floating addresses", () => {
 });
 
 test("the record is one that the schema of its kind takes", () => {
-  const wishes = { floatingIPs: [parseAddress("192.0.2.1")], allowedSourcePrefixes: [parsePrefix("10.0.0.0/8")] };
-  const { spec } = toPodEndpoint(endpointWith("10.65.0.7"), FIELDS, wishes);
+  const request = { floatingIPs: [parseAddress("192.0.2.1")], allowedSourcePrefixes: [parsePrefix("10.0.0.0/8")] };
+  const { spec } = toPodEndpoint(endpointWith("10.65.0.7"), FIELDS, request);
   expect(v.parse(workloadEndpointSpec, spec)).toEqual(spec as never);
   expect(spec.allowSpoofedSourcePrefixes).toEqual(["10.0.0.0/8"]);
 });

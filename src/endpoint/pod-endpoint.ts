@@ -9,8 +9,8 @@ import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { quote } from "../lib/quote.ts";
 import type { PodRequest } from "./annotations/read-pod-request.ts";
 
-/** What of a pod's wishes its record holds. */
-export type RecordedWishes = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;
+/** What the record holds of a pod's request. */
+export type RecordedPodRequest = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;
 
 /**
  * Completes the record: labels, profiles and ports are the pod's, in place of the network's.
@@ -18,9 +18,9 @@ export type RecordedWishes = Pick<PodRequest, "floatingIPs" | "allowedSourcePref
  * @param endpoint as `toWorkloadEndpoint` made it, with the pod's addresses
  * @throws {NetplugError} malformedRequest for a floating address of a family that the pod has no address of
  */
-export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, wishes: RecordedWishes): WorkloadEndpoint {
+export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, request: RecordedPodRequest): WorkloadEndpoint {
   const { generateName, labels, serviceAccountName, profiles, ports } = fields;
-  const nats = readEndpointNATs(endpoint, wishes.floatingIPs);
+  const nats = readEndpointNATs(endpoint, request.floatingIPs);
   return {
     ...endpoint,
     metadata: { ...endpoint.metadata, labels, ...(generateName === undefined ? {} : { generateName }) },
@@ -30,7 +30,9 @@ export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, wis
       profiles,
       ...(ports.length === 0 ? {} : { ports }),
       ...(nats.length === 0 ? {} : { ipNATs: nats }),
-      ...(wishes.allowedSourcePrefixes.length === 0 ? {} : { allowSpoofedSourcePrefixes: wishes.allowedSourcePrefixes.map(toPrefixText) }),
+      ...(request.allowedSourcePrefixes.length === 0
+        ? {}
+        : { allowSpoofedSourcePrefixes: request.allowedSourcePrefixes.map(toPrefixText) }),
     },
   };
 }

@@ -17,9 +17,9 @@ function request(containerID: string, ipam: Partial<AddressRequest> = {}): AddRe
   };
 }
 
-const wish = request("c1");
+const wanted = request("c1");
 const named = request("c1", { addresses: [parseAddress("10.65.0.7")] });
-const delegated: AddRequest = { attachment: wish.attachment, delegated: [parseAddress("192.0.2.7")] };
+const delegated: AddRequest = { attachment: wanted.attachment, delegated: [parseAddress("192.0.2.7")] };
 
 /** A world in which these ADDs are done. */
 async function worldAfter(before: readonly AddRequest[]): Promise<IpamWorld> {
@@ -32,11 +32,11 @@ async function worldAfter(before: readonly AddRequest[]): Promise<IpamWorld> {
 }
 
 test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isGiven: boolean]>([
-  ["is what is asked for by an attachment that nobody knows", [request("c2")], wish, true],
+  ["is what is asked for by an attachment that nobody knows", [request("c2")], wanted, true],
   ["is nothing for an address that is named", [], named, false],
   ["is nothing for a delegate's addresses", [], delegated, false],
-  ["is nothing for an attachment that has an address", [wish], wish, false],
-  ["is nothing for an attachment that has a record", [delegated], wish, false],
+  ["is nothing for an attachment that has an address", [wanted], wanted, false],
+  ["is nothing for an attachment that has a record", [delegated], wanted, false],
 ])("it %s", async (_what, before, asked, isGiven) => {
   const world = await worldAfter(before);
   const facts = await readFacts(world.ports, addQueries([asked]));
@@ -45,5 +45,5 @@ test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isGiv
 
 test("it is nothing while it is not known whether the attachment has an address", async () => {
   const world = await worldAfter([]);
-  expect(requestOfFirst(wish, await readFacts(world.ports, []))).toBeUndefined();
+  expect(requestOfFirst(wanted, await readFacts(world.ports, []))).toBeUndefined();
 });

@@ -69,9 +69,9 @@ describe("pools that a request names", () => {
 
   test("which cannot be used, and where they are named", async () => {
     const world = await worldWith(pools);
-    const wish = { pools: { 4: ["off"] }, poolsNamedBy: { 4: 'annotation "a" of namespace "shop"' } };
+    const asked = { pools: { 4: ["off"] }, poolsNamedBy: { 4: 'annotation "a" of namespace "shop"' } };
     const message = 'use pool "off": it is disabled; annotation "a" of namespace "shop" names it';
-    expect(await failureOf(world.add("c1", "n1", wish))).toMatchObject(refusal("poolUnusable", message));
+    expect(await failureOf(world.add("c1", "n1", asked))).toMatchObject(refusal("poolUnusable", message));
   });
 
   test.each<[4 | 6, readonly string[], string]>([
@@ -162,9 +162,11 @@ describe("pools that nobody names", () => {
       wrong: { cidr: "10.70.0.0/24", nodeSelector: "has(" },
     });
     await world.put("IPPool", "none", {});
-    const told = async (wish: Parameters<typeof requestFor>[2]): Promise<readonly string[]> => {
+    const told = async (asked: Parameters<typeof requestFor>[2]): Promise<readonly string[]> => {
       const defects = new Set<string>();
-      expect(textsOf(await allocate(world.ports, requestFor("c1", "n1", wish), { defects }))).toEqual([expect.stringMatching(/^10\.65\./)]);
+      expect(textsOf(await allocate(world.ports, requestFor("c1", "n1", asked), { defects }))).toEqual([
+        expect.stringMatching(/^10\.65\./),
+      ]);
       await world.del("c1", "n1");
       return [...defects];
     };

@@ -11,7 +11,7 @@ export interface PodFacts {
   readonly uid: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** What annotations ask for, completed by the network config. */
-  readonly wishes: PodRequest;
+  readonly request: PodRequest;
   readonly part: PodPart;
 }
 

@@ -63,18 +63,18 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
   const { labels = {}, annotations: namespaceAnnotations = {} } = namespace.metadata;
   const annotated = { ...identity, annotations };
   for (const warning of warnOfIneffective(annotated, namespaceAnnotations)) call.log.warning(warning);
-  const wishes = readPodRequest(annotated, namespaceAnnotations, {
+  const request = readPodRequest(annotated, namespaceAnnotations, {
     ipam: { type: config.ipam.type, isOwn: hasOwnIpam(call) },
     families: config.ipam.families,
     pools: config.ipam.pools,
     featureControl: config.featureControl,
   });
-  if (call.plugin === "netplug-ipam") checkForIpamOnly(call, identity, wishes);
+  if (call.plugin === "netplug-ipam") checkForIpamOnly(call, identity, request);
   const completeRecord = (plain: WorkloadEndpoint): WorkloadEndpoint => {
-    const record = toPodEndpoint(plain, fields, wishes);
+    const record = toPodEndpoint(plain, fields, request);
     return isEndpoint ? { ...record, metadata: { ...record.metadata, uid } } : record;
   };
-  return { uid, namespaceLabels: labels, wishes, part: { completeRecord } };
+  return { uid, namespaceLabels: labels, request, part: { completeRecord } };
 }
 
 /**
@@ -82,8 +82,8 @@ export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | und
  *
  * @throws NetplugError featureDisabled
  */
-function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, wishes: PodRequest): void {
-  const { addressesWithoutIpam, mac, floatingIPs, allowedSourcePrefixes } = wishes;
+function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, request: PodRequest): void {
+  const { addressesWithoutIpam, mac, floatingIPs, allowedSourcePrefixes } = request;
   const main = `the main plugin is ${quote(config.type ?? "")}`;
   if (addressesWithoutIpam.length > 0) {
     throw new NetplugError(

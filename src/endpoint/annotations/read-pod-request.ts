@@ -32,7 +32,7 @@ export interface AnnotationConfig {
   readonly featureControl: { readonly ipAddrsNoIpam: boolean; readonly floatingIPs: boolean };
 }
 
-/** The wishes of a pod. Without an annotation, `families` and `pools` are those of the config. */
+/** What a pod asks for. Without an annotation, `families` and `pools` are those of the config. */
 export interface PodRequest {
   /** For `AddressRequest.families`. */
   readonly families: readonly Family[];

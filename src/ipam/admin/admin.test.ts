@@ -219,7 +219,7 @@ describe("checkConsistency()", () => {
     expect(await problemsIn(world)).toEqual([...found.slice(0, 1), ["outside-pool", "fd00:70::1"], ...found.slice(1)]);
   });
 
-  test("leaves alone what another management gave: by the record, by pod CIDRs, by the pod's own wish; the rest it finds", async () => {
+  test("leaves alone what another management gave: by the record, by pod CIDRs, by the pod's own request; the rest it finds", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     await world.put("Node", "n1", { podCIDRs: ["10.244.1.0/24", "fd10::/64"] });
@@ -228,10 +228,10 @@ describe("checkConsistency()", () => {
       endpointOf("recorded", ["192.0.2.1/32"], { "netplug.io/ipam": "other" }),
       endpointOf("of-the-node", ["10.244.1.5/32", "fd10::5/128"]),
       endpointOf("of-another-node", ["10.244.2.5/32"]),
-      endpointOf("wished", ["192.0.2.7/32", "2001:db8::7/128"], {
+      endpointOf("asked", ["192.0.2.7/32", "2001:db8::7/128"], {
         "cni.netplug.io/ipAddrsNoIpam": '[7, "x", "192.0.2.7", "2001:DB8:0::7"]',
       }),
-      endpointOf("wished-another", ["192.0.2.8/32"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.9"]' }),
+      endpointOf("asked-another", ["192.0.2.8/32"], { "cni.netplug.io/ipAddrsNoIpam": '["192.0.2.9"]' }),
       endpointOf("babbled", ["192.0.2.10/32"], { "cni.netplug.io/ipAddrsNoIpam": "192.0.2.10" }),
       endpointOf("in-a-pool", ["10.65.0.9/32"], { "netplug.io/ipam": "other" }),
     ];

@@ -159,7 +159,7 @@ describe("following", () => {
   test.each([
     ["30", 30_000],
     ["1000000", 60_000],
-  ])("waits as long as a server wants that has too much to do (Retry-After: %s), within reason", async (wish, pauseMs) => {
+  ])("waits as long as a server wants that has too much to do (Retry-After: %s), within reason", async (retryAfter, pauseMs) => {
     const pauses: number[] = [];
     const controller = new AbortController();
     const clock: Clock = {
@@ -172,7 +172,7 @@ describe("following", () => {
         return Promise.resolve();
       },
     };
-    await using server = serving([() => statusAnswer(429, "TooManyRequests", "busy", { headers: { "retry-after": wish } })], []);
+    await using server = serving([() => statusAnswer(429, "TooManyRequests", "busy", { headers: { "retry-after": retryAfter } })], []);
     const ports = { clock, random: () => 0.5 };
     await Array.fromAsync(follow(clientOf(server, {}, clock), ports, NODES, { signal: controller.signal }));
     expect(pauses).toEqual([pauseMs]);

@@ -37,7 +37,7 @@ export interface FollowPorts {
 const BETWEEN_CONNECTIONS: Backoff = { firstMs: 100, maxMs: 10_000 };
 
 /** The longest wait that a server may ask for, in milliseconds: the answer may come from something in front of it. */
-const LONGEST_WISH_MS = 60_000;
+const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /** Shortest life of a watch, in seconds. Each lives up to twice as long, so that not all are made again at once. */
 const WATCH_SECONDS = 300;
@@ -135,7 +135,7 @@ function requireCurable(thrown: unknown): KubeError {
   throw thrown;
 }
 
-async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, wishMs = 0): Promise<void> {
-  const ms = Math.max(delayAfter(failures, BETWEEN_CONNECTIONS, random), Math.min(wishMs, LONGEST_WISH_MS));
+async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, retryAfterMs = 0): Promise<void> {
+  const ms = Math.max(delayAfter(failures, BETWEEN_CONNECTIONS, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
   await clock.sleep(ms, signal).catch(() => undefined);
 }

@@ -61,8 +61,8 @@ test("whatever a pod's annotations say, its endpoint shows what an ADD would tak
       const annotations = { [`cni.netplug.io/${isFloating ? "floatingIPs" : "allowedSourcePrefixes"}`]: text };
       let taken: readonly string[] = [];
       try {
-        const wishes = readPodRequest({ namespace: "default", name: "web", annotations }, {}, config);
-        taken = isFloating ? wishes.floatingIPs.map(toAddressText) : wishes.allowedSourcePrefixes.map(toPrefixText);
+        const request = readPodRequest({ namespace: "default", name: "web", annotations }, {}, config);
+        taken = isFloating ? request.floatingIPs.map(toAddressText) : request.allowedSourcePrefixes.map(toPrefixText);
       } catch (thrown) {
         expect(thrown).toMatchObject({ code: 104 });
       }

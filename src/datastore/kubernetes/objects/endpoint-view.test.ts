@@ -53,13 +53,13 @@ describe("an endpoint", () => {
     expect(toEndpoint(recorded({ containerID: "" }), "eth0", "n1")?.value.spec).not.toHaveProperty("containerID");
   });
 
-  test("has what is recorded, and what the pod wishes and offers", () => {
-    const wishes = { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' };
+  test("has what is recorded, and what the pod asks for and offers", () => {
+    const asked = { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' };
     const spec = {
       serviceAccountName: "seller",
       containers: [{ name: "main", ports: [{ name: "http", containerPort: 80, protocol: "TCP" }] }],
     };
-    const pod = recorded({ ...C1, ...wishes }, { spec });
+    const pod = recorded({ ...C1, ...asked }, { spec });
     const labelled: Pod = { ...pod, metadata: { ...pod.metadata, generateName: "web-", labels: { app: "web" } } };
     const { value } = toEndpoint(labelled, "eth0", "n1") ?? {};
     expect(value?.metadata).toMatchObject({ generateName: "web-", labels: { app: "web", "netplug.io/serviceaccount": "seller" } });
