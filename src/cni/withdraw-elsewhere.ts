@@ -14,7 +14,7 @@ import { transactPortsOf } from "./transact-ports.ts";
 export async function withdrawElsewhere(
   call: Call,
   addresses: readonly Address[],
-  { isOwnerMeant, isRecordMeant, records }: DelRequest,
+  { isTargetOwner, isTargetRecord, records }: DelRequest,
   options: Pick<TransactOptions<unknown>, "beforeCommit"> = {},
 ): Promise<void> {
   if (addresses.length === 0) return;
@@ -23,9 +23,9 @@ export async function withdrawElsewhere(
       transactPortsOf(call),
       addressQueries(addresses),
       (facts, { now }) => {
-        const { released, writes } = planReleaseAt(addresses, ({ owner }) => isOwnerMeant(owner), facts, now);
+        const { released, writes } = planReleaseAt(addresses, ({ owner }) => isTargetOwner(owner), facts, now);
         const theirs = released.map(({ owner }) => owner);
-        const ends = records === "none" ? [] : endWritesOf(recordsNamedBy(theirs), theirs, isRecordMeant, facts);
+        const ends = records === "none" ? [] : endWritesOf(recordsNamedBy(theirs), theirs, isTargetRecord, facts);
         return { writes: [...writes, ...ends], result: theirs };
       },
       options,

@@ -30,8 +30,8 @@ export function toDelRequest(call: Call): DelRequest {
   const uid = call.datastore.traits.recordsArePods ? call.args.pod?.uid : undefined;
   return {
     node: call.node,
-    isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isRecordMeant: ({ metadata, spec }) =>
+    isTargetOwner: (owner) => isSameAttachment(owner, id),
+    isTargetRecord: ({ metadata, spec }) =>
       spec.containerID === id.containerID &&
       spec.endpoint === id.ifName &&
       (spec.network ?? id.network) === id.network &&

@@ -35,8 +35,8 @@ async function addAll(world: IpamWorld, requests: readonly AddRequest[]): Promis
 async function del(world: IpamWorld, containerID: string, records: DelRequest["records"] = []): Promise<number> {
   const meant: DelRequest = {
     node: NODE,
-    isOwnerMeant: (owner) => owner.containerID === containerID,
-    isRecordMeant: ({ spec }) => spec.containerID === containerID,
+    isTargetOwner: (owner) => owner.containerID === containerID,
+    isTargetRecord: ({ spec }) => spec.containerID === containerID,
     records,
   };
   return await transact(world.ports, delQueries(meant), (facts, { now }) => {

@@ -23,8 +23,8 @@ const OWNER: AllocationOwner = {
 };
 const REQUEST: DelRequest = {
   node: "n1",
-  isOwnerMeant: ({ containerID }) => containerID === "c1",
-  isRecordMeant: ({ spec }) => spec.containerID === "c1",
+  isTargetOwner: ({ containerID }) => containerID === "c1",
+  isTargetRecord: ({ spec }) => spec.containerID === "c1",
   records: [toRecordQuery(REF)],
 };
 
@@ -91,7 +91,7 @@ test("a pod in which nothing is recorded is told so although another of its name
     revision: "7",
   });
   const facts = toFacts(queries, [recordOf("default", "uid-1"), recordOf("shop", "uid-2")]);
-  expect(endWritesOf(queries, owners, REQUEST.isRecordMeant, facts)).toHaveLength(2);
+  expect(endWritesOf(queries, owners, REQUEST.isTargetRecord, facts)).toHaveLength(2);
 });
 
 function without(field: "podUID" | "endpoint"): AllocationOwner {

@@ -12,9 +12,9 @@ import { type RecordQuery, toRecordQuery } from "./record.ts";
 export interface DelRequest {
   readonly node: string;
   /** Whether this owner's allocations are released. */
-  readonly isOwnerMeant: (owner: AllocationOwner) => boolean;
+  readonly isTargetOwner: (owner: AllocationOwner) => boolean;
   /** Whether a record is deleted: never one that another container of the pod has taken over. */
-  readonly isRecordMeant: (record: WorkloadEndpoint) => boolean;
+  readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
   /** Records to look at, besides those that the released allocations name; "none": look at none, all have ended already. */
   readonly records: readonly RecordQuery[] | "none";
 }
@@ -41,10 +41,10 @@ export function delQueries({ node, records }: Pick<DelRequest, "node" | "records
  * @throws {FactsWanted} what must be read first
  */
 export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan {
-  const release = planReleaseOf(request.isOwnerMeant, request.node, facts, now);
+  const release = planReleaseOf(request.isTargetOwner, request.node, facts, now);
   const owners = release.released.map(({ owner }) => owner);
   const records = request.records === "none" ? [] : withoutRepeats([...request.records, ...recordsNamedBy(owners)]);
-  const ends = endWritesOf(records, owners, request.isRecordMeant, facts);
+  const ends = endWritesOf(records, owners, request.isTargetRecord, facts);
   const removed = ends.flatMap((write) => (write.op === "delete" ? [write.ref] : []));
   // A release's writes contain the condition; without one, when a delegate gave the addresses, it is added.
   const condition = release.writes.length === 0 && ends.length > 0 ? [expectNotFrozen(facts)] : [];
@@ -55,14 +55,14 @@ export function planDel(request: DelRequest, facts: Facts, now: number): DelPlan
 export function endWritesOf(
   records: readonly RecordQuery[],
   owners: readonly AllocationOwner[],
-  isRecordMeant: DelRequest["isRecordMeant"],
+  isTargetRecord: DelRequest["isTargetRecord"],
   facts: Facts,
 ): readonly Write[] {
   return records.flatMap((query): readonly Write[] => {
     const stored = know(facts, query, () => records);
     if (stored === undefined) return [];
     const { value, revision } = stored;
-    return isRecordMeant(value) ? [{ op: "delete", ref: query.ref, revision }] : endUnrecorded(value, revision, owners);
+    return isTargetRecord(value) ? [{ op: "delete", ref: query.ref, revision }] : endUnrecorded(value, revision, owners);
   });
 }
 

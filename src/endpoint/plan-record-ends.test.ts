@@ -8,7 +8,7 @@ import { planRecordEnds, recordQueries } from "./plan-record-ends.ts";
 const REF = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" } as const;
 const POD = { pod: "web", namespace: "default", podUID: "uid-1", endpoint: REF.name };
 const OWNER: AllocationOwner = { network: "net", containerID: "c1", ifName: "eth0", node: "n1", ...POD };
-const isMeant = ({ spec }: WorkloadEndpoint): boolean => spec.containerID === "c1";
+const isTarget = ({ spec }: WorkloadEndpoint): boolean => spec.containerID === "c1";
 
 test("a record ends once for all owners that name it, and those without one need no end", () => {
   const second = { ...OWNER, containerID: "c2" };
@@ -19,7 +19,7 @@ test("a record ends once for all owners that name it, and those without one need
   const metadata = { ...REF, uid: "uid-1" };
   const value = { apiVersion: "netplug.io/v3", kind: REF.kind, metadata, spec: { node: "n1", endpoint: "eth0", containerID: "c1" } };
   const facts = toFacts(queries, [undefined, { value, revision: "7" }]);
-  expect(planRecordEnds(owners, isMeant, facts)).toEqual({
+  expect(planRecordEnds(owners, isTarget, facts)).toEqual({
     condition: { op: "expect", ref: { kind: "ClusterInformation", name: "default" }, revision: undefined },
     ends: [{ owners: [OWNER, second], write: { op: "delete", ref: REF, revision: "7" as Revision } }],
   });

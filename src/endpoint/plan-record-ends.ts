@@ -28,13 +28,13 @@ export function recordQueries(owners: readonly AllocationOwner[]): readonly Quer
  */
 export function planRecordEnds(
   owners: readonly AllocationOwner[],
-  isRecordMeant: DelRequest["isRecordMeant"],
+  isTargetRecord: DelRequest["isTargetRecord"],
   facts: Facts,
 ): { readonly condition: Write; readonly ends: readonly RecordEnd[] } {
   const condition = expectNotFrozen(facts);
   const groups = Map.groupBy(owners, ({ namespace, endpoint }) => `${namespace ?? ""}/${endpoint ?? ""}`);
   const ends = [...groups.values()].flatMap((group) =>
-    endWritesOf(recordsNamedBy(group), group, isRecordMeant, facts).map((write): RecordEnd => ({ owners: group, write })),
+    endWritesOf(recordsNamedBy(group), group, isTargetRecord, facts).map((write): RecordEnd => ({ owners: group, write })),
   );
   return { condition, ends };
 }

@@ -58,9 +58,9 @@ export interface Release {
   readonly released: readonly Allocation[];
 }
 
-/** Releases every allocation that `isMeant`: they go to the end of the queue, in the order of their ordinals. */
-export function release(block: Block, isMeant: (allocation: Allocation) => boolean, { now, cooldown }: Moment): Release {
-  const released = block.allocations.filter(isMeant);
+/** Releases every allocation for which `isTarget` holds: their addresses go to the end of the queue, in the order of their ordinals. */
+export function release(block: Block, isTarget: (allocation: Allocation) => boolean, { now, cooldown }: Moment): Release {
+  const released = block.allocations.filter(isTarget);
   if (released.length === 0) return { block, released };
   const ordinals = new Set(released.map(({ ordinal }) => ordinal));
   const allocations = block.allocations.filter(({ ordinal }) => !ordinals.has(ordinal));

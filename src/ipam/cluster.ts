@@ -56,11 +56,11 @@ export function configurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
 }
 
 /**
- * The same for an allocation.
+ * The settings for an allocation, which must all be valid.
  *
  * @throws {NetplugError} invalidConfig for an invalid setting: it may have been meant to forbid the allocation
  */
-export function soundConfigurationOf(facts: Facts): CompleteIPAMConfigurationSpec {
+export function requireConfiguration(facts: Facts): CompleteIPAMConfigurationSpec {
   const spec = storedConfiguration(facts);
   const [fault] = findConfigurationFaults(spec);
   if (fault === undefined) return configurationOf(facts);

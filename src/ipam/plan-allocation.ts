@@ -10,7 +10,7 @@ import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
-import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, soundConfigurationOf } from "./cluster.ts";
+import { expectReady, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION, requireConfiguration } from "./cluster.ts";
 import { addressOf, type Draft, type DraftBlock, expectUnwritten, type Held, heldBy, NO_DRAFT, toBlockWrites } from "./draft.ts";
 import { type Facts, FactsWanted, know, withoutRepeats } from "./facts.ts";
 import { type Pool, toPoolTable } from "./pools.ts";
@@ -120,8 +120,8 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   }
   const blockWrites = toBlockWrites(draft);
   // One that is repaired meanwhile may be older: blocks of another size are claimed among its addresses then.
-  const broken = blockWrites.some(({ op }) => op === "create-block") ? context.pools.broken : [];
-  const poolsUnchanged = [...pools.values(), ...broken].map(({ name, revision }): Write => ({
+  const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
+  const poolsUnchanged = [...pools.values(), ...invalid].map(({ name, revision }): Write => ({
     op: "expect",
     ref: { kind: "IPPool", name },
     revision,
@@ -163,7 +163,7 @@ function survey(
 }
 
 function contextOf(facts: Facts, { now, salt }: PlanOptions): PlanContext {
-  const configuration = soundConfigurationOf(facts);
+  const configuration = requireConfiguration(facts);
   const defects = new Set<string>();
   return {
     facts,

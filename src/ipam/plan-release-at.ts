@@ -22,15 +22,16 @@ export interface ReleaseAtPlan extends Pick<ReleasePlan, "writes"> {
 }
 
 /**
- * Plans the release of those of a few addresses whose allocation `isMeant`.
+ * Plans the release of a few addresses, as far as their allocations are those that are meant.
  *
+ * @param isTarget says of an allocation whether it is released
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater when nothing at all may be written
  * @throws {FactsWanted} what must be read first
  */
 export function planReleaseAt(
   addresses: readonly Address[],
-  isMeant: (allocation: Allocation) => boolean,
+  isTarget: (allocation: Allocation) => boolean,
   facts: Facts,
   now: number,
 ): ReleaseAtPlan {
@@ -41,7 +42,7 @@ export function planReleaseAt(
     const found = lookUpBlock(facts, draft, address);
     if (found === undefined) continue;
     const ordinal = ordinalOf(found.block.cidr, address);
-    const { block, released } = release(found.block, (one) => one.ordinal === ordinal && isMeant(one), moment);
+    const { block, released } = release(found.block, (one) => one.ordinal === ordinal && isTarget(one), moment);
     if (released.length === 0) continue;
     draft = withBlock(draft, found.stored, block);
     all.push(...released);

@@ -35,21 +35,22 @@ export function releaseQueries(node: string): readonly Query[] {
 const MAX_BLOCKS = 16;
 
 /**
- * Plans the release of all of this node's allocations whose owner `isMeant`: from its own blocks, and from those it borrowed of; at once
- * those of the first blocks that have any.
+ * Plans the release of this node's allocations in its own blocks and in those that it borrows from. One plan changes a limited number of
+ * blocks: the first that have such allocations.
  *
+ * @param isTarget says of an owner whether its allocations are released
  * @param now seconds since 1970
  * @throws {NetplugError} tryAgainLater when nothing at all may be written
  * @throws {FactsWanted} what must be read first
  */
-export function planReleaseOf(isMeant: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
+export function planReleaseOf(isTarget: (owner: AllocationOwner) => boolean, node: string, facts: Facts, now: number): ReleasePlan {
   const notFrozen = expectNotFrozen(facts);
   const moment = { now, cooldown: configurationOf(facts).ipCooldownSeconds };
   const released: ReleasedAddress[] = [];
   let draft = NO_DRAFT;
   let isAll = true;
   for (const { stored, block } of [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)]) {
-    const result = release(block, ({ owner }: Allocation) => owner.node === node && isMeant(owner), moment);
+    const result = release(block, ({ owner }: Allocation) => owner.node === node && isTarget(owner), moment);
     if (result.released.length === 0) continue;
     if (draft.size === MAX_BLOCKS) {
       isAll = false;

@@ -38,7 +38,7 @@ export interface PoolTable {
   /** By name. */
   readonly pools: readonly Pool[];
   /** Objects whose spec makes no sense: somebody wrote them past the validation. */
-  readonly broken: readonly (RefusedPool & Pick<Pool, "revision">)[];
+  readonly invalid: readonly (RefusedPool & Pick<Pool, "revision">)[];
 }
 
 /** The request that pools are selected for. */
@@ -66,7 +66,8 @@ export function poolQueryOf({ name }: Pool): Query {
   return { type: "get", ref: { kind: "IPPool", name } };
 }
 
-interface SoundPool {
+/** A pool whose spec makes sense. */
+interface ValidPool {
   readonly pool: Omit<Pool, "unusable">;
   readonly createdAt: number;
 }
@@ -74,25 +75,25 @@ interface SoundPool {
 /** Reads the pools. Of overlapping ones only the oldest, then the first by name, can be used. */
 export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const byName = [...stored].sort((a, b) => compareTexts(a.value.metadata.name, b.value.metadata.name));
-  const broken: PoolTable["broken"][number][] = [];
-  const sound: SoundPool[] = [];
+  const invalid: PoolTable["invalid"][number][] = [];
+  const valid: ValidPool[] = [];
   for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
     const read = isUnreadable ? { what: "what stands in its place is no pool", isImmutable: true } : readSpec(value.spec);
-    if ("what" in read) broken.push({ name, revision, ...defect(name, read) });
-    else sound.push({ pool: { name, revision, ...read }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
+    if ("what" in read) invalid.push({ name, revision, ...defect(name, read) });
+    else valid.push({ pool: { name, revision, ...read }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }
-  const overlapOf = findOverlaps(sound);
-  const pools = sound.map(({ pool }) => ({ ...pool, unusable: pool.spec.disabled ? "it is disabled" : overlapOf.get(pool.name) }));
-  return { pools, broken };
+  const overlapOf = findOverlaps(valid);
+  const pools = valid.map(({ pool }) => ({ ...pool, unusable: pool.spec.disabled ? "it is disabled" : overlapOf.get(pool.name) }));
+  return { pools, invalid };
 }
 
 /** Why pools give nothing that overlap an older one, by name. */
-function findOverlaps(sound: readonly SoundPool[]): ReadonlyMap<string, string> {
+function findOverlaps(valid: readonly ValidPool[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
-  if (!haveOverlap(sound.map(({ pool }) => pool.cidr))) return reasons;
-  const winners: SoundPool["pool"][] = [];
-  for (const { pool } of sound.toSorted((a, b) => a.createdAt - b.createdAt)) {
+  if (!haveOverlap(valid.map(({ pool }) => pool.cidr))) return reasons;
+  const winners: ValidPool["pool"][] = [];
+  for (const { pool } of valid.toSorted((a, b) => a.createdAt - b.createdAt)) {
     const winner = winners.find((other) => overlaps(other.cidr, pool.cidr));
     if (winner === undefined) winners.push(pool);
     else reasons.set(pool.name, `it overlaps the older pool ${quote(winner.name)} (${toPrefixText(winner.cidr)})`);
@@ -123,7 +124,7 @@ export function selectPools(table: PoolTable, criteria: PoolCriteria, named?: re
     return { usable: [...usable], refused: [] };
   }
   const usable: Pool[] = [];
-  const refused: RefusedPool[] = [...table.broken];
+  const refused: RefusedPool[] = [...table.invalid];
   for (const pool of table.pools) {
     if (pool.cidr.family !== criteria.family) continue;
     const reason = pool.unusable ?? whyNotUsed(pool, criteria.use);
@@ -181,7 +182,7 @@ function findNamed(table: PoolTable, criteria: PoolCriteria, wanted: string, nam
   const candidates = table.pools.filter((pool) => pool.name === wanted || (prefix !== undefined && equalPrefixes(pool.cidr, prefix)));
   const [pool] = candidates.toSorted((a, b) => Number(a.unusable !== undefined) - Number(b.unusable !== undefined));
   if (pool === undefined) {
-    const defect = table.broken.find(({ name }) => name === wanted);
+    const defect = table.invalid.find(({ name }) => name === wanted);
     if (defect !== undefined) throw fail(defect.reason);
     const known = table.pools
       .filter(({ cidr }) => cidr.family === criteria.family)

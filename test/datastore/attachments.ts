@@ -60,8 +60,8 @@ export async function del(datastore: Datastore, container: Container): Promise<r
   const id = { network: NETWORK, containerID: container.id, ifName: "eth0" };
   const request: DelRequest = {
     node: container.node,
-    isOwnerMeant: (owner) => isSameAttachment(owner, id),
-    isRecordMeant: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
+    isTargetOwner: (owner) => isSameAttachment(owner, id),
+    isTargetRecord: ({ spec }) => spec.containerID === id.containerID && spec.endpoint === id.ifName,
     records: [recordQueryOf(attachment)],
   };
   const released = await transact(portsOf(datastore, container), delQueries(request), (known, { now }) => {

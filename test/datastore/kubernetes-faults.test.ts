@@ -40,10 +40,10 @@ async function held(): Promise<readonly string[]> {
 }
 
 /** Gives a fate to the first request that is meant, and lets all others pass. */
-function once(isMeant: (request: PassingRequest) => boolean, fate: Fate, before?: () => Promise<unknown>): void {
+function once(isTarget: (request: PassingRequest) => boolean, fate: Fate, before?: () => Promise<unknown>): void {
   let isDone = false;
   proxy.decide = async (request) => {
-    if (isDone || !isMeant(request)) return "pass";
+    if (isDone || !isTarget(request)) return "pass";
     isDone = true;
     await before?.();
     return fate;
@@ -98,10 +98,10 @@ describe("a DEL gives the address back, when of", () => {
     test.each([
       ["the pod's status", isStatus],
       ["the block's update", isBlockUpdate],
-    ])(`%s ${name} (needs cluster)`, async (_name, isMeant) => {
+    ])(`%s ${name} (needs cluster)`, async (_name, isTarget) => {
       const web = await pods.create("web");
       await through((datastore) => add(datastore, web));
-      once(isMeant, fate);
+      once(isTarget, fate);
       await through((datastore) => del(datastore, web));
       expect(await held()).toEqual([]);
       expect(await pods.addressesOf("web")).toBe("");

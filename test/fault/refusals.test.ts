@@ -89,10 +89,10 @@ describe.each(OWN_LINK_FLOWS)("$name", (flow) => {
 /** An ADD may fail, and has to leave nothing then; whatever it says, DEL succeeds and leaves nothing. */
 async function playVanishing(node: FaultNode, at: number, pod: TestNetns, vanish: () => void): Promise<Played> {
   let struck: Step | undefined;
-  const isMeant = (step: Step): boolean => step.number === at;
+  const isTarget = (step: Step): boolean => step.number === at;
   const host = beforeStep((step) => {
-    if (isMeant(step)) struck = step;
-    return isMeant(step);
+    if (isTarget(step)) struck = step;
+    return isTarget(step);
   }, vanish);
   const options = { netns: pod.path, config: WITHOUT_WAIT };
   const faults: string[] = [];

@@ -28,7 +28,7 @@ const keepsInterfaces: Sabotage = (real) => {
 };
 
 /** Says that it committed. */
-function forgets(isMeant: (write: Write) => boolean): Sabotage {
+function forgets(isTarget: (write: Write) => boolean): Sabotage {
   return (real) => ({
     ...real,
     openDatastore: (...args) =>
@@ -37,7 +37,7 @@ function forgets(isMeant: (write: Write) => boolean): Sabotage {
           const value: unknown = Reflect.get(target, key, target);
           if (key !== "commit") return typeof value === "function" ? value.bind(target) : value;
           const commit: Datastore["commit"] = (writes, options) =>
-            target.commit(withRelated(writes.filter((write) => !isMeant(write))), options);
+            target.commit(withRelated(writes.filter((write) => !isTarget(write))), options);
           return commit;
         },
       }),

@@ -246,9 +246,9 @@ class History {
     }
   }
 
-  #forget(isMeant: (owner: string) => boolean): void {
+  #forget(isTarget: (owner: string) => boolean): void {
     for (const [address, owner] of this.#held) {
-      if (!isMeant(owner)) continue;
+      if (!isTarget(owner)) continue;
       this.#held.delete(address);
       this.#released.set(address, this.#step);
       this.#releasedAt.set(address, Math.floor(this.#world.clock.now() / 1000));

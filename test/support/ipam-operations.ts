@@ -33,13 +33,13 @@ export async function releaseStale(ports: TransactPorts, scope: GarbageScope): P
 
 async function releaseAll(
   ports: TransactPorts,
-  isMeant: (owner: AllocationOwner) => boolean,
+  isTarget: (owner: AllocationOwner) => boolean,
   node: string,
 ): Promise<readonly ReleasedAddress[]> {
   const all: ReleasedAddress[] = [];
   for (;;) {
     const { released, isAll } = await transact(ports, releaseQueries(node), (facts, { now }) => {
-      const plan = planReleaseOf(isMeant, node, facts, now);
+      const plan = planReleaseOf(isTarget, node, facts, now);
       return { writes: plan.writes, result: plan };
     });
     all.push(...released);

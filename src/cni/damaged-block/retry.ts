@@ -1,6 +1,6 @@
 /**
- * Runs a call again that met a block whose record cannot be read: this time without that block. Nobody knows who has its addresses; but it
- * stays claimed, so nobody is given one of them. Of the verbs
+ * Runs a call again that met a block whose record cannot be read: this time without that block. Nobody knows who has the block's addresses; but
+ * it stays claimed, so nobody is given one of them. What each verb does:
  *
  * - ADD goes on, unless the attachment may have an address in the block: a running pod must not get another one;
  * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. To a later DEL it leaves that, the
@@ -20,7 +20,7 @@ import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
 import type { Verb } from "../protocol/versions.ts";
 import { OwnAddresses } from "./own-addresses.ts";
-import { withoutDamaged } from "./sound-datastore.ts";
+import { withoutDamaged } from "./without-damaged.ts";
 
 /** The run that failed, and how to run the verb again. */
 export interface FailedRun {
@@ -69,12 +69,12 @@ function withDetails({ kind, message, cause }: NetplugError, details: string): N
 function conditionOf(verb: Verb, call: Call, own: OwnAddresses): () => boolean {
   if (verb === "DEL") return () => own.areSurelyElsewhere();
   if (verb !== "ADD") return () => true;
-  const isRepeated = call.plugin === "netplug" && stands(call);
+  const isRepeated = call.plugin === "netplug" && hasInterface(call);
   return () => own.areRecordedElsewhere() && (own.isAnyRecorded || !isRepeated);
 }
 
-/** Whether the attachment's interface stands. */
-function stands(call: Call): boolean {
+/** Whether the attachment's interface exists already. */
+function hasInterface(call: Call): boolean {
   using netns = openPodNetns(call.host.kernel, call.environment.netns ?? "", netnsOptionsOf(call));
   using sockets = openLinkSockets(call.host.kernel, netns, linkNamesOf(call));
   return findExisting(sockets)?.isOurs === true;

@@ -136,7 +136,7 @@ async function withdrawFound(collection: Collection, { owners, records }: Found)
   if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
   const isStale = (one: Attachment): boolean => stale.has(keyOf(one));
   return await withdrawPods(call, owners.filter(isStale), {
-    isRecordMeant: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
+    isTargetRecord: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
     async release(some) {
       if (some.length > 0) await withdrawAll(call, new Set(some.map(keyOf)), "none");
     },

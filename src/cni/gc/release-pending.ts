@@ -80,8 +80,8 @@ async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<voi
   const keys = new Set(some.map(keyOf));
   const request: DelRequest = {
     node,
-    isOwnerMeant: (owner) => owner.network === config.name && keys.has(keyOf(owner)),
-    isRecordMeant: (record) => (record.spec.network ?? config.name) === config.name && keys.has(keyOf(attachmentOf(record))),
+    isTargetOwner: (owner) => owner.network === config.name && keys.has(keyOf(owner)),
+    isTargetRecord: (record) => (record.spec.network ?? config.name) === config.name && keys.has(keyOf(attachmentOf(record))),
     records: [],
   };
   const addresses = some.flatMap((one) => one.addresses);

@@ -38,8 +38,8 @@ export async function withdrawAll(
   const { config, node, log } = call;
   const request: DelRequest = {
     node,
-    isOwnerMeant: (owner) => owner.node === node && owner.network === config.name && keys.has(keyOf(owner)),
-    isRecordMeant: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
+    isTargetOwner: (owner) => owner.node === node && owner.network === config.name && keys.has(keyOf(owner)),
+    isTargetRecord: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
     records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
   };
   const found = new Set<string>();

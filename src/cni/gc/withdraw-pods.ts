@@ -20,7 +20,7 @@ import { transactPortsOf } from "../transact-ports.ts";
 
 /** What GC knows and does. */
 export interface PodWithdrawal {
-  readonly isRecordMeant: (record: WorkloadEndpoint) => boolean;
+  readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
   /** Gives back all addresses of owners whose records have ended, or need not end. */
   readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
   /** Reads the records again, ends them, and gives back their addresses. */
@@ -51,7 +51,7 @@ export async function withdrawPods(call: Call, owners: readonly AllocationOwner[
 
 async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work: PodWithdrawal): Promise<readonly Settled[]> {
   const facts = await readFacts({ ...transactPortsOf(call), mayLag: false }, recordQueries(owners));
-  const { condition, ends } = planRecordEnds(owners, work.isRecordMeant, facts);
+  const { condition, ends } = planRecordEnds(owners, work.isTargetRecord, facts);
   const waiting = new Set(ends.flatMap((end) => end.owners));
   const steps = [await settle(() => work.release(owners.filter((owner) => !waiting.has(owner))))];
   const ended: AllocationOwner[] = [];

@@ -15,8 +15,8 @@ import type { BlockHints } from "./state/block-hints.ts";
 export async function requireRoom(hints: BlockHints, readBlocks: () => Promise<NodeBlocks>): Promise<void> {
   const failure = await hints.tryWrite();
   if (failure === undefined) return;
-  const { sound } = await readBlocks();
-  if (sound.some(({ value }) => value.free.length > 0)) return;
+  const { readable } = await readBlocks();
+  if (readable.some(({ value }) => value.free.length > 0)) return;
   const what = `claim a block of addresses: this node has none with a free address, and cannot write the list of its blocks, ${quote(hints.file)}`;
   const text = `${what}: ${failure.message}; make room there, mount it writable, or remove what is not a file`;
   throw new NetplugError("ioFailure", text, { cause: failure });

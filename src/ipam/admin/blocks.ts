@@ -17,7 +17,7 @@ export interface UncountedBlock {
   readonly fault: string;
 }
 
-/** All there is. In a sound datastore each claim has one record, and each record one claim. */
+/** All there is. In a consistent datastore each claim has one record, and each record one claim. */
 export interface AllBlocks {
   /** Records that can be read, in address order; of two nodes that both have one for the same CIDR, both. */
   readonly blocks: readonly Block[];

@@ -37,10 +37,10 @@ export interface SplitPlan {
  */
 export function planSplit(pool: Stored<Resource>, parts: number, clusterInformation: Stored<ClusterInformation> | undefined): SplitPlan {
   const { name } = pool.value.metadata;
-  const { pools, broken } = toPoolTable([pool]);
+  const { pools, invalid } = toPoolTable([pool]);
   const [understood] = pools;
   if (understood === undefined)
-    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${broken.map(({ reason }) => reason).join("; ")}`);
+    throw new NetplugError("invalidConfig", `split pool ${quote(name)}: ${invalid.map(({ reason }) => reason).join("; ")}`);
   const most = Math.min(MAX_PARTS, 2 ** (understood.blockLength - understood.cidr.length));
   if (most < 2) {
     const size = `${toPrefixText(understood.cidr)} has the size of one block (blockSize ${understood.blockLength})`;

@@ -45,7 +45,7 @@ function poolOf({ use }: AddressRequest, address: Address, { pools }: PlanContex
   const { family } = address;
   const known = pools.pools.filter(({ cidr }) => cidr.family === family).map(({ name, cidr }) => `${quote(name)} (${toPrefixText(cidr)})`);
   const choice = known.length === 0 ? `there is no IPv${family} pool` : `IPv${family} pools are ${known.join(", ")}`;
-  const left = pools.broken.map(({ name, reason }) => `; pool ${quote(name)} is left out: ${reason}`);
+  const left = pools.invalid.map(({ name, reason }) => `; pool ${quote(name)} is left out: ${reason}`);
   throw new NetplugError("addressOutsidePools", `use address ${text(address)}: it lies in no pool; ${choice}${left.join("")}`);
 }
 

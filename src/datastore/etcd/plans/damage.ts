@@ -18,7 +18,7 @@ export function toleratingDamage(plan: QueryPlan, query: Query | undefined, { on
     return query?.type === "list" && query.kind === "IPPool" ? withUnreadablePools(plan) : plan;
   const { ranges, toAnswer } = plan;
   /** A plan converts each key by itself, so it can be asked about one. */
-  const isSound = (reply: RangeReply, kv: KeyValue): boolean => {
+  const isReadable = (reply: RangeReply, kv: KeyValue): boolean => {
     try {
       toAnswer([{ ...reply, kvs: [kv] }]);
       return true;
@@ -33,7 +33,7 @@ export function toleratingDamage(plan: QueryPlan, query: Query | undefined, { on
       try {
         return toAnswer(replies);
       } catch {
-        return toAnswer(replies.map((reply) => ({ ...reply, kvs: reply.kvs.filter((kv) => isSound(reply, kv)) })));
+        return toAnswer(replies.map((reply) => ({ ...reply, kvs: reply.kvs.filter((kv) => isReadable(reply, kv)) })));
       }
     },
   };

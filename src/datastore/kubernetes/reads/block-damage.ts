@@ -15,8 +15,8 @@ const LABELS: readonly string[] = Object.values(BLOCK_LABELS);
 const ANNOTATIONS: readonly string[] = [BLOCK_LABELS.node, NEXT_ANNOTATION];
 
 /** Leaves out what cannot be read, and tells of it; tells too of labels and annotations that are not those of the record. */
-export function readSound(objects: readonly BlockObject[], onDamage: (damage: Damage) => void): readonly Stored<Block>[] {
-  const sound: Stored<Block>[] = [];
+export function readUndamaged(objects: readonly BlockObject[], onDamage: (damage: Damage) => void): readonly Stored<Block>[] {
+  const readable: Stored<Block>[] = [];
   for (const object of objects) {
     const { name = "" } = object.metadata;
     const node = object.spec?.node;
@@ -24,14 +24,14 @@ export function readSound(objects: readonly BlockObject[], onDamage: (damage: Da
     const place = { kind: "IPAMBlock", name, ...(cidr !== undefined && { cidr }), ...(node !== undefined && { node }) } as const;
     try {
       const stored = toStoredBlock(object);
-      sound.push(stored);
+      readable.push(stored);
       const reason = describeMarks(object.metadata, stored.value);
       if (reason !== undefined) onDamage({ ...place, reason, isAnswered: true });
     } catch (thrown) {
       onDamage({ ...place, reason: messageOf(thrown), isAnswered: false });
     }
   }
-  return sound;
+  return readable;
 }
 
 /** What is wrong with labels and annotations, and how to mend it; undefined when nothing is. */

@@ -16,7 +16,7 @@ export interface NodeBlocks {
   /** In address order; the failure when one of the records cannot be read. */
   readonly own: readonly Stored<Block>[] | CorruptBlock;
   /** Those of its own whose records can be read. */
-  readonly sound: readonly Stored<Block>[];
+  readonly readable: readonly Stored<Block>[];
   /** Blocks of others in which it holds addresses; without a record when that cannot be read. */
   readonly borrowed: readonly { readonly ref: BlockRef; readonly stored: Stored<Block> | undefined }[];
 }
@@ -105,7 +105,7 @@ function sort(node: string, objects: readonly BlockObject[]): NodeBlocks {
   }
   own.sort((a, b) => comparePrefixes(a.value.cidr, b.value.cidr));
   borrowed.sort((a, b) => comparePrefixes(a.ref.cidr, b.ref.cidr));
-  return { own: corrupt ?? own, sound: own, borrowed };
+  return { own: corrupt ?? own, readable: own, borrowed };
 }
 
 function tryRead(object: BlockObject): Stored<Block> | CorruptBlock {

@@ -48,11 +48,11 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       return stored?.value.node === query.ref.node ? stored : undefined;
     }
     case "blocks-of-node": {
-      const { own, sound } = await nodeBlocks(query.node);
+      const { own, readable } = await nodeBlocks(query.node);
       if (!(own instanceof CorruptBlock)) return own;
       if (onDamage === undefined) throw own;
       onDamage({ kind: "IPAMBlock", name: toBlockName(own.ref.cidr), ...own.ref, reason: own.message, isAnswered: false });
-      return sound;
+      return readable;
     }
     case "blocks-borrowed-by": {
       const { borrowed } = await nodeBlocks(query.node);
@@ -64,7 +64,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toBlockPlace(metadata));
     case "all-blocks": {
       const objects = await batch.list(IPAM_BLOCKS);
-      return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readSound(objects, onDamage);
+      return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readUndamaged(objects, onDamage);
     }
   }
 }
@@ -76,7 +76,7 @@ function toBlockPlace(metadata: ObjectMeta): BlockPlace {
 async function readBlock(name: string, { batch, onDamage }: Sources): Promise<Stored<Block> | undefined> {
   const object = await batch.get(IPAM_BLOCKS, { name });
   if (object === undefined) return undefined;
-  return onDamage === undefined ? toStoredBlock(object) : (await import("./block-damage.ts")).readSound([object], onDamage)[0];
+  return onDamage === undefined ? toStoredBlock(object) : (await import("./block-damage.ts")).readUndamaged([object], onDamage)[0];
 }
 
 /** @returns undefined when there is no such resource */

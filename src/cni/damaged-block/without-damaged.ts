@@ -1,11 +1,11 @@
-/** A call's datastore whose answers leave out blocks that cannot be read, as the repeated run of the call sees it. */
+/** The datastore of a call that runs again without damaged blocks. */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 
-/** What hears of its requests. */
+/** What is told of its requests. */
 interface Watched {
   /** Called once for each block. */
   readonly onLeftOut: (cidr: string, reason: string) => void;
@@ -14,6 +14,10 @@ interface Watched {
   readonly beforeCommit: () => void;
 }
 
+/**
+ * The datastore with answers that leave out blocks whose records cannot be read. A read of an address in such a block, and of lists of blocks
+ * that cannot be read, rejects with ioFailure.
+ */
 export function withoutDamaged(inner: Datastore, { onLeftOut, onRead, beforeCommit }: Watched): Datastore {
   const reasons = new Map<string, string>();
   const onDamage = ({ cidr, node, reason, isAnswered }: Damage): void => {
