@@ -13,7 +13,7 @@ import { KUBECONFIG_NAME } from "./account/kubeconfig.ts";
 import type { Options } from "./command-line.ts";
 import { isNameOfSingle } from "./network-config/template.ts";
 import { TLS_FOLDER } from "./tls-assets.ts";
-import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readWord, withoutSlash } from "./variables.ts";
+import { type Environment, fault, readDuration, readFlag, readNumber, readPath, readText, readChoice, withoutSlash } from "./variables.ts";
 
 /** Where manifests mount the host's folders. */
 export const DEFAULT_FOLDERS = { bin: "/host/opt/cni/bin", conf: "/host/etc/cni/net.d" } as const;
@@ -98,7 +98,7 @@ export function readSettings(options: Options, env: Environment): Settings {
     mtu: readMtu(env),
     requiresMtuFile: readFlag(env, "REQUIRE_MTU_FILE", false),
     log: {
-      level: readWord(env, "LOG_LEVEL", LOG_LEVELS) ?? "INFO",
+      level: readChoice(env, "LOG_LEVEL", LOG_LEVELS) ?? "INFO",
       path: readPath(env, "LOG_FILE_PATH") ?? "/var/log/netplug/cni/cni.log",
       maxSize: readNumber(env, "LOG_FILE_MAX_SIZE", 1_000_000) ?? 100,
       maxAge: readNumber(env, "LOG_FILE_MAX_AGE", 36_500) ?? 30,
@@ -141,7 +141,7 @@ function readService(env: Environment): Settings["service"] {
   if ((host === undefined) !== (port === undefined)) {
     throw new NetplugError("invalidConfig", "read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got one of them, want both or none");
   }
-  return { protocol: readWord(env, "KUBERNETES_SERVICE_PROTOCOL", ["https", "http"]) ?? "https", host, port };
+  return { protocol: readChoice(env, "KUBERNETES_SERVICE_PROTOCOL", ["https", "http"]) ?? "https", host, port };
 }
 
 function toKubeSettings(env: Environment, { protocol, host, port }: Settings["service"]): KubeSettings | undefined {

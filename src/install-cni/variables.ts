@@ -62,12 +62,12 @@ export function readDuration(env: Environment, name: string): number | undefined
   return ms;
 }
 
-/** One of the words, in any case. @throws NetplugError invalidConfig */
-export function readWord<W extends string>(env: Environment, name: string, words: readonly W[]): W | undefined {
+/** One of the values, in any case. @throws NetplugError invalidConfig */
+export function readChoice<W extends string>(env: Environment, name: string, values: readonly W[]): W | undefined {
   const text = readText(env, name);
   if (text === undefined) return undefined;
-  const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
-  if (found === undefined) throw fault(name, text, words.map((word) => quote(word)).join(", "));
+  const found = values.find((value) => value.toLowerCase() === text.toLowerCase());
+  if (found === undefined) throw fault(name, text, values.map((value) => quote(value)).join(", "));
   return found;
 }
 

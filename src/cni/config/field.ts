@@ -65,10 +65,10 @@ interface Traits {
 
 export type ScalarField = Traits & { readonly kind: keyof KindValues };
 export type IntegerField = Traits & { readonly kind: "integer"; readonly min: number; readonly max: number; readonly zeroIsAbsent?: true };
-/** One of a few words; a strict one is not absent when it is empty. */
-export type WordField = Traits & {
-  readonly kind: "word";
-  readonly words: readonly string[];
+/** One of a few values; a strict one is not absent when it is empty. */
+export type EnumField = Traits & {
+  readonly kind: "enum";
+  readonly values: readonly string[];
   readonly anyCase?: true;
   readonly strict?: true;
 };
@@ -86,7 +86,7 @@ export type Section<T> = {
   readonly isOld?: true;
 };
 
-export type Field = ScalarField | IntegerField | WordField | ListField;
+export type Field = ScalarField | IntegerField | EnumField | ListField;
 export type Table = { readonly [key: string]: Field | ForeignField | Section<Table> };
 export type EntryKind = keyof EntryValues;
 
@@ -96,8 +96,8 @@ export type Entry = EntryValues[EntryKind];
 type ValueOf<F> =
   F extends Section<infer Inner>
     ? Values<Inner>
-    : F extends { readonly kind: "word"; readonly words: readonly (infer W)[] }
-      ? W
+    : F extends { readonly kind: "enum"; readonly values: readonly (infer V)[] }
+      ? V
       : F extends { readonly kind: "integer" }
         ? number
         : F extends { readonly kind: "list"; readonly of: infer E extends EntryKind }

@@ -4,14 +4,14 @@ import { POD_MAC_FORM, tryParsePodMac } from "../../endpoint/pod-link.ts";
 import { hasControlCharacter, isName } from "../../lib/characters.ts";
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { ENTRY_WANTED, parseHttpUrl, readList } from "./entry-readers.ts";
-import type { Field, IntegerField, WordField } from "./field.ts";
+import type { EnumField, Field, IntegerField } from "./field.ts";
 import type { Findings } from "./findings.ts";
 
 /** Whether empty text, or 0, counts as if the key were not there. */
 export function isEmpty(field: Field, value: unknown): boolean {
   if (field.kind === "integer") return value === 0 && field.zeroIsAbsent === true;
   if (value !== "" || field.kind === "flag" || field.kind === "list" || field.kind === "socket") return false;
-  return field.kind !== "word" || field.strict !== true;
+  return field.kind !== "enum" || field.strict !== true;
 }
 
 /**
@@ -26,8 +26,8 @@ export function readValue(field: Field, value: unknown, place: string, findings:
   if (field.kind === "list") return Array.isArray(value) ? readList(field.of, value, place, findings) : undefined;
   if (typeof value !== "string") return undefined;
   switch (field.kind) {
-    case "word":
-      return readWord(field, value);
+    case "enum":
+      return readEnum(field, value);
     case "text":
       return hasControlCharacter(value) ? undefined : value;
     case "path":
@@ -54,7 +54,7 @@ export function wantedOf(field: Field): string {
   switch (field.kind) {
     case "integer":
       return `a whole number ${field.min}..${field.max}${field.zeroIsAbsent === true ? ", or 0 for the default" : ""}`;
-    case "word":
+    case "enum":
       return choiceOf(field);
     case "list":
       return `a list, each ${ENTRY_WANTED[field.of]}`;
@@ -76,8 +76,8 @@ const SCALAR_WANTED = {
   authority: "host:port",
 } as const;
 
-function choiceOf({ words, anyCase }: WordField): string {
-  const quoted = words.map((word) => `"${word}"`);
+function choiceOf({ values, anyCase }: EnumField): string {
+  const quoted = values.map((one) => `"${one}"`);
   const choice = quoted.length === 1 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1) ?? ""}`;
   return anyCase === true ? `${choice} as text, in any case` : choice;
 }
@@ -86,9 +86,9 @@ function isWithin({ min, max }: IntegerField, value: unknown): boolean {
   return typeof value === "number" && value >= min && value <= max && Math.trunc(value) === value;
 }
 
-function readWord({ words, anyCase }: WordField, value: string): string | undefined {
+function readEnum({ values, anyCase }: EnumField, value: string): string | undefined {
   const folded = anyCase === true ? value.toLowerCase() : value;
-  for (const word of words) if ((anyCase === true ? word.toLowerCase() : word) === folded) return word;
+  for (const one of values) if ((anyCase === true ? one.toLowerCase() : one) === folded) return one;
   return undefined;
 }
 

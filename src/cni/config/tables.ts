@@ -23,8 +23,8 @@ const TRUE_OR_FALSE = ["true", "false"] as const;
 /** The keys of `host-local` are its own to check. */
 const IPAM = {
   type: { kind: "plugin", needed: "removal" },
-  assign_ipv4: { kind: "word", words: TRUE_OR_FALSE, anyCase: true, strict: true },
-  assign_ipv6: { kind: "word", words: TRUE_OR_FALSE, anyCase: true, strict: true },
+  assign_ipv4: { kind: "enum", values: TRUE_OR_FALSE, anyCase: true, strict: true },
+  assign_ipv6: { kind: "enum", values: TRUE_OR_FALSE, anyCase: true, strict: true },
   ipv4_pools: POOLS,
   ipv6_pools: POOLS,
   routes: { kind: "list", of: "route" },
@@ -41,7 +41,7 @@ const IPAM = {
 const KUBERNETES = { kubeconfig: { kind: "path", ...OF_KUBERNETES }, k8s_api_root: API_ROOT, node_name: TEXT } as const;
 
 const POLICY = {
-  type: { kind: "word", words: ["k8s"] },
+  type: { kind: "enum", values: ["k8s"] },
   k8s_api_root: API_ROOT,
   k8s_auth_token: FOREIGN,
   k8s_client_certificate: FOREIGN,
@@ -76,7 +76,7 @@ export const NETWORK_CONFIG = {
   nodename_file_optional: FOREIGN,
   hostname: { kind: "text", ...OTHER_NODE_NAME },
   lib_dir: { kind: "path", ...OTHER_NODE_NAME },
-  datastore_type: { kind: "word", words: ["etcdv3", "kubernetes"], needed: "removal" },
+  datastore_type: { kind: "enum", values: ["etcdv3", "kubernetes"], needed: "removal" },
   etcd_endpoints: { kind: "endpoints", ...OF_ETCD },
   etcd_discovery_srv: { kind: "domain", ...OF_ETCD },
   etcd_key_file: ETCD_PATH,
@@ -85,9 +85,9 @@ export const NETWORK_CONFIG = {
   etcd_username: { kind: "text", ...OF_ETCD },
   etcd_password: { kind: "text", ...OF_ETCD, isSecret: true },
   etcd_authority: { kind: "authority", ...OLD_ENDPOINT },
-  etcd_scheme: { kind: "word", words: ["http", "https"], ...OLD_ENDPOINT },
+  etcd_scheme: { kind: "enum", values: ["http", "https"], ...OLD_ENDPOINT },
   ipam: { kind: "section", table: IPAM, knownTypes: [undefined, "netplug-ipam", "host-local"] },
-  log_level: { kind: "word", words: ["ERROR", "WARNING", "INFO", "DEBUG"], anyCase: true },
+  log_level: { kind: "enum", values: ["ERROR", "WARNING", "INFO", "DEBUG"], anyCase: true },
   log_file_path: PATH,
   /** Megabytes, days, files. */
   log_file_max_size: { kind: "integer", min: 1, max: 1_000_000, zeroIsAbsent: true },
@@ -99,7 +99,7 @@ export const NETWORK_CONFIG = {
   policy: { kind: "section", table: POLICY, isOld: true },
   /** At most a day: nobody holds a pod back longer by intent. */
   policy_setup_timeout_seconds: { kind: "integer", min: 0, max: 86_400 },
-  policy_setup_timeout_action: { kind: "word", words: ["start", "fail"] },
+  policy_setup_timeout_action: { kind: "enum", values: ["start", "fail"] },
   endpoint_status_dir: { kind: "path" },
   feature_control: { kind: "section", table: { ip_addrs_no_ipam: OFF, floating_ips: OFF } },
   /** The kernel's limit for one device. */

@@ -1,4 +1,4 @@
-/** From the spelling of the file to the words that the program uses. */
+/** From the keys of the file to the names that the program uses. */
 
 import type { Family } from "../../lib/ip/address.ts";
 import type { EtcdOptions, IpamConfig, NetworkConfig } from "./network-config.ts";

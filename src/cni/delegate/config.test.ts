@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { toDelegateConfig } from "./config.ts";
 import { mayUsePodCidr } from "../pod/facts.ts";
-import { podCidrFamilyOf } from "./pod-cidr-words.ts";
+import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
 
 const network = (ipam: unknown): Record<string, unknown> => ({ cniVersion: "1.0.0", name: "net", type: "netplug", ipam });
 
@@ -46,7 +46,7 @@ test("host-local sees no gateway in any range, wherever a range may stand, and n
   expect(JSON.stringify(config)).toBe(before);
 });
 
-describe("pod-CIDR words", () => {
+describe("pod-CIDR keywords", () => {
   test.each(["DEL", "CHECK", "GC", "STATUS"] as const)(
     "become any subnet for %s, whatever their case, and nothing else stands beside it",
     (verb) => {

@@ -4,7 +4,7 @@ import type { Family } from "../../lib/ip/address.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findRangeFault } from "./host-local.ts";
 import type { DelegateVerb } from "./invoke.ts";
-import { podCidrFamilyOf } from "./pod-cidr-words.ts";
+import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ const VERBS_WITHOUT_RANGES: readonly DelegateVerb[] = ["DEL", "CHECK", "STATUS",
 const REMOVING_VERBS: readonly DelegateVerb[] = ["DEL", "GC"];
 
 /**
- * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR words are resolved before an
+ * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR keywords are resolved before an
  * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged, but for
  * a CHECK by `static`: that compares its gateways with `prevResult`, where our result has none.
  */
@@ -26,8 +26,8 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
   if (type !== "host-local") return config;
   if (REMOVING_VERBS.includes(verb)) return toRemovalConfig(config);
   const { ipam, runtimeConfig, ...rest } = config;
-  const hasWords = VERBS_WITHOUT_RANGES.includes(verb) && isJsonObject(ipam) && podCidrFamiliesOf(ipam).length > 0;
-  if (hasWords)
+  const hasKeywords = VERBS_WITHOUT_RANGES.includes(verb) && isJsonObject(ipam) && podCidrFamiliesOf(ipam).length > 0;
+  if (hasKeywords)
     return {
       ...rest,
       ipam: withAnyRanges(ipam),
@@ -87,7 +87,7 @@ function podCidrFamiliesOf(ipam: Document): readonly Family[] {
   return [...families];
 }
 
-/** Replaces the ranges by valid ones: one for each family of the pod-CIDR words, or one of IPv4. */
+/** Replaces the ranges by valid ones: one for each family of the pod-CIDR keywords, or one of IPv4. */
 function withAnyRanges(ipam: Document): Document {
   const { subnet: _subnet, rangeStart: _start, rangeEnd: _end, ...rest } = toHostLocalIpam(ipam);
   const families = podCidrFamiliesOf(ipam);

@@ -5,7 +5,7 @@ import { tryParseCidr } from "../../lib/ip/cidr.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quoteValue } from "../../lib/quote.ts";
-import { podCidrFamilyOf } from "./pod-cidr-words.ts";
+import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 

@@ -24,7 +24,7 @@ export interface KubernetesFacts {
    * @throws NetplugError podMismatch, malformedRequest, featureDisabled
    */
   readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
-  /** The network config for the delegate, with the node's pod CIDRs in place of their words; undefined: unchanged. */
+  /** The network config for the delegate, with the node's pod CIDRs in place of their keywords; undefined: unchanged. */
   readonly delegateConfig: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -43,7 +43,7 @@ export function isNodeLookedUp({ plugin, config }: Call): boolean {
   return plugin === "netplug" && mayUsePodCidr(config.ipam.type, config.raw);
 }
 
-/** Whether a delegate's config may use a pod-CIDR word as a subnet. A quick search of the text; resolving finds the ranges. */
+/** Whether a delegate's config may use a pod-CIDR keyword as a subnet. A quick search of the text; resolving finds the ranges. */
 export function mayUsePodCidr(type: string | undefined, { ipam }: Readonly<Record<string, unknown>>): boolean {
   return type === "host-local" && /"subnet":"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }

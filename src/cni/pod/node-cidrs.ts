@@ -9,19 +9,19 @@ import { isJsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import type { Call } from "../call.ts";
 import { mapIpamRanges } from "../delegate/config.ts";
-import { podCidrFamilyOf } from "../delegate/pod-cidr-words.ts";
+import { podCidrFamilyOf } from "../delegate/pod-cidr-keywords.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
 /**
- * The network config with subnets in the place of the words.
+ * The network config with subnets in place of the pod-CIDR keywords.
  *
- * @throws NetplugError invalidConfig for a word where no subnet is wanted; nodeCidrMissing; accessDenied, tryAgainLater
+ * @throws NetplugError invalidConfig for a keyword where no subnet is wanted; nodeCidrMissing; accessDenied, tryAgainLater
  */
 export async function toConfigWithPodCidrs({ config, node: ownName }: Call, client: KubeClient, signal: AbortSignal): Promise<Document> {
   const { raw } = config;
   const { ipam } = raw;
-  if (!isJsonObject(ipam) || !usesWords(ipam)) return raw;
+  if (!isJsonObject(ipam) || !usesKeywords(ipam)) return raw;
   const name = config.kubernetes.nodeName ?? ownName;
   const node = await client.get(NODES, { name }, { signal });
   if (node === undefined) {
@@ -34,17 +34,17 @@ export async function toConfigWithPodCidrs({ config, node: ownName }: Call, clie
 }
 
 /** @throws NetplugError invalidConfig */
-function usesWords(ipam: Document): boolean {
+function usesKeywords(ipam: Document): boolean {
   let isUsed = false;
   mapIpamRanges(ipam, (range, where) => {
-    for (const key of ["rangeStart", "rangeEnd"]) requireNoWord(range[key], `${where}.${key}`);
+    for (const key of ["rangeStart", "rangeEnd"]) requireNoKeyword(range[key], `${where}.${key}`);
     isUsed ||= podCidrFamilyOf(range["subnet"]) !== undefined;
     return range;
   });
   return isUsed;
 }
 
-function requireNoWord(value: unknown, where: string): void {
+function requireNoKeyword(value: unknown, where: string): void {
   if (podCidrFamilyOf(value) === undefined) return;
   throw new NetplugError("invalidConfig", `read "${where}": got ${quoteValue(value)}, which is a value of "subnet" only; want an address`);
 }
