@@ -9,8 +9,8 @@ import { UsageError } from "./failure.ts";
 import * as flags from "./flags.ts";
 import { ipamCommands } from "./ipam-commands.ts";
 import { resourceCommands } from "./resource-commands.ts";
-import { toArgumentFault } from "./words/argument-fault.ts";
-import { commandMeantBy } from "./words/other-tools.ts";
+import { toArgumentFault } from "./arguments/argument-fault.ts";
+import { commandMeantBy } from "./arguments/other-tools.ts";
 
 const init = buildCommand<NoFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/init.ts")).init),

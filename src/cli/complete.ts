@@ -7,8 +7,8 @@ import { buildCli } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import type { Cli } from "./io.ts";
 import { defaultNamespaceOf } from "./namespace.ts";
-import { parseCommandLine, VALUE_FLAGS } from "./words/command-line.ts";
-import { findKind, proposeKinds } from "./words/kind-words.ts";
+import { parseCommandLine, VALUE_FLAGS } from "./arguments/command-line.ts";
+import { findKind, proposeKinds } from "./arguments/kind-names.ts";
 
 /** Taken out of the command line before the parser of commands sees it. */
 const GLOBAL_OPTIONS: readonly Proposal[] = [

@@ -4,7 +4,7 @@ import { quote } from "../lib/quote.ts";
 import type { CliContext } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
-import { parseLabelSelector } from "./words/label-selector.ts";
+import { parseLabelSelector } from "./arguments/label-selector.ts";
 
 export const filenames = {
   kind: "parsed",

@@ -8,8 +8,8 @@ import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
 import { toCommandLine } from "./hints.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
-import { parseCommandLine } from "./words/command-line.ts";
-import { commandMeantBy } from "./words/other-tools.ts";
+import { parseCommandLine } from "./arguments/command-line.ts";
+import { commandMeantBy } from "./arguments/other-tools.ts";
 
 export interface RunOptions {
   /** What a person types to call it, for messages. @default "netplugctl" */

@@ -10,7 +10,7 @@ import type { ValidateFlags } from "./commands/validate.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
-import { describeKinds } from "./words/kind-words.ts";
+import { describeKinds } from "./arguments/kind-names.ts";
 
 /** Words that name objects, with proposals for kinds and names. */
 function objectWords(placeholder: string, brief: string) {

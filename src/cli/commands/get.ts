@@ -15,7 +15,7 @@ import { findResources } from "../resources/find-resources.ts";
 import { checkNamespace, isWritable, type Named, parseNames } from "../resources/name-arguments.ts";
 import { toListing } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
-import type { LabelSelector } from "../words/label-selector.ts";
+import type { LabelSelector } from "../arguments/label-selector.ts";
 
 export interface GetFlags {
   readonly filename?: readonly string[];

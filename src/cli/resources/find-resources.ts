@@ -4,7 +4,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { comparePrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { type LabelSelector, matchesLabels } from "../words/label-selector.ts";
+import { type LabelSelector, matchesLabels } from "../arguments/label-selector.ts";
 import { toBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";

@@ -5,7 +5,7 @@ import type { Kind } from "../../api/resource.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
-import { parseKind } from "../words/kind-words.ts";
+import { parseKind } from "../arguments/kind-names.ts";
 
 /** A kind, and the names given with it; none means all. */
 export interface Named {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { commandOf } from "../app.ts";
 import { commandMeantBy, kindMeantBy } from "./other-tools.ts";
-import { findKind } from "./kind-words.ts";
+import { findKind } from "./kind-names.ts";
 
 const DISABLE = `-p '{"spec":{"disabled":true}}'`;
 
