@@ -20,7 +20,7 @@ import type { Delegated } from "./delegated-addresses.ts";
 import { delegateOf } from "./delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
-import type { Keeper } from "./kept-link.ts";
+import type { KeptLink } from "./kept-link.ts";
 import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { type LinkSockets, openLinkSockets } from "./link/sockets.ts";
 import { whenUsable } from "./link/usable.ts";
@@ -102,11 +102,11 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   };
   const delegated = await askDelegateIfAny(begun, undo, standing !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-  const keep = standing === undefined ? undefined : (await import("./kept-link.ts")).keeperOf(call, sockets, standing);
-  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keep, create: createEarly });
+  const keptLink = standing === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, standing);
+  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keptLink, create: createEarly });
   const awaitUsable = await whileHeld(hold, () => {
     if (!plan.isKept) return program(call, sockets, plan, create(plan));
-    keep?.restoreNeighbours(plan.link);
+    keptLink?.restoreNeighbours(plan.link);
     return undefined;
   });
   if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
@@ -149,15 +149,15 @@ async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at
 interface Recording {
   readonly hold: Hold;
   readonly undo: UndoStack;
-  /** Only of a repeated ADD whose interface stands. */
-  readonly keep: Keeper | undefined;
+  /** Only of a repeated ADD whose interface exists already. */
+  readonly keptLink: KeptLink | undefined;
   /** Work for the kernel that need not wait for the commit's end. */
   readonly create: (plan: Planned) => void;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
 async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
-  const { undo, hold, keep, create } = around;
+  const { undo, hold, keptLink, create } = around;
   // Where a commit writes the block first, others wait for the block: the kernel's work then runs beside the record's write.
   const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
   let isUndoable = false;
@@ -166,7 +166,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
     isUndoable = true;
   };
   const ask = (): AddressRequest | undefined => {
-    const wanted = keep === undefined ? requestOfFirst(request, facts) : undefined;
+    const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
     if (wanted !== undefined) makeUndoable();
     return wanted;
   };
@@ -177,7 +177,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
       addQueries([request]),
       (known, attempt) => {
         const decide = (one: AddRequest): AddPlan => call.ledger.time("plan", () => planAdds([one], known, attempt));
-        const kept = keep?.plan(request, known, decide);
+        const kept = keptLink?.plan(request, known, decide);
         const plan = kept ?? decide(request);
         for (const defect of plan.defects) defects.add(defect);
         const [outcome] = plan.outcomes;

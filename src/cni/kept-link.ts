@@ -1,4 +1,4 @@
-/** A repeated ADD whose interface stands, the kernel's side: what the interface has, and whether it is complete. */
+/** The kernel's side of a repeated ADD whose interface exists already: what the interface has, and whether it is complete. */
 
 import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
@@ -12,7 +12,8 @@ import type { Call } from "./call.ts";
 import { inspectLink, routesThere } from "./link/inspect.ts";
 import type { LinkSockets } from "./link/sockets.ts";
 
-export interface Keeper {
+/** An interface that exists already, and that an ADD would keep. */
+export interface KeptLink {
   /**
    * Plans an ADD with what its interface has.
    *
@@ -24,10 +25,10 @@ export interface Keeper {
   restoreNeighbours(link: PodLink): void;
 }
 
-/** @param podSide its end in the pod */
-export function keeperOf({ ledger, datastore }: Call, sockets: LinkSockets, podSide: Link): Keeper {
+/** @param podSide the interface's end in the pod */
+export function keptLinkOf({ ledger, datastore }: Call, sockets: LinkSockets, podSide: Link): KeptLink {
   const { mac, mtu } = podSide;
-  const planKept: Keeper["plan"] = (asked, facts, plan) => {
+  const planKept: KeptLink["plan"] = (asked, facts, plan) => {
     const { attachment, ...addresses } = keepAddresses(asked, facts, datastore.traits);
     const routes = ledger.time("kernel", () => routesThere(sockets.pod, podSide));
     const kept = plan({ ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) });

@@ -54,16 +54,16 @@ export type Query =
   | { readonly type: "spare-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Every block, in any order; for administration only, never on the path of an ADD or DEL. */
   | { readonly type: "all-blocks" }
-  /** All that stands in the place of blocks, whoever put it there, without its records; for administration only. */
-  | { readonly type: "block-places" };
+  /** The names of everything that is stored where blocks are, whoever wrote it, without the records; for administration only. */
+  | { readonly type: "block-names" };
 
 export interface EmptyBlock extends BlockRef {
   /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
   readonly since: number;
 }
 
-/** Something in the place of blocks. */
-export interface BlockPlace {
+/** Something that is stored where blocks are. */
+export interface NamedBlock {
   /** Key in etcd, name of an object on Kubernetes. */
   readonly name: string;
   /** The block that should be there; undefined when name and labels do not say. */
@@ -95,8 +95,8 @@ export type Answer<Q extends Query> = Q extends { type: "get"; ref: { kind: infe
                 ? readonly SpareBlock[]
                 : Q extends { type: "blocks-borrowed-by" | "claimed-blocks" }
                   ? readonly BlockRef[]
-                  : Q extends { type: "block-places" }
-                    ? readonly BlockPlace[]
+                  : Q extends { type: "block-names" }
+                    ? readonly NamedBlock[]
                     : never;
 
 export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };

@@ -74,7 +74,7 @@ describe("allocate()", () => {
       let reads = 0;
       const read: Datastore["read"] = async (queries, options) => {
         const answers = await datastore.read(queries, options);
-        // Another process of the node is done between this read and the one of the places for a new block.
+        // Another process of the node is done between this read and the one of the slots for a new block.
         if (reads++ === 0) await allocate(world.ports, requestFor("c1", "n1"));
         return answers;
       };
@@ -197,7 +197,7 @@ describe("allocate()", () => {
     expect(world.datastore.requests.roundTrips - before).toBe(3);
   });
 
-  test("takes over an empty block of another node when no place is left", async () => {
+  test("takes over an empty block of another node when no slot is left", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
     await world.add("c1", "n1");

@@ -110,7 +110,7 @@ function keyOf(query: Query): string {
         query.limit,
       ]);
     case "all-blocks":
-    case "block-places":
+    case "block-names":
       return JSON.stringify([query.type]);
   }
 }

@@ -28,7 +28,7 @@ export function outdatedBy(
   return queries.filter((query) => isAboutBlocks(query) || hasAddresses(query, facts) || (waitedMs >= OUT_OF_DATE_MS && isExpected(query)));
 }
 
-/** A single pool, too: it is read with the places of its blocks, and must not be older than they. */
+/** A single pool, too: it is read with the slots of its blocks, and must not be older than they. */
 function isAboutBlocks(query: Query): boolean {
   return query.type === "get" ? query.ref.kind === "IPPool" : query.type !== "list";
 }

@@ -18,7 +18,7 @@ import type { AddressRequest } from "./request.ts";
 import { toReservedSet } from "./reservations.ts";
 import { assignAutomatic } from "./search/automatic.ts";
 import { assignExplicit } from "./search/explicit.ts";
-import { spreadOf } from "./search/places.ts";
+import { spreadOf } from "./search/slots.ts";
 import { queriesOfNext } from "./search/read-ahead.ts";
 import type { Assigned, PlanContext } from "./search/plan-context.ts";
 

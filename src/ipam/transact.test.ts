@@ -324,12 +324,12 @@ describe("after it waited for the lock", () => {
     async (ipNetworks, again) => expect(await askedAgain("kubernetes", 20, { ipNetworks })).toEqual(again),
   );
 
-  test("what an earlier request left is asked for again with the blocks, the pool too: places and block size must not be older than they", async () => {
+  test("what an earlier request left is asked for again with the blocks, the pool too: slots and block size must not be older than they", async () => {
     const pool: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
-    const places: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
-    expect(await askedAgain("kubernetes", 20, { leftByLast: [places, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
-    expect(await askedAgain("etcdv3", 20, { leftByLast: [places] })).toEqual([...ALL, "claimed-blocks"]);
-    expect(await askedAgain("kubernetes", 0, { leftByLast: [places] })).toEqual([]);
+    const slots: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
+    expect(await askedAgain("kubernetes", 20, { leftByLast: [slots, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
+    expect(await askedAgain("etcdv3", 20, { leftByLast: [slots] })).toEqual([...ALL, "claimed-blocks"]);
+    expect(await askedAgain("kubernetes", 0, { leftByLast: [slots] })).toEqual([]);
   });
 
   test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {

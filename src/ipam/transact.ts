@@ -159,7 +159,7 @@ async function decideOn<T>(
   lost: number,
   queue: Queue | undefined,
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
-  // The same salt for all decisions of a try: with a new one, a decision would search in places that were not read.
+  // The same salt for all decisions of a try: with a new one, a decision would search in slots that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
   let others: readonly AddressRequest[] | undefined;
   const attempt = { salt, others: () => (others ??= queue?.requests() ?? []) };

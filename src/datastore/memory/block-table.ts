@@ -12,7 +12,7 @@ import {
   type Prefix,
   toPrefixText,
 } from "../../lib/ip/prefix.ts";
-import type { BlockPlace, EmptyBlock, Stored } from "../datastore.ts";
+import type { EmptyBlock, NamedBlock, Stored } from "../datastore.ts";
 
 /** One block per CIDR. */
 export class BlockTable {
@@ -23,7 +23,7 @@ export class BlockTable {
     return this.#rows;
   }
 
-  get places(): readonly BlockPlace[] {
+  get names(): readonly NamedBlock[] {
     return this.#rows.map((row) => ({ name: toPrefixText(row.value.cidr), ref: toRef(row) }));
   }
 

@@ -108,8 +108,8 @@ export class MemoryDatastore implements Datastore {
         return this.#blocks.spare(query.within, query.from, query.limit);
       case "all-blocks":
         return [...this.#blocks.all];
-      case "block-places":
-        return this.#blocks.places;
+      case "block-names":
+        return this.#blocks.names;
     }
   }
 

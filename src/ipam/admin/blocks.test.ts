@@ -47,12 +47,12 @@ describe("a block that changes between its claim's read and its own", () => {
   }
 
   test("is told where it went", async () => {
-    for (const after of ["block-places", "claimed-blocks"] as const)
+    for (const after of ["block-names", "claimed-blocks"] as const)
       expect(await change((cidr) => cidr, after)).toEqual(["10.65.0.0/27 n2", "10.65.0.32/27 n2", "10.65.0.64/27 n1"]);
   });
 
   test("is left out when it is gone, without a word", async () => {
-    for (const after of ["block-places", "claimed-blocks"] as const)
+    for (const after of ["block-names", "claimed-blocks"] as const)
       expect(await change(() => undefined, after)).toEqual(["10.65.0.64/27 n1"]);
   });
 

@@ -2,7 +2,7 @@
 
 import type { SpareBlock } from "../../api/ipam-block-spare.ts";
 import type { Block, BlockRef } from "../../api/ipam-block.ts";
-import type { BlockPlace, Damage, Datastore, Query } from "../../datastore/datastore.ts";
+import type { NamedBlock, Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
@@ -41,7 +41,7 @@ const BLOCKS_PER_READ = 64;
  * snapshot: each block is as it was at some moment during the read. Last come unclaimed keys or objects where only blocks should be.
  */
 export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<FoundBlock> {
-  const [places] = await datastore.read([{ type: "block-places" }]);
+  const [named] = await datastore.read([{ type: "block-names" }]);
   const damage = new DamageList();
   const claimed = new Set<string>();
   for await (const page of pagesOf(datastore, "claimed-blocks", damage)) {
@@ -49,7 +49,7 @@ export async function* readBlockByBlock(datastore: Datastore): AsyncGenerator<Fo
     for (let i = 0; i < page.length; i += BLOCKS_PER_READ) yield* await readBlocks(datastore, page.slice(i, i + BLOCKS_PER_READ));
   }
   for (const { name, cidr, reason } of damage.all) yield { name: cidr === undefined ? name : toPrefixText(cidr), fault: reason };
-  const others = places.filter(({ ref }) => ref === undefined || (!claimed.has(keyOf(ref)) && damage.faultOf(ref) === undefined));
+  const others = named.filter(({ ref }) => ref === undefined || (!claimed.has(keyOf(ref)) && damage.faultOf(ref) === undefined));
   if (others.length > 0) yield* unclaimedAmong(datastore, others);
 }
 
@@ -75,8 +75,8 @@ export async function* pagesOf(
 ): AsyncGenerator<readonly SpareBlock[]> {
   for (const within of EVERYWHERE) {
     for (let from = within.base; ;) {
-      const place = { within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
-      const query = type === "claimed-blocks" ? ({ type, ...place } as const) : ({ type, ...place } as const);
+      const bounds = { within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
+      const query = type === "claimed-blocks" ? ({ type, ...bounds } as const) : ({ type, ...bounds } as const);
       // Unreadable entries make a page shorter; that does not make it the last page.
       const leftOut: Damage[] = [];
       const [page] = await datastore.read([query], { onDamage: (one) => leftOut.push(one) });
@@ -115,18 +115,18 @@ async function findMoved(datastore: Datastore, cidr: Prefix, damage: DamageList)
 }
 
 /** Looks again at blocks without a claim: those that are gone or claimed by now were only being changed. */
-async function* unclaimedAmong(datastore: Datastore, places: readonly BlockPlace[]): AsyncGenerator<UncountedBlock> {
-  const [now] = await datastore.read([{ type: "block-places" }]);
-  const present = new Set(now.map(placeKeyOf));
-  for (const place of places) {
-    if (!present.has(placeKeyOf(place))) continue;
-    const { name, ref } = place;
+async function* unclaimedAmong(datastore: Datastore, named: readonly NamedBlock[]): AsyncGenerator<UncountedBlock> {
+  const [now] = await datastore.read([{ type: "block-names" }]);
+  const present = new Set(now.map(nameKeyOf));
+  for (const one of named) {
+    if (!present.has(nameKeyOf(one))) continue;
+    const { name, ref } = one;
     const fault = ref === undefined ? "it is nothing that netplug writes there" : `node ${quote(ref.node)} has not claimed it`;
     yield { name: ref === undefined ? name : toPrefixText(ref.cidr), fault };
   }
 }
 
-function placeKeyOf({ name, ref }: BlockPlace): string {
+function nameKeyOf({ name, ref }: NamedBlock): string {
   return `${name} ${ref?.node ?? ""}`;
 }
 

@@ -97,13 +97,13 @@ function fromOwnBlocks(search: Search): Assigned | undefined {
 
 /**
  * Adds what other processes of the node have claimed since its blocks were read. On Kubernetes each query is a request of its own, and the
- * places are asked for last: without this, pods that start together on a new node would claim a block each.
+ * slots are asked for last: without this, pods that start together on a new node would claim a block each.
  */
 function withLaterBlocks(search: Search): Search {
   const { context, draft, pools, spread, request, own } = search;
   const { facts, reserved } = context;
   const known = new Set(own.map(({ block }) => toPrefixText(block.cidr)));
-  // Only the pools whose places a new block would have read in one round anyway.
+  // Only the pools whose slots a new block would have read in one round anyway.
   const claims = [...pools.slice(0, 1), ...poolsAfter(pools, 0)].flatMap((pool) =>
     claimsNear(pool, { facts, reserved, spread }, () => poolsAfter(pools, 0)),
   );

@@ -55,14 +55,14 @@ function isApart([firstA, lastA]: Range, [firstB, lastB]: Range): boolean {
   return lastA < firstB || lastB < firstA;
 }
 
-/** Whether every address of a place is in one of the ranges: each by itself. */
+/** Whether every address of a slot is in one of the ranges: each by itself. */
 function isCovered([first, last]: Range, ranges: readonly Range[]): boolean {
   for (let address = first; address <= last; address++)
     if (!ranges.some((range) => range[0] <= address && address <= range[1])) return false;
   return true;
 }
 
-test("finds a place that is neither claimed nor reserved nor taken exactly when there is one", async () => {
+test("finds a slot that is neither claimed nor reserved nor taken exactly when there is one", async () => {
   const blocks = (lengths: readonly number[]) =>
     fc.array(
       fc.record({ length: fc.constantFrom(...lengths), at: fc.nat(2 ** 12) }).map(({ length, at }) => {
@@ -80,8 +80,8 @@ test("finds a place that is neither claimed nor reserved nor taken exactly when 
       async (wanted, reserved, spread, isNearlyFull) => {
         const datastore = new MemoryDatastore();
         const pool = poolOf("10.65.16.0/20", 28);
-        const places = Array.from({ length: 256 }, (_, i) => subnetAt(pool.cidr, 28, i));
-        const more = isNearlyFull ? places.filter((_, i) => BigInt(i) !== spread % 256n) : [];
+        const slots = Array.from({ length: 256 }, (_, i) => subnetAt(pool.cidr, 28, i));
+        const more = isNearlyFull ? slots.filter((_, i) => BigInt(i) !== spread % 256n) : [];
         const claimed = new Map<Prefix, Range>();
         for (const cidr of [...wanted, ...more]) {
           const range = rangeOf(cidr);
@@ -89,8 +89,8 @@ test("finds a place that is neither claimed nor reserved nor taken exactly when 
         }
         await claim(datastore, [...claimed.keys()]);
         const reservedRanges = reserved.map(rangeOf);
-        const free = places.filter((place) => {
-          const range = rangeOf(place);
+        const free = slots.filter((slot) => {
+          const range = rangeOf(slot);
           return [...claimed.values()].every((other) => isApart(other, range)) && !isCovered(range, reservedRanges);
         });
         const taken = new Set(free.slice(0, 1).map(toPrefixText));
@@ -107,20 +107,20 @@ test("finds a place that is neither claimed nor reserved nor taken exactly when 
 test.each([
   ["10.65.0.0/16", 26, 2],
   ["10.64.0.0/12", 28, 6],
-])("the one place that is left in %p with /%p blocks is found with few reads", async (cidr, length, most) => {
+])("the one slot that is left in %p with /%p blocks is found with few reads", async (cidr, length, most) => {
   const pool = poolOf(cidr, length);
-  const places = Number(subnetCount(pool.cidr, length));
+  const slots = Number(subnetCount(pool.cidr, length));
   const datastore = new MemoryDatastore();
-  const gap = Math.floor(places * 0.7);
-  const count = Math.min(places, 2_000); // of a large pool only the part around the gap is claimed, and the rest reserved
+  const gap = Math.floor(slots * 0.7);
+  const count = Math.min(slots, 2_000); // of a large pool only the part around the gap is claimed, and the rest reserved
   const first = Math.max(0, gap - count / 2);
   await claim(
     datastore,
     Array.from({ length: count }, (_, i) => first + i)
-      .filter((i) => i !== gap && i < places)
+      .filter((i) => i !== gap && i < slots)
       .map((i) => subnetAt(pool.cidr, length, i)),
   );
-  const reserved = Array.from({ length: places }, (_, i) => i)
+  const reserved = Array.from({ length: slots }, (_, i) => i)
     .filter((i) => i < first || i >= first + count)
     .map((i) => subnetAt(pool.cidr, length, i));
   const { found, reads } = await find(datastore, pool, { reserved, spread: 7n });
@@ -129,7 +129,7 @@ test.each([
 });
 
 describe("smaller blocks, from before the pool was made anew, do not hide what is free", () => {
-  test("where a part of few places holds very many of them", async () => {
+  test("where a part of few slots holds very many of them", async () => {
     const pool = poolOf("10.65.0.0/20", 26);
     const datastore = new MemoryDatastore();
     const small = Array.from({ length: 47 * 64 }, (_, i) => subnetAt(pool.cidr, 32, i));
@@ -140,7 +140,7 @@ describe("smaller blocks, from before the pool was made anew, do not hide what i
     }
   });
 
-  test("where one place holds more of them than can be listed", async () => {
+  test("where one slot holds more of them than can be listed", async () => {
     const pool = poolOf("10.65.0.0/19", 20);
     const datastore = new MemoryDatastore();
     await claim(
@@ -150,13 +150,13 @@ describe("smaller blocks, from before the pool was made anew, do not hide what i
     expect((await find(datastore, pool)).found).toBe("10.65.16.0/20");
   });
 
-  test("where the claims that a node sees around its start are of the right size, and all together as many as places or more", async () => {
+  test("where the claims that a node sees around its start are of the right size, and all together as many as slots or more", async () => {
     const pool = poolOf("10.65.0.0/16", 26);
-    const places = Array.from({ length: 1024 }, (_, i) => subnetAt(pool.cidr, 26, i));
+    const slots = Array.from({ length: 1024 }, (_, i) => subnetAt(pool.cidr, 26, i));
     for (const small of [63, 64]) {
       const datastore = new MemoryDatastore();
       await claim(datastore, [
-        ...places.slice(0, 1000),
+        ...slots.slice(0, 1000),
         ...Array.from({ length: small }, (_, i) => subnetAt(parsePrefix("10.65.255.192/26"), 32, i)),
       ]);
       expect((await find(datastore, pool, { spread: 5n })).found).toMatch(/^10\.65\.25[0-5]\./);
@@ -174,7 +174,7 @@ test("a large IPv6 pool of which most is reserved needs no deep search", async (
   }
 });
 
-test("asks for nothing beyond 64 places while these have a gap", async () => {
+test("asks for nothing beyond 64 slots while these have a gap", async () => {
   const asked: Query[] = [];
   const datastore = new MemoryDatastore();
   const read = datastore.read.bind(datastore);
@@ -183,8 +183,8 @@ test("asks for nothing beyond 64 places while these have a gap", async () => {
     return await read(queries, options);
   };
   const pool = poolOf("10.64.0.0/10", 26);
-  const places = Array.from({ length: 63 }, (_, i) => subnetAt(parsePrefix("10.65.16.0/20"), 26, i + 1));
-  await claim(datastore, places);
+  const slots = Array.from({ length: 63 }, (_, i) => subnetAt(parsePrefix("10.65.16.0/20"), 26, i + 1));
+  await claim(datastore, slots);
   const start = (10n * 2n ** 24n + 65n * 2n ** 16n + 16n * 2n ** 8n + 64n * 30n - pool.cidr.base) / 64n;
   expect(await find(datastore, pool, { spread: start })).toEqual({ found: "10.65.16.0/26", reads: 1 });
   expect(asked).toEqual([
@@ -193,7 +193,7 @@ test("asks for nothing beyond 64 places while these have a gap", async () => {
   ]);
 });
 
-test("nodes begin in different places, also where much is reserved", async () => {
+test("nodes begin in different slots, also where much is reserved", async () => {
   const reserved = [parsePrefix("10.65.0.0/17")];
   const datastore = new MemoryDatastore();
   const found = new Set<string | undefined>();
@@ -204,7 +204,7 @@ test("nodes begin in different places, also where much is reserved", async () =>
   expect(found.size).toBeGreaterThan(30);
 });
 
-test("a pool is asked for with its places, even where one of the two is known: an older answer would say nothing of claims since then", async () => {
+test("a pool is asked for with its slots, even where one of the two is known: an older answer would say nothing of claims since then", async () => {
   const datastore = new MemoryDatastore();
   const pool = poolOf("10.65.0.0/20", 26);
   const wantedWith = (facts: Facts) => {

@@ -1,11 +1,11 @@
 /**
- * Finds a place for a new block without reading any block.
+ * Finds a slot for a new block without reading any block.
  *
- * 1. The claims among 64 places around a start that differs from node to node, so that nodes seldom meet.
+ * 1. The claims among 64 slots around a start that differs from node to node, so that nodes seldom meet.
  * 2. A window of claims from the start on.
- * 3. Claims are counted by sixteenths of the pool; a part with fewer claims than places is read, or divided again.
+ * 3. Claims are counted by sixteenths of the pool; a part with fewer claims than slots is read, or divided again.
  *
- * Each read is one round trip: a /16 pool with one place left costs three, a /8 pool five.
+ * Each read is one round trip: a /16 pool with one slot left costs three, a /8 pool five.
  */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
@@ -13,20 +13,20 @@ import type { Query } from "../../datastore/datastore.ts";
 import { baseOf, blockOf, type Prefix, subnetAt, subnetCount } from "../../lib/ip/prefix.ts";
 import { type Facts, FactsWanted, know } from "../facts.ts";
 import { type Pool, poolQueryOf } from "../pools.ts";
-import { firstGap, type Obstacles, placeOf, type Start, startOf } from "./places.ts";
+import { firstGap, type Obstacles, slotOf, type Start, startOf } from "./slots.ts";
 
 /** Where a search looks, and what it must leave alone. */
 export interface FreeBlockSearch extends Obstacles, Start {
   readonly facts: Facts;
 }
 
-/** Places of the part that is looked at first, as bits: as many of the usual size as lie in one cell of the Kubernetes datastore. */
+/** Slots of the part that is looked at first, as bits: as many of the usual size as lie in one cell of the Kubernetes datastore. */
 const NEAR_BITS = 6;
 /** Claimed blocks that the window asks for. */
 const WINDOW = 64;
-/** A part with so many places, or so many claims, is not divided further. */
+/** A part with so many slots, or so many claims, is not divided further. */
 const PART_BLOCKS = 1_024;
-/** Claims of a part that are read at once: blocks may be smaller than the places. */
+/** Claims of a part that are read at once: blocks may be smaller than the slots. */
 const MOST_CLAIMS = 2 * PART_BLOCKS;
 /** Bits of a prefix that one round of counting decides. */
 const STEP_BITS = 4;
@@ -47,8 +47,8 @@ export function findFreeBlock(pool: Pool, search: FreeBlockSearch, later: () => 
 }
 
 /**
- * The claims among the places that are looked at first. The pool is always read in the same round: an older copy may have another block size,
- * and new claims of that size would not match the places.
+ * The claims among the slots that are looked at first. The pool is always read in the same round: an older copy may have another block size,
+ * and new claims of that size would not match the slots.
  *
  * @param later as of {@link findFreeBlock}
  * @throws {FactsWanted} what must be read first
@@ -63,7 +63,7 @@ export function claimsNear(pool: Pool, search: Start & Pick<FreeBlockSearch, "fa
 }
 
 /**
- * Searches the whole pool. It is full with as many claims as places, unless a claim was seen that has another size; with more, some are
+ * Searches the whole pool. It is full with as many claims as slots, unless a claim was seen that has another size; with more, some are
  * smaller.
  */
 function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockRef[], later: () => readonly Pool[]): Prefix | undefined {
@@ -72,16 +72,16 @@ function findFarBlock(pool: Pool, search: FreeBlockSearch, near: readonly BlockR
   const count = know(facts, countQuery, () => [windowQuery, startQuery, ...later().flatMap((other) => farQueriesOf(other, search))]);
   const window = know(facts, windowQuery);
   const atStart = know(facts, startQuery);
-  // After a pool was created again with another block size, the number of claims does not tell how many places are free.
+  // After a pool was created again with another block size, the number of claims does not tell how many slots are free.
   const isUniform = [...near, ...window, ...atStart].every(({ cidr }) => cidr.length === pool.blockLength);
-  const places = subnetCount(pool.cidr, pool.blockLength);
-  if (isUniform && BigInt(count) === places) return undefined;
+  const slots = subnetCount(pool.cidr, pool.blockLength);
+  if (isUniform && BigInt(count) === slots) return undefined;
   const start = startOf(pool, search);
-  const end = window.length < WINDOW ? places : placeOf(pool, window.at(-1));
+  const end = window.length < WINDOW ? slots : slotOf(pool, window.at(-1));
   return firstGap(pool, search, [...atStart, ...window], start, end) ?? descend(pool, search, { within: pool.cidr, count }, isUniform);
 }
 
-/** What {@link findFreeBlock} asks for first. Blocks may be smaller than the places. */
+/** What {@link findFreeBlock} asks for first. Blocks may be smaller than the slots. */
 function nearQueryOf(pool: Pool, search: Start) {
   const start = subnetAt(pool.cidr, pool.blockLength, startOf(pool, search));
   const within = blockOf(baseOf(start), Math.max(pool.cidr.length, pool.blockLength - NEAR_BITS));
@@ -95,8 +95,8 @@ function gapNear(
   { within, limit }: ReturnType<typeof nearQueryOf>,
   claimed: readonly BlockRef[],
 ): Prefix | undefined {
-  const first = placeOf(pool, { cidr: within });
-  const end = claimed.length < limit ? first + subnetCount(within, pool.blockLength) : placeOf(pool, claimed.at(-1));
+  const first = slotOf(pool, { cidr: within });
+  const end = claimed.length < limit ? first + subnetCount(within, pool.blockLength) : slotOf(pool, claimed.at(-1));
   const start = startOf(pool, search);
   return firstGap(pool, search, claimed, start, end) ?? firstGap(pool, search, claimed, first, start < end ? start : end);
 }
@@ -117,7 +117,7 @@ interface Part {
   readonly count: number;
 }
 
-/** The first free place of a part: by its claims when they are few, else by counting in its own parts. */
+/** The first free slot of a part: by its claims when they are few, else by counting in its own parts. */
 function descend(
   pool: Pool,
   search: FreeBlockSearch,
@@ -126,7 +126,7 @@ function descend(
   ahead: () => readonly Query[] = () => [],
 ): Prefix | undefined {
   if (isSmall(pool, part)) return gapInPart(pool, search, part.within, ahead);
-  if (part.within.length === pool.blockLength) return undefined; // one place, with very many small claims
+  if (part.within.length === pool.blockLength) return undefined; // one slot, with very many small claims
   const countQueries = countQueriesOf(pool, part.within);
   const begin = Number(search.spread % BigInt(countQueries.length));
   const candidates: Part[] = [];
@@ -137,7 +137,7 @@ function descend(
     if (!isUniform || BigInt(count) !== subnetCount(within, pool.blockLength)) candidates.push({ within, count });
   }
   for (const [i, candidate] of candidates.entries()) {
-    // A part that has fewer claims than places has a free one, unless that is reserved: with each that failed, ask for more at once.
+    // A part that has fewer claims than slots has a free one, unless that is reserved: with each that failed, ask for more at once.
     const next = (): readonly Query[] => candidates.slice(i + 1, 2 * i + 1).flatMap((other) => firstQueriesOf(pool, other));
     const found = descend(pool, search, candidate, isUniform, next);
     if (found !== undefined) return found;
@@ -169,7 +169,7 @@ function claimsQueryOf(within: Prefix) {
 function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, ahead: () => readonly Query[]): Prefix | undefined {
   const query = claimsQueryOf(within);
   const claimed = know(search.facts, query, ahead);
-  const first = placeOf(pool, { cidr: within });
-  const end = claimed.length < query.limit ? first + subnetCount(within, pool.blockLength) : placeOf(pool, claimed.at(-1));
+  const first = slotOf(pool, { cidr: within });
+  const end = claimed.length < query.limit ? first + subnetCount(within, pool.blockLength) : slotOf(pool, claimed.at(-1));
   return firstGap(pool, search, claimed, first, end);
 }

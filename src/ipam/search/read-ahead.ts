@@ -13,7 +13,7 @@ import { collectWanted, onlyAbout } from "../facts.ts";
 import type { AddressRequest } from "../request.ts";
 import { reservedIn } from "../reservations.ts";
 import { assignAutomatic } from "./automatic.ts";
-import { spreadOf } from "./places.ts";
+import { spreadOf } from "./slots.ts";
 import type { PlanContext } from "./plan-context.ts";
 
 /**

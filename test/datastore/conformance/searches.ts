@@ -119,14 +119,14 @@ export function describeSearches(datastore: Datastore): void {
     ]);
   });
 
-  test("the places of blocks are those of all blocks, each with a name of its own", async () => {
+  test("the names of blocks are those of all blocks, each its own", async () => {
     await fill();
-    const [all, places] = await datastore.read([{ type: "all-blocks" }, { type: "block-places" }]);
+    const [all, named] = await datastore.read([{ type: "all-blocks" }, { type: "block-names" }]);
     const toText = (ref: { readonly cidr: Block["cidr"]; readonly node: string } | undefined): string =>
       ref === undefined ? "none" : `${toPrefixText(ref.cidr)} of ${ref.node}`;
-    expect(places.map(({ ref }) => toText(ref)).sort()).toEqual(all.map(({ value }) => toText(value)).sort());
+    expect(named.map(({ ref }) => toText(ref)).sort()).toEqual(all.map(({ value }) => toText(value)).sort());
     expect(all).toHaveLength(9);
-    expect(new Set(places.map(({ name }) => name)).size).toBe(9);
+    expect(new Set(named.map(({ name }) => name)).size).toBe(9);
   });
 
   test("who asks for damage hears of none where there is none, and gets the same answers", async () => {

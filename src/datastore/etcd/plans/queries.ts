@@ -3,7 +3,7 @@
 import type { BlockRef } from "../../../api/ipam-block.ts";
 import { type SpareBlock, toNextOrdinals } from "../../../api/ipam-block-spare.ts";
 import { toHostPrefix } from "../../../lib/ip/prefix.ts";
-import type { BlockPlace, EmptyBlock, Query } from "../../datastore.ts";
+import type { EmptyBlock, NamedBlock, Query } from "../../datastore.ts";
 import {
   blockKey,
   blockRange,
@@ -46,10 +46,10 @@ export function planQuery(query: Query): QueryPlan {
       };
     case "all-blocks":
       return { ranges: [blockRange()], toAnswer: (replies) => kvsOf(replies).map(toStoredBlock) };
-    case "block-places":
+    case "block-names":
       return {
         ranges: [{ ...blockRange(), keysOnly: true }],
-        toAnswer: (replies) => kvsOf(replies).map(({ key }): BlockPlace => ({ name: key, ref: parseBlockKey(key) })),
+        toAnswer: (replies) => kvsOf(replies).map(({ key }): NamedBlock => ({ name: key, ref: parseBlockKey(key) })),
       };
     case "blocks-borrowed-by":
       return planMany(borrowedRange(query.node), toBlockRef);

@@ -6,7 +6,7 @@ import { KINDS } from "../../../api/registry.ts";
 import type { Resource } from "../../../api/resource.ts";
 import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
-import type { BlockPlace, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
+import type { NamedBlock, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
 import { toStoredResource } from "../objects/custom-object.ts";
@@ -60,8 +60,8 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
       for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
       return borrowed.map(({ ref }) => ref);
     }
-    case "block-places":
-      return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toBlockPlace(metadata));
+    case "block-names":
+      return (await batch.list(IPAM_BLOCKS, { isMetadataOnly: true })).map(({ metadata }) => toNamedBlock(metadata));
     case "all-blocks": {
       const objects = await batch.list(IPAM_BLOCKS);
       return onDamage === undefined ? objects.map(toStoredBlock) : (await import("./block-damage.ts")).readUndamaged(objects, onDamage);
@@ -69,7 +69,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
   }
 }
 
-function toBlockPlace(metadata: ObjectMeta): BlockPlace {
+function toNamedBlock(metadata: ObjectMeta): NamedBlock {
   return { name: metadata.name ?? "", ref: toBlockEntry(metadata) };
 }
 

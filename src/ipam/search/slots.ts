@@ -1,4 +1,4 @@
-/** Places of a pool: where blocks of its size may lie, by number, counted from the pool's base. */
+/** The slots of a pool: where blocks of its size may lie, numbered from the pool's base. */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import type { PrefixSet } from "../../lib/ip/prefix-set.ts";
@@ -18,7 +18,7 @@ export interface Start extends Pick<Obstacles, "reserved"> {
   readonly spread: bigint;
 }
 
-/** Starts that are tried until one is not reserved. */
+/** How many starts are tried until one is not reserved. */
 const STARTS = 8;
 
 /** A number that is stable for a node and differs between nodes (FNV-1a with a final mix, 64 bits). */
@@ -34,22 +34,22 @@ function mix(number: bigint): bigint {
   return mixed ^ (mixed >> 33n);
 }
 
-/** Where a search begins. Never in a reserved part: all nodes that began there would meet at its end. */
+/** Where a search begins. Not in a reserved part, if possible: all nodes that began there would meet at its end. */
 export function startOf(pool: Pool, { spread, reserved }: Start): bigint {
-  let start = toPlace(pool, spread);
-  for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toPlace(pool, mix(spread + i));
+  let start = toSlot(pool, spread);
+  for (let i = 1n; i < STARTS && reserved.covers(subnetAt(pool.cidr, pool.blockLength, start)); i++) start = toSlot(pool, mix(spread + i));
   return start;
 }
 
-/** Maps a 64-bit number to a place. An IPv6 pool may have more places than there are such numbers; then they spread over all its parts. */
-function toPlace({ cidr, blockLength }: Pool, number: bigint): bigint {
-  const places = subnetCount(cidr, blockLength);
+/** Maps a 64-bit number to a slot. An IPv6 pool may have more slots than there are such numbers; these are then spread over the whole pool. */
+function toSlot({ cidr, blockLength }: Pool, number: bigint): bigint {
+  const slots = subnetCount(cidr, blockLength);
   const spread = BigInt.asUintN(64, number);
-  return places > 1n << 64n ? spread * (places >> 64n) : spread % places;
+  return slots > 1n << 64n ? spread * (slots >> 64n) : spread % slots;
 }
 
 /**
- * The first place from `start` (inclusive) to `end` (exclusive) that none of `claimed` overlaps.
+ * The first slot from `start` (inclusive) to `end` (exclusive) that none of `claimed` overlaps.
  *
  * @param claimed all that are claimed between the two, in address order
  */
@@ -61,16 +61,16 @@ export function firstGap(
   end: bigint,
 ): Prefix | undefined {
   let next = 0;
-  for (let place = start; place < end;) {
-    const candidate = subnetAt(pool.cidr, pool.blockLength, place);
+  for (let slot = start; slot < end;) {
+    const candidate = subnetAt(pool.cidr, pool.blockLength, slot);
     while (isBefore(claimed[next], candidate)) next++;
     const obstacle = claimed[next];
     if (obstacle !== undefined && overlaps(obstacle.cidr, candidate)) {
-      place = placeAfter(pool, obstacle.cidr);
+      slot = slotAfter(pool, obstacle.cidr);
     } else if (reserved.covers(candidate)) {
-      place = placeAfter(pool, largestReserved(pool, reserved, candidate));
+      slot = slotAfter(pool, largestReserved(pool, reserved, candidate));
     } else if (taken.has(toPrefixText(candidate))) {
-      place++;
+      slot++;
     } else {
       return candidate;
     }
@@ -82,7 +82,7 @@ function isBefore(block: Pick<BlockRef, "cidr"> | undefined, candidate: Prefix):
   return block !== undefined && lastAddressOf(block.cidr).value < candidate.base;
 }
 
-/** The largest prefix of the pool around a reserved place that is reserved as a whole: saves looking at each place in it. */
+/** The largest prefix of the pool around a reserved slot that is reserved as a whole: saves looking at each slot in it. */
 function largestReserved(pool: Pool, reserved: PrefixSet, candidate: Prefix): Prefix {
   let largest = candidate;
   for (let length = candidate.length - 1; length >= pool.cidr.length; length--) {
@@ -93,16 +93,16 @@ function largestReserved(pool: Pool, reserved: PrefixSet, candidate: Prefix): Pr
   return largest;
 }
 
-/** Number of the place in which a block begins, counted from the pool's base. */
-export function placeOf(pool: Pool, block: Pick<BlockRef, "cidr"> | undefined): bigint {
+/** Number of the slot in which a block begins; 0 for none. */
+export function slotOf(pool: Pool, block: Pick<BlockRef, "cidr"> | undefined): bigint {
   if (block === undefined) return 0n;
-  return (block.cidr.base - pool.cidr.base) / sizeOfPlace(pool);
+  return (block.cidr.base - pool.cidr.base) / sizeOfSlot(pool);
 }
 
-function placeAfter(pool: Pool, prefix: Prefix): bigint {
-  return (lastAddressOf(prefix).value - pool.cidr.base) / sizeOfPlace(pool) + 1n;
+function slotAfter(pool: Pool, prefix: Prefix): bigint {
+  return (lastAddressOf(prefix).value - pool.cidr.base) / sizeOfSlot(pool) + 1n;
 }
 
-function sizeOfPlace(pool: Pool): bigint {
+function sizeOfSlot(pool: Pool): bigint {
   return lastAddressOf(subnetAt(pool.cidr, pool.blockLength, 0)).value - pool.cidr.base + 1n;
 }
