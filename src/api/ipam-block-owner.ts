@@ -15,7 +15,7 @@ export type OwnerGroup = readonly [network: string, ifName: string, node: string
 
 /**
  * How the endpoint's name is written: there is none; it is `<node>-k8s-<pod>-<ifname>`; it is
- * `<node>-cni-<containerID>-<ifname>`; or it stands in the row.
+ * `<node>-cni-<containerID>-<ifname>`; or the row says it.
  */
 export const ENDPOINT_FORMS = ["none", "pod", "container", "given"] as const;
 

@@ -36,7 +36,7 @@ export interface CliIo {
   openKube(config: KubernetesConfig): Promise<KubeClient>;
 }
 
-/** Options that may stand anywhere on the command line. */
+/** Options that may be given anywhere on the command line. */
 export interface GlobalOptions {
   /** File of datastore access; a default one is read when absent. */
   readonly config?: string;

@@ -120,7 +120,7 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
   docs: { brief: "make several pools of one; the datastore must be locked" },
 });
 
-/** `ipam` and what stands behind it. */
+/** `ipam` and its subcommands. */
 export const ipamCommands = buildRouteMap({
   routes: { show: ipamShow, check: ipamCheck, release: ipamRelease, configure: ipamConfigure, split: ipamSplit },
   docs: { brief: "addresses: who has them, how full pools are, what is wrong" },

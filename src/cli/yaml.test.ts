@@ -31,8 +31,8 @@ test.each([
   ["a: [{b: 1}, {b: 1, c: {d: 1, d: 2}}]\n", 'line 1, column 30: the key "d"'],
   ["1: a\n'1': b\n", 'line 2, column 2: the key "1"'],
   ["? a\n: 1\n? a\n: 2\n", 'line 3, column 3: the key "a"'],
-])("a key that stands twice in one object is told with its place: %j", async (text, fault) => {
-  expect(await faultOf(text)).toBe(`${fault} stands twice in one object`);
+])("a key that appears twice in one object is told with its place: %j", async (text, fault) => {
+  expect(await faultOf(text)).toBe(`${fault} appears twice in one object`);
 });
 
 test.each([
@@ -132,14 +132,14 @@ test("what another writer of YAML writes is read as it was", async () => {
   );
 });
 
-test("in JSON a key that stands twice is found, on one line too", async () => {
+test("in JSON a key that appears twice is found, on one line too", async () => {
   const twice = '{\n  "kind": 1,\n  "spec": {\n    "kind": 1\n  },\n  "kind": 2\n}';
-  expect(await jsonFaultOf(twice)).toBe('line 6, column 4: the key "kind" stands twice in one object');
+  expect(await jsonFaultOf(twice)).toBe('line 6, column 4: the key "kind" appears twice in one object');
   expect(await jsonFaultOf('{"a": {"b": 1, "\\u0062": 2}, "c": "\u0085"}')).toStartWith('line 1, column 17: the key "b"');
   expect(await jsonFaultOf('{"a": {"b": 1}, "c": {"b": 1}}')).toBeUndefined();
 });
 
-test("no JSON is taken for one with a key that stands twice, and in all of it such a key is found", async () => {
+test("no JSON is taken for one with a key that appears twice, and in all of it such a key is found", async () => {
   const objects = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary", maxDepth: 3 }), {
     minKeys: 1,
     maxKeys: 5,
@@ -150,7 +150,7 @@ test("no JSON is taken for one with a key that stands twice, and in all of it su
       fc.pre(!text.includes("\ufffd"));
       expect(await jsonFaultOf(text)).toBeUndefined();
       const [key = ""] = Object.keys(JSON.parse(text) as object);
-      expect(await jsonFaultOf(`${text.slice(0, -1)},${JSON.stringify(key)}:0}`)).toEndWith("stands twice in one object");
+      expect(await jsonFaultOf(`${text.slice(0, -1)},${JSON.stringify(key)}:0}`)).toEndWith("appears twice in one object");
     }),
     { seed, numRuns: 2_000 },
   );

@@ -41,7 +41,7 @@ const LINE_WITH_TAG = /^[^"'#]*(?:^|[-:?,[{])[ \t]*!(?!!)/;
  * The values of all documents, by the core schema of YAML 1.2, with `<<`. Aliases give the same object again: what they unfold to may be
  * larger than the text by far, or endless.
  *
- * @throws {YamlError} also for a key that stands twice in an object, and for a tag that is none of YAML's own
+ * @throws {YamlError} also for a key that appears twice in one object, and for a tag that is none of YAML's own
  */
 export async function parseYaml(text: string): Promise<readonly unknown[]> {
   requireUtf8(text);
@@ -61,14 +61,14 @@ export async function parseYaml(text: string): Promise<readonly unknown[]> {
     if (reason === DUPLICATE_KEY) {
       const key = events.find((event) => "valueStart" in event && event.valueStart === position);
       const name = key !== undefined && "valueStart" in key ? quote(yaml.getScalarValue(text, key)) : "of an object";
-      throw new YamlError(place, `the key ${name} stands twice in one object`, "duplicateKey");
+      throw new YamlError(place, `the key ${name} appears twice in one object`, "duplicateKey");
     }
     const isTag = /^unknown \w+ tag /.test(reason) || LINE_WITH_TAG.test(lineAt(text, position));
     throw new YamlError(place, isTag ? TAG_NEEDS_QUOTES : (FAULTS[reason] ?? reason));
   }
 }
 
-/** Bytes that are no UTF-8 were read as U+FFFD: what they stood for would be lost. @throws {YamlError} */
+/** Bytes that are no UTF-8 were read as U+FFFD: what they meant would be lost. @throws {YamlError} */
 function requireUtf8(text: string): void {
   const at = text.indexOf("\ufffd");
   if (at >= 0)
@@ -76,9 +76,9 @@ function requireUtf8(text: string): void {
 }
 
 /**
- * Refuses keys that stand twice in one object, in text that is JSON: its parser does not tell.
+ * Refuses keys that appear twice in one object, in text that is JSON: its parser does not tell.
  *
- * @throws {YamlError} for a key that stands twice in one object
+ * @throws {YamlError} for a key that appears twice in one object
  */
 export async function requireUniqueKeys(json: string): Promise<void> {
   try {

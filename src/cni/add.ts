@@ -92,7 +92,7 @@ interface Begun {
 /** Addresses, record, link, waits; `undo` gets how to undo each step. */
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
-  const standing = existing?.isOurs === true ? existing.pod : undefined;
+  const ownLink = existing?.isOurs === true ? existing.pod : undefined;
   let created: CreatedLink | undefined;
   const create = ({ link }: Planned): CreatedLink =>
     (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
@@ -100,9 +100,9 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const createEarly = (plan: Planned): void => {
     if (existing === undefined) create(plan);
   };
-  const delegated = await askDelegateIfAny(begun, undo, standing !== undefined);
+  const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
-  const keptLink = standing === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, standing);
+  const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const plan = await recordAttachment(call, wanted, facts, { undo, hold, keptLink, create: createEarly });
   const awaitUsable = await whileHeld(hold, () => {
     if (!plan.isKept) return program(call, sockets, plan, create(plan));

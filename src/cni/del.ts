@@ -40,11 +40,12 @@ export async function del(call: Call): Promise<void> {
   const link = removal.finish();
   if (store.ok) {
     if (await isAnyPending) await releaseOthers(call);
-  } else if (link.ok && hasOwnIpam(call)) (await import("./attachment-state/give-back.ts")).leavePending(call, store.error, ended.plugin);
+  } else if (link.ok && hasOwnIpam(call))
+    (await import("./attachment-state/after-failure.ts")).leavePending(call, store.error, ended.plugin);
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 
-/** Whether there is something to give back besides the call's own. */
+/** Whether there is something to release besides the call's own. */
 async function askForPending(call: Call): Promise<boolean> {
   return (
     call.isWithoutDamaged !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
@@ -153,7 +154,7 @@ function beginLinkRemoval(call: LocalCall): LinkRemoval {
   return { isAnotherNetworks: begun?.isAnotherNetworks ?? false, finish: () => (outcome ??= wait()) };
 }
 
-/** While the link stands, its addresses must not be given to anybody else. @throws what keeps the link */
+/** As long as the link exists, its addresses must not be given to anybody else. @throws what keeps the link */
 function expectGone(removal: LinkRemoval): void {
   const link = removal.finish();
   if (!link.ok) throw link.error;

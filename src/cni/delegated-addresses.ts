@@ -6,7 +6,7 @@ import { messageOf } from "../lib/errors.ts";
 import { type Address, WIDTH } from "../lib/ip/address.ts";
 import type { UndoStack } from "../lib/undo-stack.ts";
 import { forgetDns, noteDns, notedDns } from "./attachment-state/delegate-dns.ts";
-import { unlessTaken } from "./attachment-state/give-back.ts";
+import { unlessTaken } from "./attachment-state/after-failure.ts";
 import type { Hold } from "./attachment-state/hold.ts";
 import { recordOf } from "./attachment.ts";
 import { type Call, withUndoDeadline } from "./call.ts";
@@ -26,12 +26,12 @@ export interface DelegatedOptions {
   readonly config: Delegate["config"] | undefined;
   readonly hold: Hold;
   readonly undo: UndoStack;
-  /** Whether the attachment's interface stands. */
+  /** Whether the attachment's interface exists already. */
   readonly isRepeated: boolean;
 }
 
 /**
- * A repeated ADD keeps the addresses of its record: while the interface stands, nobody has released them; without the interface,
+ * A repeated ADD keeps the addresses of its record: while the interface exists, nobody has released them; without it,
  * the delegate's CHECK must confirm them, because a commit whose reply was lost can write a record after their release. Otherwise
  * the delegate gets a DEL for the earlier ADD, then an ADD.
  *

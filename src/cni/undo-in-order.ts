@@ -1,4 +1,4 @@
-/** Undoing in order: no step is undone while a later step that needs it stands. */
+/** Undoing in order: no step is undone before the later steps that need it. */
 
 import type { UndoStack } from "../lib/undo-stack.ts";
 

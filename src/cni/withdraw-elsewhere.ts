@@ -31,5 +31,5 @@ export async function withdrawElsewhere(
       options,
     ),
   );
-  for (const { node } of owners.slice(0, 1)) call.log.info("addresses given back that the node got under another name", { node });
+  for (const { node } of owners.slice(0, 1)) call.log.info("addresses released that the node got under another name", { node });
 }

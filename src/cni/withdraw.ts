@@ -43,7 +43,7 @@ export function toDelRequest(call: Call): DelRequest {
 
 /** For a failed ADD: reads and removes its addresses and its record, unless a newer ADD has taken the attachment. */
 export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
-  const { unlessTaken } = await import("./attachment-state/give-back.ts");
+  const { unlessTaken } = await import("./attachment-state/after-failure.ts");
   await unlessTaken(call, hold, async () => {
     await withdraw(call, toDelRequest(call));
   });

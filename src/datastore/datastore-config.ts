@@ -78,7 +78,7 @@ export function splitEndpoints(text: string): readonly string[] {
 /**
  * Brings an endpoint into the form `scheme://host:port`. A missing scheme is `http`, a missing port 2379.
  *
- * @param where it stands, for messages
+ * @param where it was read, for messages
  * @throws NetplugError invalidConfig, which repeats the endpoint only when it cannot hold a password
  */
 export function normaliseEndpoint(text: string, where = "etcd endpoint"): string {
@@ -119,7 +119,7 @@ function portOf(text: string, url: URL): number {
   if (url.port !== "") return Number(url.port);
   const authority = text.slice(text.indexOf("://") + 3, text.endsWith("/") ? -1 : undefined);
   const colon = authority.lastIndexOf(":");
-  // Behind the last colon stands a port, or the end of an IPv6 address: "1]".
+  // After the last colon comes a port, or the end of an IPv6 address: "1]".
   const port = colon < 0 ? "" : authority.slice(colon + 1);
   return port === "" || port.endsWith("]") ? 2379 : Number(port);
 }

@@ -143,7 +143,7 @@ export interface Damage {
   readonly reason: string;
   /** Whether the answer contains it, because only its index entries or labels are wrong. */
   readonly isAnswered: boolean;
-  /** What stands in the place of a resource. */
+  /** What is stored in the place of a resource. */
   readonly found?: FoundText;
 }
 
@@ -202,7 +202,7 @@ export type WatchEvent =
   /** What was seen so far is void (first start, or history was compacted): a snapshot of all follows, ended by `in-sync`. */
   | { readonly type: "reset" }
   | { readonly type: "in-sync" }
-  /** Something that we cannot have written stands under one of our keys; it counts as not there. */
+  /** One of our keys has a value that we cannot have written; it counts as absent. */
   | { readonly type: "unreadable"; readonly key: string; readonly reason: string };
 
 export interface WatchOptions {

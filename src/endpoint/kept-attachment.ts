@@ -1,5 +1,5 @@
 /**
- * What a repeated ADD asks for while its interface stands. A running pod keeps a complete interface, even if the config asks for something
+ * What a repeated ADD asks for if its interface exists already. A running pod keeps a complete interface, even if the config asks for something
  * else by now: result and record then describe the interface as it is. A route that is asked for, but not there, counts as missing: it
  * cannot be told from a lost one.
  */

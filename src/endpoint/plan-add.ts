@@ -61,7 +61,7 @@ export type AddOutcome =
 export interface AddPlan {
   /** By position of the request. */
   readonly outcomes: readonly AddOutcome[];
-  /** For one commit; none when everything stands already. */
+  /** For one commit; none when everything is recorded already. */
   readonly writes: readonly Write[];
   /** What the node's next ADD is likely to ask for besides. */
   readonly forNext: readonly Query[];
@@ -111,7 +111,7 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
     own.length === 0
-      ? { outcomes: [], writes: [], standing: [], forNext: [], defects: [], served: [] }
+      ? { outcomes: [], writes: [], stillAllocated: [], forNext: [], defects: [], served: [] }
       : planAllocation(own, facts, options);
   const { defects, served } = allocation;
   const ready = expectReady(facts);
@@ -123,7 +123,7 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
   if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, served };
   // An allocation's writes contain the condition.
-  const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.standing];
+  const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.stillAllocated];
   return { outcomes, writes: [...conditions, ...allocation.writes, ...records], forNext: allocation.forNext, defects, served };
 }
 

@@ -16,7 +16,7 @@ const OWN_EXECUTABLE = "/proc/self/exe";
 /**
  * Installs the plugin on the host that this process runs on, or in a pod of.
  *
- * @param args what stands behind the role's name
+ * @param args what follows the role's name
  * @returns the exit status
  */
 export async function runAsProgram(args: readonly string[]): Promise<number> {

@@ -49,7 +49,7 @@ export async function allocate(
   try {
     return await transact(ports, allocationQueries([request]), decide, options);
   } catch (thrown) {
-    if (isRefused && mayHavePart) await giveBack(ports, request, options);
+    if (isRefused && mayHavePart) await releasePart(ports, request, options);
     throw thrown;
   }
 }
@@ -58,7 +58,7 @@ export async function allocate(
  * Releases what a commit had written before a conflict, when the rest of the addresses could not be found afterwards: on Kubernetes each block
  * is written separately. If this fails too, the DEL of the attachment finds the allocation, as after a killed ADD.
  */
-async function giveBack(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
+async function releasePart(ports: TransactPorts, { owner }: AddressRequest, { beforeCommit }: AllocateOptions): Promise<void> {
   const decide = (facts: Facts, { now }: Try): Decision<void> => {
     const { writes } = planReleaseOf((other) => isSameAttachment(other, owner), owner.node, facts, now);
     return { writes, result: undefined };

@@ -11,6 +11,6 @@ export function contradiction(wanted: readonly Query[]): NetplugError {
   );
   return new NetplugError(
     "ioFailure",
-    `read ${about.join(", ") || "blocks"}: its claim stands without its record; see "netplugctl ipam check"`,
+    `read ${about.join(", ") || "blocks"}: it is claimed, but has no record; see "netplugctl ipam check"`,
   );
 }

@@ -89,7 +89,7 @@ export function addressOf({ from, allocation }: Held): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
 }
 
-/** That blocks stand as they were read, of those that the draft does not write. */
+/** Conditions that blocks are still as they were read, except those that the draft writes. */
 export function expectUnwritten(blocks: readonly DraftBlock[], draft: Draft): readonly Write[] {
   const byCidr = new Map(blocks.map(({ stored, block }) => [toPrefixText(block.cidr), stored]));
   return [...byCidr].flatMap(([cidr, previous]): Write[] =>

@@ -18,7 +18,7 @@ export function toFacts(queries: readonly Query[], answers: readonly unknown[], 
   return {
     find<Q extends Query>(query: Q) {
       const key = keyOf(query);
-      // The answers stand in the order of the queries: `Datastore.read` promises it.
+      // The answers come in the order of the queries: `Datastore.read` promises it.
       if (known.has(key)) return { answer: known.get(key) as Answer<Q> };
       return earlier?.find(query);
     },

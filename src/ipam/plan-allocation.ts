@@ -39,8 +39,8 @@ export interface AllocationPlan {
   readonly outcomes: readonly AllocationOutcome[];
   /** At most one per block, with the conditions under which they are right; none when nothing changes. */
   readonly writes: readonly Write[];
-  /** That addresses which are not new still stand: for a commit that records them, but writes none of their blocks. */
-  readonly standing: readonly Write[];
+  /** Conditions that addresses which are not new are still allocated: for a commit that records them but writes none of their blocks. */
+  readonly stillAllocated: readonly Write[];
   /** Queries that the node's next request is likely to need in addition; usually none. */
   readonly forNext: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
@@ -108,7 +108,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
-    return { outcomes, writes: [], standing: expectUnwritten(held, draft), forNext: [], defects, served: [] };
+    return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), forNext: [], defects, served: [] };
   const served: AddressRequest[] = [];
   for (const request of options.others?.() ?? []) {
     const attempt = attemptRequest(request, context, draft);
@@ -128,7 +128,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   }));
   const forNext = queriesForNext([...requests, ...served], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
-  return { outcomes, writes, standing: expectUnwritten(held, draft), forNext, defects, served };
+  return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), forNext, defects, served };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */

@@ -10,7 +10,7 @@ import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.
 import { borrowedBlocks, NO_DRAFT, ownBlocks, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 
-/** An address that somebody gave back. */
+/** An address that was released. */
 export interface ReleasedAddress {
   readonly address: Address;
   /** CIDR of its block. */

@@ -226,7 +226,7 @@ describe("pools that nobody names", () => {
       return { datastore, world };
     }
 
-    const reason = 'what stands in its place is no pool; make another pool, and "netplugctl delete ippool wrong"';
+    const reason = 'what is stored in its place is no pool; make another pool, and "netplugctl delete ippool wrong"';
 
     test("are left out, and told about", async () => {
       const { datastore, world } = await worldWithWrong();

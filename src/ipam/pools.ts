@@ -79,7 +79,7 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   const valid: ValidPool[] = [];
   for (const { value, revision, isUnreadable = false } of byName) {
     const { name, creationTimestamp } = value.metadata;
-    const read = isUnreadable ? { what: "what stands in its place is no pool", isImmutable: true } : readSpec(value.spec);
+    const read = isUnreadable ? { what: "what is stored in its place is no pool", isImmutable: true } : readSpec(value.spec);
     if ("what" in read) invalid.push({ name, revision, ...defect(name, read) });
     else valid.push({ pool: { name, revision, ...read }, createdAt: Date.parse(creationTimestamp ?? "") || 0 });
   }

@@ -245,7 +245,7 @@ async function readAfterLostReply(ports: TransactPorts, queries: readonly Query[
   }
 }
 
-/** A failure while it is not known whether the last commit was applied; why that is so stands in the details. */
+/** A failure while it is not known whether the last commit was applied; the details say why. */
 function afterLostReply({ kind, message, cause, retriable }: NetplugError, { message: details }: OutcomeUnknown): NetplugError {
   const text = `${message}; a commit before, whose reply was lost, may have been applied: repeat the call, or undo it by DEL`;
   return new NetplugError(kind, text, { cause, retriable, details });

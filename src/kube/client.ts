@@ -132,7 +132,7 @@ export class KubeClient {
   async create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const { namespace, name } = object.metadata;
     const { subresource } = options;
-    // An object's name stands in its path only for a subresource of it.
+    // An object's name is in its path only for a subresource of it.
     const target = subresource === undefined ? { namespace } : { namespace, name, subresource };
     const request = toRequest("create", type, target, {
       query: toWriteQuery(options),

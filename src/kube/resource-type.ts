@@ -15,7 +15,7 @@ export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly objectType?: T;
 }
 
-/** `v1`, `netplug.io/v3`: what stands in `apiVersion`. */
+/** `v1`, `netplug.io/v3`: what `apiVersion` holds. */
 export function apiVersionOf({ group, version }: ResourceType): string {
   return group === "" ? version : `${group}/${version}`;
 }

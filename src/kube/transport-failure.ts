@@ -33,7 +33,7 @@ export interface BrokenRequest {
   readonly request: KubeRequest;
   /** Shown in messages. */
   readonly server: string;
-  /** Where the authorities stand that may sign its certificate, for messages. @default the roots of the system */
+  /** Where the authorities that may sign its certificate are named, for messages. @default the roots of the system */
   readonly authorities?: string | undefined;
   /** Whether the head of the answer had come. */
   readonly isAnswered: boolean;

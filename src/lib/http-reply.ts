@@ -163,13 +163,13 @@ function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
     const lineLength = (lineEnd < 0 ? bytes.length : lineEnd) - chunks.next;
     if (lineLength > LONGEST_HEAD) throw new HttpReplyError(`read HTTP reply: a line between chunks is longer than ${LONGEST_HEAD} bytes`);
     if (lineEnd < 0) return undefined;
-    // Behind a semicolon stand extensions, which nobody has to know.
+    // After a semicolon come extensions, which nobody has to know.
     const [sizeText = ""] = new TextDecoder().decode(bytes.subarray(chunks.next, lineEnd)).split(";", 1);
     const size = toNumber(sizeText.trim().toLowerCase(), 16);
     if (size === undefined) throw new HttpReplyError("read HTTP reply: the size of a chunk is no number");
     const [start, end] = [lineEnd + 1, lineEnd + 1 + size];
     if (size === 0) {
-      // Behind the last chunk may stand trailers, which end with an empty line.
+      // After the last chunk may come trailers, which end with an empty line.
       const last = findEndOfHead(bytes, lineEnd - 1);
       if (last !== undefined) {
         chunks.next = last + 4;

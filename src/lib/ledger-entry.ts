@@ -1,4 +1,4 @@
-/** The startup ledger's entry: where the time of one ADD or DEL went, as it stands in the log and is read back. */
+/** The startup ledger's entry: where the time of one ADD or DEL went, as the log has it and as it is read back. */
 
 import type { Fields } from "./log.ts";
 

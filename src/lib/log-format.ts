@@ -36,7 +36,7 @@ export function jsonSink(writeLine: (line: string) => void): LogSink {
 }
 
 function toTextValue(value: FieldValue): string {
-  // Numbers of a table stand as JSON: that is the cheapest way to print many of them.
+  // Numbers of a table are written as JSON: that is the cheapest way to print many of them.
   if (typeof value === "object" && !Array.isArray(value)) return JSON.stringify(value);
   return JSON.stringify(Array.isArray(value) ? value.join(" ") : String(value));
 }

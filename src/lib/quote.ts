@@ -5,7 +5,7 @@ const SHOWN_LENGTH = 200;
 
 /**
  * Text between quotes for a message, on one line. Between double quotes control characters, line breaks, direction marks, broken
- * surrogates, backslashes and double quotes are escaped. Text in which only double quotes would be stands between single quotes, just as
+ * surrogates, backslashes and double quotes are escaped. Text in which only double quotes would need it is put between single quotes, just as
  * it is, so that people find it again: nothing is escaped there, and no single quote or backslash is inside. Text of more than 200
  * characters is cut, with its real length behind.
  *
@@ -29,7 +29,7 @@ export function quoteValue(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : `a ${typeof value}`;
 }
 
-/** The expressions stand inside: only a failing call needs them, and compiling them costs every other one. */
+/** The expressions are inside the function: only a failing call needs them, and compiling them would cost every call. */
 function escape(text: string): string {
   // Printable ASCII, which is nearly everything, needs no look at Unicode.
   if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;

@@ -1,6 +1,6 @@
 /** Keeps secrets out of everything that is logged: by the field's name, and by what a text looks like. */
 
-/** What stands where a secret stood. */
+/** What takes the place of a secret. */
 export const REDACTED = "[redacted]";
 
 /** Longest text that a log line carries; a config or a stack of causes is cut here. */
@@ -13,7 +13,7 @@ const CUT = "…";
 const MAX_SEARCHED_LENGTH = 65_536;
 
 /*
- * A search for plain words stands before the regular expressions: the plugin writes a handful of lines and ends, and compiling the
+ * A search for plain words comes before the regular expressions: the plugin writes a handful of lines and ends, and compiling the
  * expressions costs it more (0.3 ms) than all else that a line needs. Loops for the same reason: the first call of `some` alone is 0.07 ms.
  */
 
@@ -42,7 +42,7 @@ const SECRETS_IN_TEXT: readonly (readonly [pattern: RegExp, replacement: string]
   // User information in a URL, up to the last "@": a password may hold "@" and, written carelessly, "/".
   [/(:\/\/)[^\s"']{0,1000}@/g, `$1${REDACTED}@`],
   // name=value, name: value, "name": "value", as queries, environments, JSON (also inside JSON) and YAML write them, of names as
-  // isSecretName() has them. Behind the word stands no "-" but in one name: the pod "default/token-server" is no secret, nor
+  // isSecretName() has them. No "-" follows the word but in one name: the pod "default/token-server" is no secret, nor
   // is "full" in `pool "tokens": full`.
   [
     /(?<!\b(?:pool|pod|namespace|node|kubeconfig|delegate) "[^"\s=]{0,300}(?=[\w-]{0,64}": [a-z]+:? ))((?:passw|passphrase|secret|token|credential|authorization|bearer|cookie|private[_-]?key|key[_-]?data|api[_-]?key)(?:-access-key|\w{0,64})(?<!file|path|dir|interval)(?:\\?["'])?\s*[=:]\s*)(?!\[redacted\])(?:\\"[\s\S]*?(?:(?<!\\\\)\\"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[^\s,;&"'}\]]+)/gi,

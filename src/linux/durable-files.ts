@@ -83,7 +83,7 @@ function flushFolder(folder: string): void {
   flush(fd, folder);
 }
 
-/** Takes the advisory lock on the folder itself. @returns undefined when somebody else has it; dispose of it to give it back */
+/** Takes the advisory lock on the folder itself. @returns undefined when somebody else has it; dispose of it to unlock */
 function tryLockFolder(folder: string): Disposable | undefined {
   const fd = openToRead(folder);
   try {

@@ -32,7 +32,7 @@ export interface LockOptions {
  * Takes the lock on a file, which is made (with its folders) when it is missing and stays afterwards. The kernel ends the lock with
  * the process that holds it. A second call in one process waits like any other.
  *
- * @returns undefined when somebody else had it all the time; dispose of it to give it back
+ * @returns undefined when somebody else had it all the time; dispose of it to unlock
  * @throws {KernelError} ioFailure when the file cannot be made or locked
  */
 export async function takeLock(path: string, { waitMs, clock, signal }: LockOptions): Promise<Disposable | undefined> {

@@ -103,24 +103,24 @@ describe("hostile input gets one clear line:", () => {
     ["20 MB", `a: ${"x".repeat(20_000_000)}`, "got more than 16777216 characters, want fewer"],
     ["bytes that are no text", String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)), "want YAML or JSON"],
     [
-      "a key that stands twice",
+      "a key that appears twice",
       `${pool("x")}spec: {cidr: 10.66.0.0/16}\n`,
-      'read stdin: line 5, column 1: the key "spec" stands twice in one object',
+      'read stdin: line 5, column 1: the key "spec" appears twice in one object',
     ],
     [
-      "a key that stands twice in braces",
+      "a key that appears twice in braces",
       pool("x", "cidr: 10.1.0.0/16, cidr: 10.2.0.0/16"),
-      'line 4, column 27: the key "cidr" stands twice',
+      'line 4, column 27: the key "cidr" appears twice',
     ],
     [
-      "a key that stands twice in JSON",
+      "a key that appears twice in JSON",
       '{\n"kind": "IPPool",\n"kind": "Tier"\n}',
-      'read stdin: line 3, column 2: the key "kind" stands twice in one object',
+      'read stdin: line 3, column 2: the key "kind" appears twice in one object',
     ],
     [
-      "a key that stands twice in the second of several objects",
+      "a key that appears twice in the second of several objects",
       `${poolYaml("x", "10.1.0.0/16")}${poolYaml("y", "10.2.0.0/16").replace("{", '{"kind": "Tier", ')}`,
-      'read stdin, document 2: line 1, column 48: the key "kind" stands twice in one object',
+      'read stdin, document 2: line 1, column 48: the key "kind" appears twice in one object',
     ],
     [
       "a selector that YAML takes for a tag",

@@ -81,7 +81,7 @@ describe("what was damaged by hand is found:", () => {
     ]);
     for (const argv of [["show"], ["release"]]) {
       const { status, stderr } = await world.ctl(["ipam", ...argv, "--ip=10.65.0.1"]);
-      expect([status, stderr]).toEqual([1, expect.stringContaining('its claim stands without its record; see "netplugctl ipam check"')]);
+      expect([status, stderr]).toEqual([1, expect.stringContaining('it is claimed, but has no record; see "netplugctl ipam check"')]);
     }
     const allocating = allocateFor(world.datastore, "c4", "n2", { address: "10.65.0.1" });
     expect(await allocating.catch((thrown: unknown) => thrown)).toMatchObject({ kind: "ioFailure" });

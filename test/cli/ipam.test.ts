@@ -190,7 +190,7 @@ describe("ipam check", () => {
     await world.etcd.ctl(["del", record]);
     await world.etcd.ctl(["put", claim, '{"node":"n1"}']);
     expect(await stderrOf()).toBe(
-      `netplugctl: read the block around "${ip}": its claim stands without its record; see "netplugctl ipam check"\n${end}`,
+      `netplugctl: read the block around "${ip}": it is claimed, but has no record; see "netplugctl ipam check"\n${end}`,
     );
   });
 });

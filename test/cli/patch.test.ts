@@ -38,7 +38,7 @@ describe("patch and label", () => {
     ["spec: &a {b: *a}", 2, 'read option "--patch": got more than 64 levels, want fewer'],
     ["metadata: {labels: {a: &a [*a]}}", 2, 'read option "--patch": got more than 64 levels, want fewer'],
     [aliasesOfAliases(8), 2, 'read option "--patch": got more than 1000000 values, want fewer'],
-    ['{"spec":{"disabled":true},"spec":{}}', 2, 'read option "--patch": line 1, column 28: the key "spec" stands twice in one object'],
+    ['{"spec":{"disabled":true},"spec":{}}', 2, 'read option "--patch": line 1, column 28: the key "spec" appears twice in one object'],
     ["spec: {}\n---\nspec: {}", 2, "got 2 documents, want one"],
     ["# nothing", 2, "got nothing, want JSON or YAML"],
   ])("patch %p is status %p: %p", async (patch, status, message) => {

@@ -38,7 +38,7 @@ test.each(CASES)("a %s is shown and deleted", async (kind, name, place, where) =
 
     const stay = kind === "ippool" ? "; its blocks stay" : "";
     expect(await world.done(["delete", kind, name, ...where])).toBe(
-      `${kind}/${name} deleted; what stood in its place was ${shown}${stay}\n`,
+      `${kind}/${name} deleted; what was stored in its place was ${shown}${stay}\n`,
     );
     expect(await keys()).not.toContain(key);
   }

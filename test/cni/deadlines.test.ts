@@ -25,7 +25,7 @@ let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
 const LATE = [
   "attachment-state/delegate-dns",
-  "attachment-state/give-back",
+  "attachment-state/after-failure",
   "config/name-variables",
   "delegate/mod",
   "delegated-addresses",

@@ -284,7 +284,7 @@ test("what is no pool, in the place of one, stops nobody who does not name it; w
   expect((await node.call("STATUS")).status).toBe(0);
   const containerID = node.newContainerID();
   await node.add(own, { containerID });
-  const reason = 'what stands in its place is no pool; make another pool, and "netplugctl delete ippool a-wrong"';
+  const reason = 'what is stored in its place is no pool; make another pool, and "netplugctl delete ippool a-wrong"';
   expect(node.logLines()).toContainEqual(expect.objectContaining({ containerID, msg: `pool "a-wrong" is left out: ${reason}` }));
   expect((await node.call("DEL", { containerID, netns: own.path })).status).toBe(0);
   const named = { containerID: node.newContainerID(), netns: own.path };

@@ -130,7 +130,7 @@ export function errorsDocument(): string {
     "",
     "What `netplug` and `netplug-ipam` print as `code` in the error object on standard output. 1 to 99 are the CNI specification's,",
     "100 and up are netplug's own. `msg` says what failed, on which object, and what to do; `details` holds what lies underneath.",
-    "Containerd and CRI-O, and so `kubectl describe pod`, show `msg` without the code, which stands in the plugin's log.",
+    "Containerd and CRI-O, and so `kubectl describe pod`, show `msg` without the code, which is in the plugin's log.",
     "",
     "| Code | Meaning | What to do |",
     "|---|---|---|",

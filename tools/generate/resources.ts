@@ -73,7 +73,7 @@ metadata:
 | \`has(gpu)\`, \`!has(gpu)\` | the label is there; is not |
 | \`all()\` | everything |
 
-Terms are joined by \`&&\` and \`||\`, turned around by \`!\`, and put in parentheses. Values stand in double or single quotes.
+Terms are joined by \`&&\` and \`||\`, turned around by \`!\`, and put in parentheses. Values are in double or single quotes.
 `;
 
 /** The whole document. */

@@ -18,7 +18,7 @@ export interface Additions {
 /**
  * Converts a schema and everything in it.
  *
- * @param path where it stands in the object, as in {@link CelRules}
+ * @param path where it is in the object, as in {@link CelRules}
  * @param fields what the fields of the object, or of the objects in the list, are
  * @throws {TypeError} a check that has no counterpart, a field without a description
  */

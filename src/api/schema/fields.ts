@@ -174,7 +174,7 @@ function toWholeNumber(written: string, min: number, max: number): number | unde
   return number >= min && number <= max ? number : undefined;
 }
 
-/** Where a selector stands: only a rule's namespace selector may be `global()`. */
+/** Where a selector is used: only a rule's namespace selector may be `global()`. */
 export type SelectorPlace = "plain" | "namespace-of-rule";
 
 /** The text of a selector. The language is known further up, so whoever validates hands its parser in. */

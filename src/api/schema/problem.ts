@@ -12,7 +12,7 @@ export interface Problem {
 /** One step into an object: a key, or the index of a list. */
 export type PathStep = string | number;
 
-/** Writes a path as people read it; keys that are no plain words stand in brackets. */
+/** Writes a path as people read it; keys that are no plain words are put into brackets. */
 export function toPathText(steps: readonly PathStep[]): string {
   return steps
     .map((step) =>

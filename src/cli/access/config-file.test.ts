@@ -32,7 +32,7 @@ test.each<[string | undefined, string]>([
   ["kind: IPPool\n", 'kind: got "IPPool", want "NetplugAPIConfig"'],
   [file("etcdEndpoint: http://a:2379"), 'spec: unknown field "etcdEndpoint"; the nearest known one is "etcdEndpoints"'],
   [file("etcdPassword: 007"), "spec.etcdPassword: got a number, want a text; put it in quotes"],
-  [file("etcdUsername: a\n  etcdUsername: b"), 'line 5, column 3: the key "etcdUsername" stands twice in one object'],
+  [file("etcdUsername: a\n  etcdUsername: b"), 'line 5, column 3: the key "etcdUsername" appears twice in one object'],
   [file("etcdPassword: m\ufffdnze"), "line 4, column 18: got bytes that are no UTF-8"],
   [`${file("datastoreType: etcdv3")}---\n${file("datastoreType: kubernetes")}`, "got 2 documents, want one"],
 ])("what makes no sense is told: %j", async (text, fault) => {

@@ -54,7 +54,7 @@ test.each([
   [["get", "--output", "--context", "c"], {}, ["get", "--output", "--context", "c"]],
   [["get", "--", "--context", "c"], {}, ["get", "--", "--context", "c"]],
   [["get", "ipp", "constructor"], {}, ["get", "ipp", "constructor"]],
-])("options that may stand anywhere are taken out, where they are options: %j", (argv, options, words) => {
+])("options that may be given anywhere are taken out, where they are options: %j", (argv, options, words) => {
   expect(parseCommandLine(argv)).toEqual({ options, words });
 });
 

@@ -22,7 +22,7 @@ export const VALUE_FLAGS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Takes out the options that may stand anywhere, up to a `--`.
+ * Takes out the options that may be given anywhere, up to a `--`.
  *
  * @throws {UsageError} an option without its value, or twice
  */
@@ -50,7 +50,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
       flagWords.push(next);
       i++;
     }
-    // As with kubectl, the namespace may stand in front of the command.
+    // As with kubectl, the namespace may come before the command.
     if (words.length === 0 && /^(-n|--namespace)$/.test(flag)) early.push(...flagWords);
     else words.push(...flagWords);
   }

@@ -33,7 +33,7 @@ const FORMS = "KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY, !KEY, 
 
 const LARGEST_NUMBER = 2n ** 63n - 1n;
 
-/** Commas inside parentheses stand between values. */
+/** Commas inside parentheses separate values. */
 const BETWEEN_REQUIREMENTS = /,(?![^(]*\))/;
 
 /**

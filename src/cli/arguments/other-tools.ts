@@ -27,10 +27,10 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["ipam status", "ipam show"],
 ]);
 
-/** Commands whose file stands behind `-f`. */
+/** Commands whose file follows `-f`. */
 const FILE_COMMANDS: ReadonlySet<string> = new Set(["create", "apply", "replace", "validate"]);
 
-/** Commands whose address stands behind `--ip`. */
+/** Commands whose address follows `--ip`. */
 const ADDRESS_COMMANDS: ReadonlySet<string> = new Set(["ipam show", "ipam release"]);
 
 /** Kinds of other tools, and our kind for each. */
@@ -49,7 +49,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
  * The command of ours that was most likely meant by words that name no command.
  *
  * @param words those that name a command, and the one behind them
- * @param following what stands behind these
+ * @param following what comes after these
  */
 export function commandMeantBy(words: readonly string[], following: readonly string[] = []): string | undefined {
   if (words.length === 1 && words[0] === "help") return [...following.filter(isPlain), "--help"].join(" ");

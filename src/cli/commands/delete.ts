@@ -61,7 +61,7 @@ async function deleteOne(target: Target, ref: ResourceRef): Promise<string> {
 }
 
 function toFoundText({ text }: { readonly text?: string }): string {
-  return text === undefined ? "" : `; what stood in its place was ${toShown(text)}`;
+  return text === undefined ? "" : `; what was stored in its place was ${toShown(text)}`;
 }
 
 function toBlocksText({ releasedBlocks, keptBlocks, keptAddresses, text }: PoolDeletion): string {

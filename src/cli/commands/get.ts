@@ -83,7 +83,7 @@ function checkSelectable(info: KindInfo, names: readonly string[]): void {
   if (!isWritable(info)) throw new UsageError(`use --selector with ${info.plural}: they have no labels`);
 }
 
-/** What stands in files, by kind and namespace. */
+/** What files name, by kind and namespace. */
 async function askedByFiles(cli: Cli, flags: GetFlags, words: readonly string[]): Promise<readonly Asked[]> {
   if (words.length > 0) throw new UsageError("read arguments: want either -f or KIND [NAME…]");
   if (flags.selector !== undefined) throw new UsageError("use --selector together with -f: want one of them");

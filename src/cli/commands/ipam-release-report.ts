@@ -1,4 +1,4 @@
-/** `ipam release --from-report`: gives back what a report of `ipam check` calls leaked, as far as it still is. */
+/** `ipam release --from-report`: releases what a report of `ipam check` calls leaked, as far as it still is. */
 
 import * as v from "valibot";
 import type { Allocation } from "../../api/ipam-block.ts";

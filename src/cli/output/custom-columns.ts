@@ -8,7 +8,7 @@ import { type Column, toCellText } from "./columns.ts";
 type Step = { readonly key: string } | { readonly index: number } | { readonly all: true };
 
 /**
- * Parses what stands behind `custom-columns=`. An entry without a path is the heading of a column that the kind has anyway.
+ * Parses what follows `custom-columns=`. An entry without a path is the heading of a column that the kind has anyway.
  *
  * @throws {UsageError}
  */

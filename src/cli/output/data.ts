@@ -3,7 +3,7 @@
 import { isJsonObject } from "../../lib/json.ts";
 import type { ReportFormat } from "./format.ts";
 
-/** Makes the digits of a text stand in JSON as a number; newer than the compiler's library. */
+/** Puts the digits of a text into JSON as a number; newer than the compiler's library. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /**

@@ -3,7 +3,7 @@
 export interface TableOptions {
   /** Whether the header may stand out in colour. */
   readonly colour: boolean;
-  /** Columns (from 0) whose cells stand at the right, as numbers do. */
+  /** Columns (from 0) whose cells are aligned to the right, as numbers are. */
   readonly right?: ReadonlySet<number>;
   /** @default false */
   readonly withoutHeader?: boolean;

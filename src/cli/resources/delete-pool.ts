@@ -20,7 +20,7 @@ export interface PoolDeletion {
   /** Blocks that stay, because running workloads keep their addresses. */
   readonly keptBlocks: number;
   readonly keptAddresses: number;
-  /** What stood in its place, if that was no pool: where its blocks are is not known. */
+  /** What was stored in its place, if that was no pool: where its blocks are is not known. */
   readonly text?: string;
 }
 

@@ -9,7 +9,7 @@ import { parseYaml, requireUniqueKeys, YamlError } from "../yaml.ts";
 /** One object as it was written. */
 export interface InputDocument {
   readonly value: unknown;
-  /** Where it stands, for messages: `pools.yaml, document 2`. */
+  /** Where it was read, for messages: `pools.yaml, document 2`. */
   readonly origin: string;
 }
 
@@ -69,7 +69,7 @@ export function toInputName(source: string): string {
 }
 
 /**
- * The values that stand in a text.
+ * The values in a text.
  *
  * JSON is read by its own parser, which is quicker, and whose errors are exact: a YAML parser reads broken JSON as something else.
  *
@@ -83,7 +83,7 @@ export async function parseValues(text: string, name: string): Promise<readonly 
   return await Promise.all(objects.map(async (object, index) => await parseJsonDocument(object, toName(index))));
 }
 
-/** Of YAML in braces the first key stands without quotes. */
+/** In YAML in braces the first key has no quotes. */
 const JSON_BEGINS = /^\s*[{[][\s{[]*["\]}]/;
 
 async function parseYamlDocuments(text: string, name: string): Promise<readonly unknown[]> {
@@ -111,7 +111,7 @@ function toFailure(thrown: unknown, name: string): unknown {
 /**
  * Cuts a stream of JSON objects into one text each.
  *
- * @returns undefined when something else than objects, blanks and commas stands between them, as in YAML
+ * @returns undefined when there is something else than objects, blanks and commas between them, as in YAML
  */
 function splitJsonObjects(text: string): readonly string[] | undefined {
   const objects: string[] = [];

@@ -43,7 +43,7 @@ export function parseNames(words: readonly string[]): readonly Named[] {
 }
 
 /**
- * Reads `KIND NAME` or `KIND/NAME`, and what stands behind it.
+ * Reads `KIND NAME` or `KIND/NAME`, and what follows.
  *
  * @throws {UsageError}
  */

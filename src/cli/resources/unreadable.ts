@@ -8,7 +8,7 @@ import { quote } from "../../lib/quote.ts";
 /** Characters of a text that are shown. */
 const SHOWN = 200;
 
-/** Says what stands there, and how it is got rid of. */
+/** Says what is stored there, and how to get rid of it. */
 export function describeUnreadable({ reason, found }: Damage): string {
   if (found === undefined) return reason;
   const { ref, text } = found;

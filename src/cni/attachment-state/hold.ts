@@ -24,7 +24,7 @@ const START_MARGIN_MS = 20;
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
-/** What stands in the file of an attachment that somebody has. */
+/** What the file of an attachment says while an ADD holds it. */
 interface HoldNote {
   /** Path of the network namespace; "": none is named. */
   readonly path: string;
@@ -131,8 +131,8 @@ function isYounger({ host }: LocalCall, { takenAt }: HoldNote): boolean {
  */
 function isElsewhere({ environment: { netns: path }, host: { kernel } }: LocalCall, { path: place, id }: HoldNote): boolean {
   if (place === path) return false;
-  using standing = openNetnsIfThere(kernel, place);
-  if (standing?.id !== id && id !== "") return false;
+  using holding = openNetnsIfThere(kernel, place);
+  if (holding?.id !== id && id !== "") return false;
   using own = path === undefined ? undefined : openNetnsIfThere(kernel, path);
   return own === undefined || own.id !== id;
 }

@@ -39,7 +39,7 @@ export async function claimPending(call: LocalCall): Promise<void> {
 }
 
 export function beingReleased(call: LocalCall): NetplugError {
-  return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being given back`);
+  return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being released`);
 }
 
 /** Path of the lock that is held while a pending release is carried out, or cancelled. */

@@ -12,7 +12,7 @@
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { notePending } from "../attachment-state/give-back.ts";
+import { notePending } from "../attachment-state/after-failure.ts";
 import { linkNamesOf, netnsOptionsOf } from "../attachment.ts";
 import type { Call } from "../call.ts";
 import { findExisting } from "../link/find.ts";

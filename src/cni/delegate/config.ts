@@ -43,7 +43,7 @@ export function toDelegateConfig(verb: DelegateVerb, type: string, config: Docum
 /**
  * Rewrites every range: in the old form `ipam` itself is one range, in the new one `ipam.ranges` is a list of lists of them.
  *
- * @param rewrite gets where the range stands: `ipam`, `ipam.ranges[0][1]`
+ * @param rewrite gets where the range is: `ipam`, `ipam.ranges[0][1]`
  */
 export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: string) => Document): Document {
   return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));

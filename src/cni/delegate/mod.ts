@@ -58,7 +58,7 @@ export async function delegateDel(delegate: Delegate): Promise<void> {
 }
 
 /**
- * Asks the delegate whether what its ADD gave still stands.
+ * Asks the delegate whether what its ADD gave is still there.
  *
  * @returns false: the delegate is too old for CHECK, so nothing is known
  * @throws as {@link delegateAdd}

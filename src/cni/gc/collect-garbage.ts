@@ -84,7 +84,7 @@ async function removeStaleLinks({ call, kept, stale }: Collection): Promise<read
     const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
     const removed = await settle(() => removeLink(kernel, names));
     steps.push(removed);
-    // While the link stands, its addresses must not be given to anybody else.
+    // As long as the link exists, its addresses must not be given to anybody else.
     (removed.ok ? stale : kept).set(keyOf(link), link);
     if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
   }

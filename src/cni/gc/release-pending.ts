@@ -3,7 +3,7 @@
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
-import { isFolderOfGone } from "../attachment-state/give-back.ts";
+import { isFolderOfGone } from "../attachment-state/after-failure.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { attempt, folderOf, fromFileName, removeNodeFile } from "../attachment-state/node-files.ts";
 import { LONGEST_ADD_MS, type PendingNote, readPending } from "../attachment-state/pending-note.ts";
@@ -47,16 +47,16 @@ export async function releasePending(call: Call): Promise<void> {
 }
 
 /**
- * Removes what the datastore still has of ended attachments, except those whose interface stands. Works on some at a time, so that after a
+ * Removes what the datastore still has of ended attachments, except those whose interface exists. Works on some at a time, so that after a
  * failure the next DEL has less to do: on one, which is done in time also where the datastore is slow, then each time on twice as many.
  *
  * @param onCollected gets the attachments that are done, before the next ones are tried
  * @throws the first failure; after several of which all failed, the rest is not tried
  */
 async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
-  const standing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
+  const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
   const collect = async (some: readonly Ended[]): Promise<void> => {
-    const gone = some.filter((attachment) => !standing.has(keyOf(attachment)));
+    const gone = some.filter((attachment) => !existing.has(keyOf(attachment)));
     if (gone.length === 0) return;
     const found = await withdrawAll(call, new Set(gone.map(keyOf)), []);
     await collectElsewhere(
@@ -74,7 +74,7 @@ async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (s
   throwFirstFailure(steps);
 }
 
-/** Gives back what the node got under another name, as far as the notes say. */
+/** Releases what the node got under another name, as far as the notes say. */
 async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<void> {
   const { config, node } = call;
   const keys = new Set(some.map(keyOf));

@@ -21,9 +21,9 @@ import { transactPortsOf } from "../transact-ports.ts";
 /** What GC knows and does. */
 export interface PodWithdrawal {
   readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
-  /** Gives back all addresses of owners whose records have ended, or need not end. */
+  /** Releases all addresses of owners whose records have ended, or need not end. */
   readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
-  /** Reads the records again, ends them, and gives back their addresses. */
+  /** Reads the records again, ends them, and releases their addresses. */
   readonly withdraw: (owners: readonly AllocationOwner[]) => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const OWNERS_AT_ONCE = 125;
 /** Records that end together: few enough that the rate limit delays none of their requests beyond a request's time limit. */
 const RECORDS_AT_ONCE = 12;
 
-/** Milliseconds reserved for giving back the addresses of ended records. */
+/** Milliseconds reserved for releasing the addresses of ended records. */
 const RELEASE_MS = 10_000;
 
 /** Goes on after each failure. */

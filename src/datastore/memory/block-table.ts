@@ -96,7 +96,7 @@ export class BlockTable {
     return this.#rows.slice(this.#indexFor(within), end).filter(({ value }) => containsPrefix(within, value.cidr));
   }
 
-  /** Where a block stands, or would. */
+  /** Where a block is in the table, or would be. */
   #indexFor(cidr: Prefix): number {
     let low = 0;
     let high = this.#rows.length;

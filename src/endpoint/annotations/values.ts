@@ -1,4 +1,4 @@
-/** The forms that annotations have: lists in JSON, and what may stand in them. */
+/** The forms that annotations have: lists in JSON, and what they may hold. */
 
 import { MalformedValue, parseFloatingIPs, parseList, parseSourcePrefixes, requireUnicast } from "../../api/pod-annotations.ts";
 import { type Address, type Family, tryParseAddress } from "../../lib/ip/address.ts";

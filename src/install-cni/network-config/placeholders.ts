@@ -6,7 +6,7 @@ import type { NodeFindings } from "./conflist.ts";
 import type { Placeholders } from "./template.ts";
 
 /**
- * A value for each name that may stand between double underscores: variables of the environment, with their defaults or empty texts
+ * A value for each name that is allowed between double underscores: variables of the environment, with their defaults or empty texts
  * where they have none, and findings.
  */
 export function toPlaceholders(settings: Settings, { assets, kubeconfigPath = "" }: NodeFindings, hostName: () => string): Placeholders {

@@ -6,7 +6,7 @@ import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 
-/** Values by the name that stands between the underscores. */
+/** Values by the name between the underscores. */
 export type Placeholders = Readonly<Record<string, string>>;
 
 const PLACEHOLDER = /__([A-Z0-9]+(?:_[A-Z0-9]+)*)__/g;
@@ -17,7 +17,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Puts values into their places, as parts of JSON texts: nothing that a value holds can end the text it stands in.
+ * Puts values into their places, as parts of JSON texts: nothing that a value holds can end the text that it is put into.
  *
  * @param origin for messages, which never show the text: it may hold a password
  * @throws NetplugError invalidConfig for a placeholder that nobody knows

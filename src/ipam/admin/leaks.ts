@@ -1,4 +1,4 @@
-/** Addresses that stay allocated although their endpoint does not have them: finding them, and giving back many at once. */
+/** Addresses that stay allocated although their endpoint does not have them: finding them, and releasing many at once. */
 
 import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";

@@ -1,4 +1,4 @@
-/** Where a pool lies, as far as what stands in the datastore makes sense. */
+/** Where a pool lies, as far as what the datastore holds makes sense. */
 
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";

@@ -2,7 +2,7 @@
 
 /** In the order in which they are reported. */
 export const PROBLEM_CLASSES = {
-  "corrupt-block": "a block cannot be read, overlaps another, is not listed as what it is, or stands where no block can",
+  "corrupt-block": "a block cannot be read, overlaps another, is not listed as what it is, or lies where no block can",
   "orphaned-block": "a block lies in no pool, has no record or no claim, or belongs to a node that is gone",
   "outside-pool": "an address in use lies in no pool",
   "duplicate-address": "an address is used or recorded twice",

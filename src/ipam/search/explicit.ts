@@ -14,7 +14,7 @@ import type { Assigned, PlanContext } from "./plan-context.ts";
 
 /**
  * Takes one address for an attachment that does not have it yet. Selectors, `assignmentMode`, reservations, the limit of
- * blocks and the cool-down do not stand in the way: a request that names an address means it.
+ * blocks and the cool-down are no obstacle: a request that names an address means it.
  *
  * @throws {NetplugError} addressOutsidePools, addressInUse
  * @throws {FactsWanted} what must be read first

@@ -102,7 +102,7 @@ function readToken(path: string, hasOther: boolean, origin: string, files: Files
   throw new NetplugError("accessDenied", `read token file ${quote(path)} of ${origin}: ${fault}`);
 }
 
-/** How a part of a PEM file ends its first line, whatever stands before: `X509 `, `RSA `, `EC `, …. */
+/** How a part of a PEM file ends its first line, whatever comes before: `X509 `, `RSA `, `EC `, …. */
 const CERTIFICATE = { mark: "CERTIFICATE-----", name: "certificate" } as const;
 const PRIVATE_KEY = { mark: "PRIVATE KEY-----", name: "private key" } as const;
 

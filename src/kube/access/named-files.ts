@@ -27,7 +27,7 @@ function decodeBase64(text: string, label: string): string {
   }
 }
 
-/** Relative paths begin at the folder of the file that they stand in. */
+/** Relative paths begin at the folder of the file that names them. */
 export function resolvePath(path: string, { path: origin }: KubeconfigEntry): string {
   return path.startsWith("/") ? path : `${origin.slice(0, origin.lastIndexOf("/") + 1)}${path}`;
 }

@@ -1,6 +1,6 @@
 /** Lines of an answer that comes in pieces of any size. */
 
-/** Whole lines without their end; what stands after the last line end is no line yet, and is dropped when the answer ends. */
+/** Whole lines without their end; what follows the last line end is no line yet, and is dropped when the answer ends. */
 export async function* readLines(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
   /** Pieces of the line that is not complete. */

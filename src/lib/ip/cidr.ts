@@ -1,4 +1,4 @@
-/** An address together with the length of the prefix it lies in, such as `10.65.3.9/16`: host bits stand. */
+/** An address together with the length of the prefix it lies in, such as `10.65.3.9/16`: host bits are kept. */
 
 import { type Address, toAddressText, tryParseAddress, WIDTH } from "./address.ts";
 

@@ -38,7 +38,7 @@ import {
 import type { Ifindex } from "./link.ts";
 import type { NetlinkRequest } from "./request.ts";
 
-/** The routing protocol number under which all our routes stand: tells them from everybody else's. */
+/** The routing protocol number of all our routes: tells them from everybody else's. */
 export const RTPROT_NETPLUG = 110;
 
 /** A route as the kernel shows it. */
@@ -79,7 +79,7 @@ export function addRoute({ destination, index, gateway, metric, isFurther = fals
 }
 
 /**
- * Answered by the one {@link Route} that traffic to `address` takes, as it stands in its table; refused when there is none.
+ * Answered by the one {@link Route} that traffic to `address` takes, as its table has it; refused when there is none.
  *
  * @param through the only interface whose routes count. @default all
  */

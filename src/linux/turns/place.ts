@@ -77,7 +77,7 @@ export class Place implements Disposable {
     this.#held = held;
   }
 
-  /** Notes that we had our turn before others who stand before us. */
+  /** Notes that we had our turn before others who are before us. */
   pass(): void {
     this.#isPassing = true;
   }
@@ -95,7 +95,7 @@ export class Place implements Disposable {
     return undefined;
   }
 
-  /** How many stand before us, those among them who died a moment ago included. */
+  /** How many are before us, those among them who died a moment ago included. */
   countPlaces(): number {
     return this.#namesBefore().length;
   }
@@ -134,7 +134,7 @@ export class Place implements Disposable {
   }
 }
 
-/** Whether somebody stands at a place of a queue. */
+/** Whether a living process has this place in the queue. */
 export function isPlaceTaken(folder: string, name: string): boolean {
   using pipe = openFile(`${folder}/${name}`, O_RDONLY | O_NONBLOCK);
   return pipe !== undefined && isHeld(pipe);

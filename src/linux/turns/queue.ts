@@ -144,7 +144,7 @@ class BlockingWait {
   #sliceMs = FIRST_SLICE_MS;
   #sliceEnd: number;
 
-  /** @param before how many stand before us */
+  /** @param before how many are before us */
   constructor({ waitMs, longestMs, clock, signal }: TurnOptions & { readonly longestMs: number }, before: number | undefined) {
     const now = clock.monotonic();
     this.#waitMs = waitMs;
@@ -156,7 +156,7 @@ class BlockingWait {
     this.#sliceEnd = now + this.#sliceMs;
   }
 
-  /** @param before how many stand before us by now: the queue moves when they become fewer */
+  /** @param before how many are before us by now: the queue moves when they become fewer */
   look(before: number): void {
     if (before !== this.#before) this.#end = Math.min(this.#clock.monotonic() + this.#waitMs, this.#latestEnd);
     this.#before = before;

@@ -32,7 +32,7 @@ export async function takeTurn(path: string, options: TurnOptions): Promise<Turn
   using held = new DisposableStack();
   held.use(lock);
   const count = countWork(path);
-  // Whoever began it has ended without a word, and given back the lock.
+  // Whoever began it has ended without noting it, and so unlocked.
   const workCount = isUnderWay(count) ? (await import("./queued-requests.ts")).endWork(path, count) : count;
   // Who has waited itself is one of many: more may come while it works. Who has not looks whether anybody asks.
   const isQueue = waitMs > 0 || (listFolder(requestsOf(path)) ?? []).length > 0;

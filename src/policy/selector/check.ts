@@ -6,7 +6,7 @@ import { SelectorError } from "./scanner.ts";
 import { type Selector, usesGlobal } from "./selector.ts";
 
 /**
- * Says what is wrong with a selector in a resource: `global()` may stand in a rule's namespace selector only, and there alone.
+ * Says what is wrong with a selector in a resource: `global()` is allowed in a rule's namespace selector only, and there alone.
  *
  * @returns undefined when nothing is
  */

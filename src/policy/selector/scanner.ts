@@ -75,7 +75,7 @@ export class Scanner {
     return this.#position === this.text.length;
   }
 
-  /** What to throw when nothing that may stand here does. */
+  /** What to throw when none of what is allowed here follows. */
   unexpected(want: string): SelectorError {
     this.#skipBlanks();
     return new SelectorError(this.text, this.#position, this.#describeNext(), want);

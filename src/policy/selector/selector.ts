@@ -19,7 +19,7 @@ export type Selector =
 /** Selects everything; what an empty text means. */
 export const ALL: Selector = { type: "all" };
 
-/** Whether `global()` stands anywhere in it: only a rule's namespace selector may say so. */
+/** Whether `global()` occurs anywhere in it: only a rule's namespace selector may say so. */
 export function usesGlobal(selector: Selector): boolean {
   if (selector.type === "not") return usesGlobal(selector.operand);
   if (selector.type === "and" || selector.type === "or") return selector.operands.some(usesGlobal);

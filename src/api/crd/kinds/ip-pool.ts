@@ -73,7 +73,7 @@ const FIELDS_AGAINST_EACH_OTHER: readonly CelRule[] = [
   },
 ];
 
-/** What stands cannot change, appear or vanish; another spelling of the same is no change. */
+/** A field that cannot change, appear or vanish; another spelling of the same is no change. */
 const AGAINST_WHAT_IT_WAS: readonly CelRule[] = [
   {
     rule: withCidr("self", "now", withCidr("oldSelf", "was", "cidr(now) in [cidr(was)]")),

@@ -5,7 +5,7 @@ import { EtcdFailure } from "../protocol/failure.ts";
 
 /**
  * Aborts its signal after some milliseconds, or with the caller's signal; dispose it when the try is over. A timer and no
- * `Deadline`: this stands on the path of every ADD, where racing promises would cost a third of a millisecond.
+ * `Deadline`: this is on the path of every ADD, where racing promises would cost a third of a millisecond.
  */
 export class TryLimit implements Disposable {
   readonly #controller = new AbortController();

@@ -19,7 +19,7 @@ export interface WatchReply {
   /** What the server had seen when it sent this; without events: all of it was told. */
   readonly revision: bigint;
   readonly events: readonly KeyEvent[];
-  /** First answer to a range: the watch stands. */
+  /** First answer to a range: the watch is created. */
   readonly created: boolean;
   /** The server ends this watch. */
   readonly canceled: boolean;

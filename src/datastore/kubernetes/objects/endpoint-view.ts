@@ -1,5 +1,5 @@
 /**
- * Workload endpoints as views of pods. What a pod does not say by itself stands in three annotations, which we patch into its status:
+ * Workload endpoints as views of pods. What a pod does not say by itself is kept in three annotations, which we patch into its status:
  *
  * ```
  * cni.netplug.io/containerID    whose addresses they are

@@ -1,5 +1,5 @@
 /**
- * Nodes as views of Kubernetes' own. Labels, addresses and pod CIDRs are the node's; what else we know of it stands, as JSON, in one
+ * Nodes as views of Kubernetes' own. Labels, addresses and pod CIDRs are the node's; what else we know of it is kept, as JSON, in one
  * annotation.
  */
 

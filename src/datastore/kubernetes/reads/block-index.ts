@@ -114,7 +114,7 @@ export class IndexReads {
     const names = new Set(listed.map(({ cidr }) => toPrefixText(cidr)));
     const missing = met.filter((cidr) => !names.has(toPrefixText(cidr)));
     const objects = await Promise.all(missing.map((cidr) => batch.get(IPAM_BLOCKS, { name: toBlockName(cidr) })));
-    // Whatever stands there, its place is taken.
+    // Whatever it is, the slot is taken.
     return missing.flatMap((cidr, i): Entries => {
       const object = objects[i];
       return object === undefined ? [] : [{ cidr, node: nodeOf(object), isSpare: false, emptySince: undefined }];

@@ -54,7 +54,7 @@ interface Hint {
 export interface FoundHint {
   /** All blocks in which the node may have something, and in which cluster; undefined when nothing surely complete is known. */
   readonly believed: { readonly cluster: string; readonly blocks: readonly Prefix[] } | undefined;
-  /** What stands in the file, believed or not. */
+  /** What the file says, believed or not. */
   readonly hint: Hint | undefined;
   /** Seconds since 1970. */
   readonly foundAt: number;

@@ -7,7 +7,7 @@ import { EtcdFailure, STATUS } from "../../protocol/failure.ts";
  * the connection is made, so no request was carried out. The last two come when the server refuses after the handshake, while the client
  * sends its first frames.
  *
- * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of a connection that stands begin otherwise
+ * @see google.golang.org/grpc/internal/transport, newHTTP2Client: errors of an established connection begin otherwise
  */
 const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection closed$|^write tcp |^use of closed network connection$/;
 

@@ -36,7 +36,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 /**
  * Leaves to a later DEL what a DEL could not release for a reason that passes.
  *
- * @param reason why it is not given back
+ * @param reason why it was not released
  * @param holder the plugin that held the attachment, if that is known
  */
 export function leavePending(call: LocalCall, reason: unknown, holder: string | undefined): void {
@@ -73,9 +73,9 @@ function conditionOf(
     return undefined;
   }
   if (netns === undefined) return isMain && isFolderOfGone(files, path) ? NOTHING : undefined;
-  using standing = netns;
-  if (isMain && holder === undefined && !hasInterface(kernel, standing, ifName)) return NOTHING;
-  return { path: standing.path, id: standing.id };
+  using existing = netns;
+  if (isMain && holder === undefined && !hasInterface(kernel, existing, ifName)) return NOTHING;
+  return { path: existing.path, id: existing.id };
 }
 
 function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
