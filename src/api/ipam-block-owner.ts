@@ -48,6 +48,7 @@ export interface OwnerWriter {
   write(owner: AllocationOwner, seconds: number): OwnerRow;
 }
 
+/** @param owners all that will be written: what several names have in common is written once */
 export function createOwnerWriter(owners: readonly AllocationOwner[]): OwnerWriter {
   const groups: OwnerGroup[] = [];
   const groupIndex = new Map<string, number>();

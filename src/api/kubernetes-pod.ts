@@ -31,6 +31,7 @@ export function toServiceAccountProfile(namespace: string, serviceAccount: strin
   return `ksa.${namespace}.${serviceAccount}`;
 }
 
+/** What the record of a workload endpoint takes over from its pod. */
 export function toPodFields({ metadata, spec = {} }: Pod): PodFields {
   const { namespace = "" } = metadata;
   const serviceAccount = spec.serviceAccountName === "" ? undefined : spec.serviceAccountName;

@@ -59,6 +59,7 @@ export function isNodeName(text: string): boolean {
   return text.length <= 253 && isName(text, "._-") && isName(text.slice(-1), "");
 }
 
+/** Kubernetes for a workload that names its pod. */
 export function orchestratorOf(workload: Workload): Orchestrator {
   return workload.pod === undefined ? "cni" : "k8s";
 }

@@ -47,6 +47,7 @@ export function parseLabelSelector(text: string): LabelSelector {
   return { text, requirements: text.split(BETWEEN_REQUIREMENTS).map((part) => parseRequirement(part.trim())) };
 }
 
+/** Whether all requirements hold. As with kubectl, `!=` and `notin` hold for a label that is absent, too. */
 export function matchesLabels({ requirements }: LabelSelector, labels: Readonly<Record<string, string>> = {}): boolean {
   return requirements.every(({ key, values, bound, isNegated }) => {
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;

@@ -8,6 +8,7 @@ import type { Cli } from "../io.ts";
 /** Longer than any ADD: nobody waits for a command but the person who gave it. */
 const LIMIT_MS = 60_000;
 
+/** For one operation, whose time begins now. */
 export function toTransactPorts({ io }: Cli, datastore: Datastore): TransactPorts {
   return { datastore, clock: io.clock, random: io.random, deadline: startDeadline(io.clock, LIMIT_MS) };
 }

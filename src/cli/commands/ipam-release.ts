@@ -19,6 +19,7 @@ export interface ReleaseFlags {
   readonly fromReport?: string;
 }
 
+/** @returns the exit status @throws {UsageError} unless exactly one of the two flags is given */
 export async function ipamRelease(cli: Cli, { ip, fromReport }: ReleaseFlags): Promise<number> {
   if (ip !== undefined && fromReport === undefined) return await releaseOne(cli, ip);
   if (ip === undefined && fromReport !== undefined)

@@ -30,6 +30,7 @@ export function toBlockName(cidr: Prefix, datastore: Datastore["type"]): string 
   return datastore === "kubernetes" ? toObjectName(cidr) : toPrefixText(cidr).replaceAll(/[.:/]/g, "-");
 }
 
+/** The block with the text of each address in place of its ordinal. */
 export function toBlockResource({ value: block, revision }: Stored<Block>, datastore: Datastore["type"]): Resource<"IPAMBlock", BlockSpec> {
   const ipOf = (ordinal: number): string => toAddressText(addressAt(block.cidr, ordinal));
   const toAllocation = ({ ordinal, owner, since }: Allocation): BlockAllocation => ({

@@ -93,6 +93,7 @@ export function toRef(info: KindInfo, name: string, namespace: string | undefine
   return { kind: info.kind, name, ...(info.namespaced ? { namespace: namespace ?? fallback } : {}) };
 }
 
+/** Whether people may write resources of a kind. */
 export function isWritable(info: KindInfo): info is KindInfo<Kind> {
   return info.writable;
 }

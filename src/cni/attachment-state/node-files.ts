@@ -56,6 +56,7 @@ export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment: Atta
   if (path !== undefined) call.host.files.remove(path);
 }
 
+/** The folder with all files of a kind, of every network. */
 export function folderOf({ config }: LocalCall, kind: NodeFile): string {
   return `${runFolderOf(config)}/${kind}`;
 }

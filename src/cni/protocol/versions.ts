@@ -42,6 +42,7 @@ export function isAtLeast(version: CniVersion, since: CniVersion): boolean {
   return SUPPORTED_VERSIONS.indexOf(version) >= SUPPORTED_VERSIONS.indexOf(since);
 }
 
+/** Whether a version of CNI has a verb. */
 export function hasVerb(version: CniVersion, verb: Verb): boolean {
   return isAtLeast(version, VERB_SINCE[verb]);
 }

@@ -21,6 +21,7 @@ import { MAX_TXN_OPS, type RangeReply } from "./protocol/rpc.ts";
 import { completePages, readSnapshot, toFirstPage } from "./snapshot.ts";
 import type { WatchSource } from "./watch.ts";
 
+/** The driver for etcd v3: a read is one snapshot, a commit one transaction. */
 export class EtcdDatastore implements Datastore {
   readonly type = "etcdv3";
   readonly traits = ETCD_TRAITS;

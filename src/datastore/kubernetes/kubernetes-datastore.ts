@@ -27,6 +27,7 @@ export interface KubernetesDatastoreParts {
   readonly hints?: BlockHints | undefined;
 }
 
+/** The driver for the Kubernetes API: a round of reads is no snapshot, and a commit is one request for each object. */
 export class KubernetesDatastore implements Datastore {
   readonly type = "kubernetes";
   readonly traits = KUBERNETES_TRAITS;

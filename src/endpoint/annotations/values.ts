@@ -16,6 +16,7 @@ export function readPools(source: AnnotationSource): readonly string[] | undefin
   return pools.length === 0 ? undefined : pools;
 }
 
+/** One family or both, never none. */
 export function readFamilies(source: AnnotationSource): readonly Family[] {
   const wanted = 'a JSON list of "IPv4", "IPv6" or both, such as ["IPv4", "IPv6"]';
   const listed = readList(source, wanted, toFamily);
@@ -52,6 +53,7 @@ export function readSourcePrefixes(source: AnnotationSource): readonly Prefix[] 
   return strictly(source, parseSourcePrefixes);
 }
 
+/** A MAC address for the pod's end of the link; the host's end has another. */
 export function readHardwareAddress(source: AnnotationSource): MacAddress {
   const mac = tryParseMac(source.value);
   if (mac === undefined) throw malformed(source, "a unicast MAC address such as 02:00:5e:10:00:01");

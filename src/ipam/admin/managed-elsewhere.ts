@@ -13,6 +13,7 @@ import { parseJson } from "../../lib/json.ts";
 /** By the node's name: what `host-local` with the node's pod CIDRs gives addresses from. */
 export type PodCidrs = ReadonlyMap<string, PrefixSet>;
 
+/** Entries that are no CIDR are left out. */
 export function podCidrsOf(nodes: readonly Resource[]): PodCidrs {
   return new Map(
     nodes.map(({ metadata, spec }) => {

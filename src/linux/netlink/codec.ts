@@ -48,10 +48,12 @@ export function toWord(first: number, second: number, third: number, fourth: num
   return first | (second << 8) | (third << 16) | (fourth << 24);
 }
 
+/** Adds an attribute of 32 bits. */
 export function pushNumber(words: Words, type: number, value: number): void {
   words.push((ATTRIBUTE_HEADER_BYTES + 4) | (type << 16), value);
 }
 
+/** Adds an attribute of any length, padded to whole words. */
 export function pushBytes(words: Words, type: number, bytes: Uint8Array): void {
   words.push((ATTRIBUTE_HEADER_BYTES + bytes.length) | (type << 16));
   for (let at = 0; at < bytes.length; at += 4) {
@@ -77,6 +79,7 @@ export function beginNested(words: Words, type: number): number {
   return words.push((type | NLA_F_NESTED) << 16) - 1;
 }
 
+/** Ends the attribute: only now its length is known. @param start what {@link beginNested} returned */
 export function endNested(words: Words, start: number): void {
   words[start] = (words[start] ?? 0) | ((words.length - start) * 4);
 }

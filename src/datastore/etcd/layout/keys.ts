@@ -92,10 +92,12 @@ export function indexRange(index: AddressIndex, within: Prefix, from?: bigint): 
   return { key: tree + key, end: `${tree}${toAddressForm(family, lastAddressOf(within).value)}.` };
 }
 
+/** Says that `borrower` holds addresses in a block of another node. */
 export function borrowedKey(borrower: string, cidr: Prefix): string {
   return `/netplug/ipam/borrowed/${toSegment(borrower)}/${toCidrForm(cidr)}`;
 }
 
+/** All blocks of other nodes in which `borrower` holds addresses. */
 export function borrowedRange(borrower: string): KeyRange {
   return under(`/netplug/ipam/borrowed/${toSegment(borrower)}/`);
 }

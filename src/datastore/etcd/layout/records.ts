@@ -77,6 +77,7 @@ export function parseValue(kv: KeyValue): object {
   return value;
 }
 
+/** The failure for a value that we cannot have written. */
 export function notOurs(key: string, cause?: unknown): NetplugError {
   const message = `read ${quote(toKeyText(key))} in etcd: the value is not what netplug writes there; restore it or delete the key`;
   return new NetplugError("ioFailure", message, { cause });

@@ -27,6 +27,7 @@ export interface QueryPlan {
   readonly toAnswer: (replies: readonly RangeReply[]) => unknown;
 }
 
+/** The ranges that a query needs, and its answer from them. */
 export function planQuery(query: Query): QueryPlan {
   switch (query.type) {
     case "get":

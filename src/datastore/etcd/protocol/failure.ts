@@ -97,6 +97,7 @@ function isLogInRefused({ message }: EtcdFailure): boolean {
   return message.includes("authentication failed");
 }
 
+/** What is to be done about a failure, by its status and by etcd's own text. */
 export function judge(failure: EtcdFailure): Verdict {
   if (failure.reason === "unsupported") return "use-grpc";
   if (failure.reason !== "refused") return "try-elsewhere";

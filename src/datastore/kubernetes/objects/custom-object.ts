@@ -45,6 +45,7 @@ export function toReplacement({ metadata, spec }: Resource, revision: Revision):
   ];
 }
 
+/** What a resource shows of an object's metadata. */
 export function toMetadata({ name = "", namespace, labels, annotations, uid, creationTimestamp, generateName }: ObjectMeta): Metadata {
   return {
     name,

@@ -16,6 +16,7 @@ const SPEC_ANNOTATION = "netplug.io/node-spec";
 /** Of a kubelet's addresses those that packets go to. */
 const ADDRESS_TYPES = ["InternalIP", "ExternalIP"] as const;
 
+/** The resource of a node: what Kubernetes says of it, and what our annotation adds. */
 export function toStoredNode(node: Node): Stored<NodeResource> {
   const revision = revisionOf(node);
   const { annotations, ...metadata } = toMetadata(node.metadata);

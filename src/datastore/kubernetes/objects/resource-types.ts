@@ -24,6 +24,7 @@ const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
 export const IPAM_BLOCKS: ResourceType<BlockObject> = toType(BLOCK_KIND);
 
+/** Whether a kind has a CRD; the others are views of Kubernetes' own objects. */
 export function isCustom(kind: Kind): kind is CustomKind {
   return kind !== "Node" && kind !== "WorkloadEndpoint";
 }

@@ -129,6 +129,7 @@ export class IndexReads {
   }
 }
 
+/** Whether a query is answered from lists of the blocks' metadata. */
 export function isIndexQuery(query: Query): query is IndexQuery {
   return query.type === "block-of-address" || "within" in query;
 }

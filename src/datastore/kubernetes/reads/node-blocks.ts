@@ -39,6 +39,7 @@ export interface NodeReads {
  */
 const MOST_BY_NAME = 16;
 
+/** Reads by name what the hint names, where it can be believed; else by label, and replaces the hint. */
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
   if (hints?.node !== node) return sort(node, await listHeld(node, reads));

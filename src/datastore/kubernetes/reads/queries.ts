@@ -34,6 +34,7 @@ export interface Sources {
   readonly onDamage: ReadOptions["onDamage"];
 }
 
+/** @returns what `Answer` says for the type of the query */
 export async function answerQuery(query: Query, sources: Sources): Promise<unknown> {
   const { batch, index, nodeBlocks, pods, recent, onDamage } = sources;
   if (isIndexQuery(query)) return await index.answer(query);

@@ -23,6 +23,7 @@ export function encodeWatch(ranges: readonly WatchRange[]): string {
   return ranges.map(encodeCreate).join("\n");
 }
 
+/** The replies to a watch until its connection ends. @throws {EtcdFailure} */
 export async function* readWatch(response: Response): AsyncIterable<WatchReply> {
   if (response.body === null) throw new EtcdFailure("lost", "the reply to a watch has no body");
   try {

@@ -8,6 +8,7 @@ import { EtcdFailure } from "../../protocol/failure.ts";
 
 const HEADER_BYTES = 5;
 
+/** A message in its frame, not compressed. */
 export function toFrame(message: Uint8Array): Uint8Array {
   const frame = new Uint8Array(HEADER_BYTES + message.length);
   new DataView(frame.buffer).setUint32(1, message.length);
