@@ -1,4 +1,4 @@
-/** What a call asks for, in the words of `endpoint/` and `ipam/`. */
+/** What a call asks for, as requests to `endpoint/` and `ipam/`. */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";

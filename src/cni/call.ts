@@ -30,21 +30,25 @@ export interface LocalCall {
   readonly host: Host;
   readonly log: Log;
   readonly ledger: Ledger;
-  /** For the whole call, besides the policy wait. */
+  /** Of the whole call but the wait for the pod's policy. */
   readonly deadline: Deadline;
 }
 
+/** What a call can do with the datastore as well. */
 export interface Call extends LocalCall {
   /** The name of this node. */
   readonly node: string;
-  /** Whoever calls the verb opens it, and closes it. */
+  /** Opened and closed by whoever calls the verb. */
   readonly datastore: Datastore;
   /** Whether the datastore's answers leave out damaged blocks, see `damaged-block/`: then nobody knows who has their addresses. */
   readonly isWithoutDamaged?: true;
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;
   readonly nextAdd: NextAdd;
-  /** How often others on the node had done work for those in the queue before this call read anything, see `linux/turns/`; undefined: unknown. */
+  /**
+   * How often calls of the node had begun or ended work for others before this call read anything, see `countWork` in `linux/turns/`;
+   * undefined: unknown.
+   */
   readonly workCount: number | undefined;
   /** The call's one client of the Kubernetes API, shared with a Kubernetes datastore; made at the first use. */
   readonly openKube: () => Promise<KubeClient>;

@@ -26,7 +26,7 @@ import { isPodLookedUp } from "./pod/facts.ts";
 import { addressesOf, type CniResult, EMPTY_RESULT } from "./protocol/result.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
-/** @throws NetplugError attachmentIncomplete with every fault, or notInitialised, the reason of them; what the delegate says */
+/** @throws NetplugError attachmentIncomplete with every fault; notInitialised where that explains them; what the delegate throws */
 export async function check(call: Call): Promise<void> {
   const stored = await call.ledger.time("datastore", () => readStored(call));
   // The parser of the network config refuses a CHECK without prevResult.
@@ -38,7 +38,7 @@ export async function check(call: Call): Promise<void> {
     ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
   ];
   if (faults.length > 0) {
-    // Nobody has removed what the datastore lacks: it is another one, or a new one.
+    // Not the attachment is at fault then: the datastore is another or a new one.
     if (!stored.isInitialised) requireReady(undefined);
     throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   }

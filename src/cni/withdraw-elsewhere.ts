@@ -1,6 +1,6 @@
 /**
- * What is still done when the node has nothing of attachments, although the runtime remembers the addresses that their ADDs got: the node had
- * another name then. They lie in blocks of that name, where no other call would find them. Loaded only then.
+ * Releases addresses that the node got under another name. The runtime remembers them, but they are in blocks of the node's former name, where
+ * no other call would look for them. Loaded only where the node has nothing of such attachments under its present name.
  */
 
 import { type DelRequest, endWritesOf, recordsNamedBy } from "../endpoint/plan-del.ts";
@@ -10,7 +10,7 @@ import type { Address } from "../lib/ip/address.ts";
 import type { Call } from "./call.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
-/** @param addresses that the ADDs got: released only where their owner is meant still @throws NetplugError */
+/** @param addresses that the ADDs got; only those are released that still belong to the target of the request @throws NetplugError */
 export async function withdrawElsewhere(
   call: Call,
   addresses: readonly Address[],

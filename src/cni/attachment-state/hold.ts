@@ -3,8 +3,8 @@
  * is started again in another namespace. The ADD of the first start may then still run, although its runtime has ended and the next one
  * has called DEL.
  *
- * So an ADD, before it reads anything, writes a file that names its namespace, and a DEL removes the file. From it a late ADD learns that a
- * newer ADD has the attachment, or that a DEL ended it.
+ * So an ADD, before it reads anything, writes a file that names its namespace, and a DEL removes the file. By this file a late ADD finds out
+ * that a newer ADD has the attachment, or that a DEL has ended its own hold.
  */
 
 import type { Attachment } from "../../ipam/request.ts";
