@@ -3,7 +3,7 @@ import { parseAddress } from "../../src/lib/ip/address.ts";
 import { blockOf, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { endpointName, endpointYaml, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
-import { type AllocationWish, allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { type AllocationOptions, allocateFor, releaseOf } from "../support/container-addresses.ts";
 import { NETWORK } from "../support/ipam.ts";
 
 const world = shareEtcdCliWorld();
@@ -11,7 +11,7 @@ const world = shareEtcdCliWorld();
 beforeEach(() => world.reset());
 
 /** Gives one address to a container. @returns it */
-const give = (containerID: string, node: string, wish?: AllocationWish): Promise<string> =>
+const give = (containerID: string, node: string, wish?: AllocationOptions): Promise<string> =>
   allocateFor(world.datastore, containerID, node, wish);
 
 /** Takes it back. */

@@ -8,7 +8,7 @@ import { idOf, requestFor } from "./ipam.ts";
 import { releaseAttachment } from "./ipam-operations.ts";
 import { systemPorts } from "./system-ports.ts";
 
-export interface AllocationWish {
+export interface AllocationOptions {
   /** @default any IPv4 address */
   readonly address?: string;
   /** What else the block says of the owner. */
@@ -18,8 +18,13 @@ export interface AllocationWish {
 }
 
 /** Gives a container one address. @returns it */
-export async function allocateFor(datastore: Datastore, containerID: string, node: string, wish: AllocationWish = {}): Promise<string> {
-  const { address, owner = {}, agoMs } = wish;
+export async function allocateFor(
+  datastore: Datastore,
+  containerID: string,
+  node: string,
+  options: AllocationOptions = {},
+): Promise<string> {
+  const { address, owner = {}, agoMs } = options;
   const request = requestFor(containerID, node, address === undefined ? {} : { addresses: [parseAddress(address)] });
   const [allocated] = await allocate(systemPorts(datastore, agoMs), { ...request, owner: { ...request.owner, ...owner } });
   if (allocated === undefined) throw new Error(`allocate for "${containerID}": got no address`);

@@ -74,8 +74,8 @@ export const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("collect"), node }) },
 );
 
-/** The places of a block in a pool. */
-export function placesOf(cidr: string, blockSize: number): readonly Prefix[] {
+/** The slots for blocks in a pool. */
+export function slotsOf(cidr: string, blockSize: number): readonly Prefix[] {
   const prefix = parsePrefix(cidr);
   return Array.from({ length: Number(subnetCount(prefix, blockSize)) }, (_, i) => subnetAt(prefix, blockSize, i));
 }

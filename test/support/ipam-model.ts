@@ -11,7 +11,7 @@ import { type Family, parseAddress, toAddressText, WIDTH } from "../../src/lib/i
 import { addressAt, containsPrefix, overlaps, parsePrefix, toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { Death, FaultyDatastore } from "./faulty-datastore.ts";
 import { createIpamWorld, idOf, type IpamWorld, requestFor, textsOf } from "./ipam.ts";
-import { type Action, action, addressesOf, CONTAINERS, placesOf, type PoolName, POOLS } from "./ipam-model-actions.ts";
+import { type Action, action, addressesOf, CONTAINERS, type PoolName, POOLS, slotsOf } from "./ipam-model-actions.ts";
 import { releaseStale } from "./ipam-operations.ts";
 
 /** Where histories happen. */
@@ -171,10 +171,10 @@ class History {
     const host = parsePrefix(address);
     const pool = [...this.#pools.values()].find(({ cidr }) => containsPrefix(parsePrefix(cidr), host));
     if (pool === undefined || pool.disabled) return true;
-    const place = placesOf(pool.cidr, pool.blockSize).find((one) => containsPrefix(one, host));
+    const slot = slotsOf(pool.cidr, pool.blockSize).find((one) => containsPrefix(one, host));
     const [stored] = await this.#world.datastore.read([{ type: "all-blocks" }]);
     const cidrs = stored.map(({ value }) => value.cidr);
-    return place !== undefined && !cidrs.some((cidr) => containsPrefix(cidr, host)) && cidrs.some((cidr) => overlaps(cidr, place));
+    return slot !== undefined && !cidrs.some((cidr) => containsPrefix(cidr, host)) && cidrs.some((cidr) => overlaps(cidr, slot));
   }
 
   async #putPool(name: PoolName, hostBits: number, disabled: boolean): Promise<void> {
@@ -203,8 +203,8 @@ class History {
         if (block.node === on) own.push(...free);
         else if ((isEmpty && mayClaim) || !this.#strict) others.push(...free);
       }
-      const unclaimed = placesOf(cidr, blockSize).filter((place) => !inPool.some((block) => overlaps(block.cidr, place)));
-      if (mayClaim) others.push(...unclaimed.flatMap((place) => addressesOf(toPrefixText(place)).filter(isFree)));
+      const unclaimed = slotsOf(cidr, blockSize).filter((slot) => !inPool.some((block) => overlaps(block.cidr, slot)));
+      if (mayClaim) others.push(...unclaimed.flatMap((slot) => addressesOf(toPrefixText(slot)).filter(isFree)));
     }
     const pool = (address: string): string => address.slice(0, 6);
     const order = (address: string): number => this.#released.get(address) ?? -1;

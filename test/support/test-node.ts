@@ -139,7 +139,7 @@ export class TestNode implements AsyncDisposable {
     await this.ctl(["apply", "-f", "-"], JSON.stringify(object));
   }
 
-  /** Addresses in use per pool and in all, as `ipam show` counts them. */
+  /** How many addresses are in use, as `ipam show` counts them. */
   async addressesInUse(): Promise<number> {
     const shown = JSON.parse(await this.ctl(["ipam", "show", "-o", "json"])) as { readonly pools: readonly { readonly inUse: number }[] };
     return shown.pools.reduce((sum, { inUse }) => sum + inUse, 0);

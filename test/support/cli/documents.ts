@@ -11,7 +11,7 @@ export function poolYaml(name: string, cidr: string, more: object = {}): string 
 }
 
 /** The endpoint of a container that is no pod. */
-export interface EndpointWish {
+export interface EndpointOptions {
   readonly containerID: string;
   readonly node: string;
   /** @default the document names none */
@@ -20,12 +20,12 @@ export interface EndpointWish {
   readonly ipNetworks?: readonly string[];
 }
 
-export function endpointYaml({ containerID, node, namespace, ipNetworks }: EndpointWish): string {
+export function endpointYaml({ containerID, node, namespace, ipNetworks }: EndpointOptions): string {
   const spec = { orchestrator: "cni", node, containerID, endpoint: "eth0", ...(ipNetworks !== undefined && { ipNetworks }) };
   return resourceYaml("WorkloadEndpoint", endpointName({ containerID, node }), spec, namespace);
 }
 
 /** What such an endpoint is called. */
-export function endpointName({ containerID, node }: Pick<EndpointWish, "containerID" | "node">): string {
+export function endpointName({ containerID, node }: Pick<EndpointOptions, "containerID" | "node">): string {
   return `${node}-cni-${containerID}-eth0`;
 }
