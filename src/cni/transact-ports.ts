@@ -1,4 +1,4 @@
-/** What the loop of `ipam/` gets of a call: its datastore, its time, its turns. */
+/** A call's datastore, time and turns, as the loop of `ipam/` takes them. */
 
 import type { Query } from "../datastore/datastore.ts";
 import type { Facts } from "../ipam/facts.ts";

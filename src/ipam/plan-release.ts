@@ -1,4 +1,4 @@
-/** Decides what a release changes: it needs no more than whose addresses are meant, and their node. */
+/** Decides what a release changes, by the owners of the addresses and their node. */
 
 import type { Allocation, AllocationOwner } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION } from "../datastore/cluster-state.ts";

@@ -1,4 +1,4 @@
-/** TCP connections whose calls return at once, for a process that has nothing to lose by waiting a moment itself. */
+/** TCP connections whose calls return at once, for a process that can afford to wait in `poll()` itself. */
 
 import type { ByteStream } from "../lib/ports.ts";
 import { type Address, toAddressBytes, toAddressText } from "../lib/ip/address.ts";

@@ -1,5 +1,5 @@
 /**
- * One file for each attachment, named after network, container and interface. Their folders lie beside the lock that all calls on the node
+ * One file for each attachment, named after network, container and interface. Their folders are beside the lock that all calls on the node
  * share, and do not outlive a boot.
  */
 

@@ -1,4 +1,4 @@
-/** What the reading of one config has come upon besides its values. */
+/** What is noticed while a config is read, besides its values. */
 
 import type { Verb } from "../protocol/versions.ts";
 import type { DatastoreType, FieldFault } from "./field.ts";

@@ -1,4 +1,4 @@
-/** Agreeing with a delegate on a CNI version when it does not know the config's. */
+/** Agreeing on a CNI version with a delegate that does not know the one of the config. */
 
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { parseResult, ResultError } from "../protocol/parse-result.ts";

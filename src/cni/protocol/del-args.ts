@@ -1,10 +1,10 @@
-/** `CNI_ARGS` of a DEL whose ADD they ended: what such an ADD asked for, the DEL does not need. Loaded only where something is wrong with them. */
+/** `CNI_ARGS` in which something is wrong, as a DEL reads them: it does not need the addresses that an ADD asks for. Loaded only for such ones. */
 
 import { type CniArgs, readCniArgs } from "./cni-args.ts";
 import type { CniEnvironment } from "./environment.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 
-/** Reads them without address and MAC address. @returns also an environment without these, for a delegate */
+/** Leaves out `IP` and `MAC`. @returns also an environment without these, for a delegate */
 export function readDelArgs(given: CniEnvironment): {
   readonly environment: CniEnvironment;
   readonly args: CniArgs;

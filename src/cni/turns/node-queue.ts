@@ -1,8 +1,8 @@
 /**
- * Those who wait in the queue, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds, see
- * `attachment-state/hold.ts`: a DEL that has ended one reads nothing later. If one is ended meanwhile, nobody may be left who looks for what
- * it was given: its DEL need not wait for our turn. Then we note for the next DEL that it must be released; or, if we die before, whoever
- * clears its request away.
+ * Those who wait in the queue, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds (see
+ * `attachment-state/hold.ts`): after a DEL has ended a hold, nobody would look for such addresses. A hold may also be ended while its addresses
+ * are being given, by a DEL that does not wait for our turn. So at the end we look again, and note such addresses for the next DEL to release.
+ * If we die before that, whoever clears the request away does so.
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";

@@ -1,4 +1,4 @@
-/** A watch that never tears: a snapshot first, then every change after it, whatever happens to connections and history. */
+/** A watch that goes on after lost connections and compacted history: a snapshot first, then every change after it. */
 
 import { delayAfter } from "../../lib/backoff.ts";
 import type { Backoff } from "../../lib/backoff.ts";

@@ -1,4 +1,4 @@
-/** Resources as text, so that nobody holds what is stored. */
+/** Resources as text, so that no caller can change what is stored. */
 
 import type { Kind, Resource } from "../../api/resource.ts";
 import { KINDS } from "../../api/registry.ts";

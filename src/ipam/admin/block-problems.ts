@@ -1,4 +1,4 @@
-/** What blocks, their claims and their places in the lists say against each other and against the pools. */
+/** Contradictions between blocks, their claims, their index entries and the pools. */
 
 import { parseAddress } from "../../lib/ip/address.ts";
 import { overlaps, toPrefixText } from "../../lib/ip/prefix.ts";

@@ -1,4 +1,4 @@
-/** What endpoints say against allocations and pools. */
+/** Contradictions between endpoints, allocations and pools. */
 
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import { parseAddress } from "../../lib/ip/address.ts";

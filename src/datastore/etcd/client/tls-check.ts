@@ -1,4 +1,4 @@
-/** Says what is wrong with certificates and key: a connection that cannot be made does not. */
+/** Says what is wrong with certificates and key: the error of a connection that fails for them does not. */
 
 import tls from "node:tls";
 import { NetplugError } from "../../../lib/errors.ts";

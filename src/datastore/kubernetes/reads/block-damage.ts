@@ -1,4 +1,4 @@
-/** Blocks for administration: those that can be read, and what is wrong with all. */
+/** Blocks for administration: those that can be read, and what is wrong with them and with the others. */
 
 import type { Block } from "../../../api/ipam-block.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
