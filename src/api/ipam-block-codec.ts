@@ -11,10 +11,10 @@
  * ```
  */
 
-import { toPrefixText, tryParsePrefix, type Prefix } from "../lib/ip/prefix.ts";
+import { equalPrefixes, toPrefixText, tryParsePrefix, type Prefix } from "../lib/ip/prefix.ts";
 import { WIDTH } from "../lib/ip/address.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { isJsonObject } from "../lib/json.ts";
+import { isJsonObject, isText } from "../lib/json.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { parseRanges, toRangesText } from "./ipam-block-ranges.ts";
 import {
@@ -70,8 +70,7 @@ export function encodeBlock(block: Block): string {
 export function decodeBlock(text: string, ref: BlockRef): Block {
   const record = parseRecord(text, ref);
   const cidr = typeof record.cidr === "string" ? tryParsePrefix(record.cidr) : undefined;
-  if (cidr === undefined || toPrefixText(cidr) !== toPrefixText(ref.cidr))
-    throw new CorruptBlock(ref, `got ${quoteValue(record.cidr)} as its CIDR`);
+  if (cidr === undefined || !equalPrefixes(cidr, ref.cidr)) throw new CorruptBlock(ref, `got ${quoteValue(record.cidr)} as its CIDR`);
   if (record.node !== ref.node) throw new CorruptBlock(ref, `got ${quoteValue(record.node)} as its node`);
   const size = sizeOfBlock(cidr, ref);
   const free = typeof record.free === "string" ? parseRanges(record.free, size) : undefined;
@@ -159,10 +158,6 @@ function isListOf<T>(value: unknown, isItem: (item: unknown) => item is T): valu
 function isGroup(value: unknown): value is OwnerGroup {
   if (!Array.isArray(value) || value.length !== 4) return false;
   return value.slice(0, 3).every(isText) && ENDPOINT_FORMS.includes(value[3] as EndpointForm);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 function isSeconds(value: unknown): value is number {

@@ -3,6 +3,7 @@
 import { BLOCK_SIZE_LIMITS, type CompleteIPPoolSpec, type IPPoolSpec, withPoolDefaults } from "../api/ip-pool.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Query, Revision, Stored } from "../datastore/datastore.ts";
+import { compareTexts } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Family } from "../lib/ip/address.ts";
 import { comparePrefixes, equalPrefixes, overlaps, type Prefix, toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
@@ -213,8 +214,4 @@ function readSpec(given: unknown): Pick<Pool, "cidr" | "blockLength" | "spec"> |
   if (typeof complete.nodeSelector !== "string" || typeof complete.namespaceSelector !== "string")
     return { what: "its selectors are no texts" };
   return { cidr, blockLength, spec: complete };
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

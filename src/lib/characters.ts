@@ -36,6 +36,11 @@ export function isDnsLabel(text: string, maxLength = 63): boolean {
   return true;
 }
 
+/** Order of texts by their code units: the same on every machine, whatever its language. */
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 /** Bytes of its UTF-8 form. */
 export function utf8Length(text: string): number {
   let bytes = 0;

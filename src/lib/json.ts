@@ -39,6 +39,11 @@ export function isJsonObject(value: unknown): value is Readonly<Record<string, u
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether a parsed JSON value is a text. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
 /** How many objects and lists begin, at least when it is no more than `enough`. */
 function countOpenings(text: string, enough: number): number {
   let count = 0;

@@ -1,7 +1,7 @@
 /** `ipam show --show-borrowed`: addresses that nodes hold in blocks of others. */
 
 import type { Datastore } from "../../datastore/datastore.ts";
-import { readBorrowed } from "../../ipam/admin/utilisation.ts";
+import { readBorrowedAddresses } from "../../ipam/admin/utilisation.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { type Cli, note } from "../io.ts";
@@ -12,7 +12,7 @@ import { noteUncounted } from "./ipam-show-utilisation.ts";
 
 /** Prints a line for each address: who borrows it, and from which block. */
 export async function showBorrowed(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<void> {
-  const found = await readBorrowed(datastore);
+  const found = await readBorrowedAddresses(datastore);
   noteUncounted(cli, found.uncounted);
   const borrowed = found.borrowed.map(({ block, address, owner }) => ({
     ip: toAddressText(address),

@@ -2,7 +2,7 @@
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, isText } from "../../lib/json.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import type { CniResult, ResultInterface, ResultIp, ResultRoute } from "./result.ts";
 import { type CniVersion, isAtLeast, isSupportedVersion } from "./versions.ts";
@@ -110,10 +110,6 @@ function checkOptional(entry: Document, keys: readonly string[], place: string, 
     }
   }
   return checked;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 function isName(value: unknown): value is string {

@@ -2,7 +2,7 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, isText } from "../../lib/json.ts";
 
 /** Another version of the program may write another form. */
 const FORM = 1;
@@ -53,10 +53,6 @@ function toOwner(said: unknown): AllocationOwner | undefined {
   if (!isJsonObject(said) || !OWNER_KEYS.every((key) => isText(said[key]))) return undefined;
   if (!OPTIONAL_OWNER_KEYS.every((key) => said[key] === undefined || isText(said[key]))) return undefined;
   return said as unknown as AllocationOwner; // each key was looked at above
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 function tryParse(text: string): unknown {

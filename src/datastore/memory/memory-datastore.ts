@@ -1,7 +1,7 @@
 /** The datastore in memory, for tests and simulations: the same answers and conflicts as etcd, written independently of it. */
 
 import { NetplugError } from "../../lib/errors.ts";
-import { toPrefixText } from "../../lib/ip/prefix.ts";
+import { equalPrefixes, toPrefixText } from "../../lib/ip/prefix.ts";
 import type {
   Answers,
   CommitResult,
@@ -91,7 +91,7 @@ export class MemoryDatastore implements Datastore {
       case "list":
         return this.#resources.list(query.kind, query.namespace);
       case "block":
-        return this.#blocks.ofNode(query.ref.node).find(({ value }) => toPrefixText(value.cidr) === toPrefixText(query.ref.cidr));
+        return this.#blocks.ofNode(query.ref.node).find(({ value }) => equalPrefixes(value.cidr, query.ref.cidr));
       case "blocks-of-node":
         return this.#blocks.ofNode(query.node);
       case "blocks-borrowed-by":

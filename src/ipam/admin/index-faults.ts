@@ -45,13 +45,12 @@ export async function findIndexFaults(
   damage: DamageList,
 ): Promise<readonly IndexFault[]> {
   // Faults of a record or its claim, and all other damage, are reported elsewhere. Blocks without a claim are left out: lists follow claims.
-  const isUnclaimed = (block: Block): boolean =>
-    unclaimed.some(({ cidr, node }) => node === block.node && toPrefixText(cidr) === toPrefixText(block.cidr));
+  const isUnclaimed = (block: Block): boolean => unclaimed.some(({ cidr, node }) => node === block.node && equalPrefixes(cidr, block.cidr));
   const blocks = unclaimed.length === 0 ? recorded : recorded.filter((block) => !isUnclaimed(block));
   const everybody = [...new Set([...nodes, ...lendersOf(blocks).keys(), ...blocks.map(({ node }) => node)])].sort();
   const spare = (await Array.fromAsync(pagesOf(datastore, "spare-blocks", damage))).flat();
   const empty = await readEmpty(datastore, EVERYWHERE, damage);
-  const borrowed = await readBorrowed(datastore, everybody, damage);
+  const borrowed = await readBorrowedBlocks(datastore, everybody, damage);
   const suspects = faultsIn(blocks, { spare, empty, borrowed });
   const borrowers = borrowersOf(lendersOf(blocks), borrowed);
   const damaged = new Set(damage.ofBlocks.map(({ cidr }) => (cidr === undefined ? "" : toPrefixText(cidr))));
@@ -70,7 +69,7 @@ async function findAtRest(datastore: Datastore, cidr: Prefix, nodes: readonly st
     const before = await readClaimed(datastore, cidr, damage);
     const [spare] = await datastore.read([{ type: "spare-blocks", within: cidr, limit: ALL }], damage);
     const empty = await readEmpty(datastore, [cidr], damage);
-    const borrowed = [...(await readBorrowed(datastore, nodes, damage))].map(([node, refs]) => [node, refs.filter(isThis)] as const);
+    const borrowed = [...(await readBorrowedBlocks(datastore, nodes, damage))].map(([node, refs]) => [node, refs.filter(isThis)] as const);
     const lists = { spare: spare.filter(isThis), empty: empty.filter(isThis), borrowed: new Map(borrowed) };
     const faults = faultsIn(before === undefined ? [] : [before.value], lists);
     if (faults.length === 0) return [];
@@ -149,12 +148,12 @@ function* staleNext(blocks: readonly Block[], listed: readonly SpareBlock[]): Ge
   }
 }
 
-async function readEmpty(datastore: Datastore, places: readonly Prefix[], damage: DamageList): Promise<readonly BlockRef[]> {
-  const queries = places.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
+async function readEmpty(datastore: Datastore, prefixes: readonly Prefix[], damage: DamageList): Promise<readonly BlockRef[]> {
+  const queries = prefixes.map((within): Query & { type: "empty-blocks" } => ({ type: "empty-blocks", within, limit: ALL }));
   return (await datastore.read(queries, damage)).flat();
 }
 
-async function readBorrowed(
+async function readBorrowedBlocks(
   datastore: Datastore,
   nodes: readonly string[],
   damage: DamageList,

@@ -74,7 +74,7 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
 }
 
 /** Every borrowed address of the cluster. */
-export async function readBorrowed(
+export async function readBorrowedAddresses(
   datastore: Datastore,
 ): Promise<{ readonly borrowed: readonly BorrowedAddress[]; readonly uncounted: readonly UncountedBlock[] }> {
   const borrowed: BorrowedAddress[] = [];

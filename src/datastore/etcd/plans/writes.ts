@@ -3,7 +3,7 @@
 import type { Block } from "../../../api/ipam-block.ts";
 import { encodeBlock } from "../../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../../lib/errors.ts";
-import { toPrefixText } from "../../../lib/ip/prefix.ts";
+import { equalPrefixes, toPrefixText } from "../../../lib/ip/prefix.ts";
 import type { Stored, Write } from "../../datastore.ts";
 import { indexChanges } from "../layout/block-index.ts";
 import { blockKey, indexKey, resourceKey } from "../layout/keys.ts";
@@ -79,7 +79,7 @@ function planBlock(stored: Stored<Block> | undefined, next: Block | undefined): 
   if (from !== undefined && from !== to) operations.push({ type: "delete", key: from });
   if (next !== undefined && to !== undefined) {
     if (previous === undefined) compares.push({ key: indexKey("claims", next.cidr), modRevision: ABSENT });
-    else if (toPrefixText(previous.cidr) !== toPrefixText(next.cidr)) {
+    else if (!equalPrefixes(previous.cidr, next.cidr)) {
       throw new NetplugError(
         "internal",
         `update block "${toPrefixText(previous.cidr)}": got "${toPrefixText(next.cidr)}" as its new state`,

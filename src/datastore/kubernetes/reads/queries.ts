@@ -6,6 +6,7 @@ import { KINDS } from "../../../api/registry.ts";
 import type { Resource } from "../../../api/resource.ts";
 import { NODES, PODS } from "../../../kube/core-types.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
+import { compareTexts } from "../../../lib/characters.ts";
 import type { NamedBlock, Query, ReadOptions, ResourceRef, Stored } from "../../datastore.ts";
 import { toBlockName } from "../objects/block-name.ts";
 import { toBlockEntry, toStoredBlock } from "../objects/block-object.ts";
@@ -118,8 +119,4 @@ async function listResources(
 
 function toSortKey({ value: { metadata } }: Stored<Resource>): string {
   return `${metadata.namespace ?? ""}/${metadata.name}`;
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
