@@ -3,7 +3,7 @@ import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkLength, checkLockfile, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
 import { checkCircles } from "./circles.ts";
 import { checkDoor, checkLayers, mayImport } from "./layers.ts";
-import { checkRooms, DRIVERS } from "./rooms.ts";
+import { checkDriverFolders, DRIVERS } from "./driver-folders.ts";
 import { codeOnly, toSourceFile } from "./source-tree.ts";
 import { checkCniStart, staticClosure } from "./start-graph.ts";
 
@@ -77,8 +77,8 @@ describe("imports in a circle", () => {
   });
 });
 
-describe("the rooms of a driver", () => {
-  const check = (path: string, specifier: string) => checkRooms([toSourceFile(path, `import type { A } from "${specifier}";\n`)]);
+describe("the folders of a driver", () => {
+  const check = (path: string, specifier: string) => checkDriverFolders([toSourceFile(path, `import type { A } from "${specifier}";\n`)]);
 
   test.each([
     ["src/datastore/kubernetes/writes/a.ts", "../reads/b.ts", true],
@@ -99,11 +99,12 @@ describe("the rooms of a driver", () => {
 
   test("are all in the table, which has no two that may import each other", () => {
     expect(check("src/datastore/etcd/attic/a.ts", "../protocol/b.ts")).toEqual([
-      'src/datastore/etcd/attic/a.ts: "attic" is no room of src/datastore/etcd: put it into the table of tools/check/rooms.ts',
+      'src/datastore/etcd/attic/a.ts: "attic" is no folder of src/datastore/etcd: put it into the table of tools/check/driver-folders.ts',
     ]);
-    for (const rooms of DRIVERS.values()) {
-      const names = [...rooms.keys()];
-      for (const [room, mayImport] of rooms) expect(names.slice(0, names.indexOf(room))).toEqual(expect.arrayContaining([...mayImport]));
+    for (const folders of DRIVERS.values()) {
+      const names = [...folders.keys()];
+      for (const [folder, mayImport] of folders)
+        expect(names.slice(0, names.indexOf(folder))).toEqual(expect.arrayContaining([...mayImport]));
     }
   });
 });

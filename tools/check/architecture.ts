@@ -16,7 +16,7 @@ import {
 } from "./house-rules.ts";
 import { checkDoor, checkLayers } from "./layers.ts";
 import type { Problem } from "./problem.ts";
-import { checkRooms } from "./rooms.ts";
+import { checkDriverFolders } from "./driver-folders.ts";
 import { readSourceTree } from "./source-tree.ts";
 import { checkCniStart } from "./start-graph.ts";
 
@@ -26,7 +26,7 @@ export function checkArchitecture(root: string): Problem[] {
   return [
     ...checkLayers(files),
     ...checkCircles(files),
-    ...checkRooms(files),
+    ...checkDriverFolders(files),
     ...checkDoor(files),
     ...checkForeignCalls(files),
     ...checkWorld(files),

@@ -1,14 +1,14 @@
-/** Which folder of a datastore driver may import which: its rooms, through which requests and answers go one way. */
+/** Which folder of a datastore driver may import which, so that requests and answers go one way through a driver. */
 
 import type { Problem } from "./problem.ts";
 import { isProduct } from "./source-tree.ts";
 import type { SourceFile } from "./source-tree.ts";
 
-/** Each room with those that it may import, which stand above it: so no two can import each other. */
-export type Rooms = ReadonlyMap<string, readonly string[]>;
+/** Each folder with those that it may import, which are above it in the list: so no two can import each other. */
+export type DriverFolders = ReadonlyMap<string, readonly string[]>;
 
-/** What lies in a driver's folder itself wires its rooms: it may import all of them, and none of them imports it. */
-export const DRIVERS: ReadonlyMap<string, Rooms> = new Map([
+/** The files of a driver's own folder connect the others: they may import all of them, and none of these imports them. */
+export const DRIVERS: ReadonlyMap<string, DriverFolders> = new Map([
   [
     "src/datastore/etcd",
     new Map([
@@ -36,38 +36,38 @@ export const DRIVERS: ReadonlyMap<string, Rooms> = new Map([
 
 interface Place {
   readonly driver: string;
-  /** "" for what lies in the driver's folder itself. */
-  readonly room: string;
+  /** "" for the driver's own folder. */
+  readonly folder: string;
 }
 
-/** Import direction between the rooms of each driver, and none from one driver into another. */
-export function checkRooms(files: readonly SourceFile[]): Problem[] {
+/** Import direction between the folders of each driver, and none from one driver into another. */
+export function checkDriverFolders(files: readonly SourceFile[]): Problem[] {
   return files.filter(({ path }) => isProduct(path)).flatMap(checkFile);
 }
 
 function checkFile({ path, imports }: SourceFile): Problem[] {
   const from = placeOf(path);
   if (from === undefined) return [];
-  if (from.room !== "" && DRIVERS.get(from.driver)?.has(from.room) !== true) {
-    return [`${path}: "${from.room}" is no room of ${from.driver}: put it into the table of tools/check/rooms.ts`];
+  if (from.folder !== "" && DRIVERS.get(from.driver)?.has(from.folder) !== true) {
+    return [`${path}: "${from.folder}" is no folder of ${from.driver}: put it into the table of tools/check/driver-folders.ts`];
   }
   return imports.flatMap(({ target, line }) => {
     const to = target === undefined ? undefined : placeOf(target);
     return to === undefined || mayEnter(from, to)
       ? []
-      : [`${path}:${line}: imports ${target}; want what tools/check/rooms.ts lets ${from.driver}/${from.room} import`];
+      : [`${path}:${line}: imports ${target}; want what tools/check/driver-folders.ts lets ${from.driver}/${from.folder} import`];
   });
 }
 
 function mayEnter(from: Place, to: Place): boolean {
   if (from.driver !== to.driver) return false;
-  if (from.room === to.room || from.room === "") return true;
-  return DRIVERS.get(from.driver)?.get(from.room)?.includes(to.room) === true;
+  if (from.folder === to.folder || from.folder === "") return true;
+  return DRIVERS.get(from.driver)?.get(from.folder)?.includes(to.folder) === true;
 }
 
 function placeOf(path: string): Place | undefined {
   const driver = [...DRIVERS.keys()].find((folder) => path.startsWith(`${folder}/`));
   if (driver === undefined) return undefined;
   const end = path.lastIndexOf("/");
-  return { driver, room: path.slice(driver.length + 1, Math.max(driver.length + 1, end)) };
+  return { driver, folder: path.slice(driver.length + 1, Math.max(driver.length + 1, end)) };
 }
