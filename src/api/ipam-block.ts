@@ -17,6 +17,7 @@ export interface AllocationOwner {
   readonly endpoint?: string;
 }
 
+/** One address of a block that somebody has. */
 export interface Allocation {
   /** Position in the block, counted from its first address. */
   readonly ordinal: number;

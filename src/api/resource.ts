@@ -20,6 +20,7 @@ export interface Metadata {
   readonly generateName?: string;
 }
 
+/** An object of a kind; its spec `S` is unknown where it was read and is not checked yet. */
 export interface Resource<K extends string = Kind, S = unknown> {
   readonly apiVersion: string;
   readonly kind: K;

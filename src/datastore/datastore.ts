@@ -11,6 +11,7 @@ import type { Prefix } from "../lib/ip/prefix.ts";
 /** Opaque version of one stored thing: etcd's mod revision, Kubernetes' resourceVersion. Compared for equality only. */
 export type Revision = string & { readonly brand: "Revision" };
 
+/** Something stored, with the version that it was read at. */
 export interface Stored<T> {
   readonly value: T;
   readonly revision: Revision;
@@ -21,6 +22,7 @@ export interface Stored<T> {
   readonly isUnreadable?: boolean;
 }
 
+/** Names a resource. */
 export interface ResourceRef {
   readonly kind: Kind;
   /** Only of namespaced kinds. */
@@ -77,6 +79,7 @@ type ResourceOf<K extends Kind> = [K] extends ["WorkloadEndpoint"]
     ? ClusterInformation
     : Resource;
 
+/** What a query is answered with; undefined where nothing of that name is stored. */
 export type Answer<Q extends Query> = Q extends { type: "get"; ref: { kind: infer K extends Kind } }
   ? Stored<ResourceOf<K>> | undefined
   : Q extends { type: "list"; kind: infer K extends Kind }
@@ -99,6 +102,7 @@ export type Answer<Q extends Query> = Q extends { type: "get"; ref: { kind: infe
                     ? readonly NamedBlock[]
                     : never;
 
+/** The answers to several queries, in their order. */
 export type Answers<Qs extends readonly Query[]> = { readonly [I in keyof Qs]: Answer<Qs[I]> };
 
 /** One change, or one condition, of a {@link Datastore.commit}. */
@@ -194,6 +198,7 @@ export interface CommitConflict<Qs extends readonly Query[]> {
 
 export type CommitResult<Qs extends readonly Query[]> = { readonly committed: true; readonly revision: Revision } | CommitConflict<Qs>;
 
+/** What a watch tells of the kinds that it is about. */
 export type WatchEvent =
   | { readonly type: "put"; readonly stored: Stored<Resource> }
   | { readonly type: "put-block"; readonly stored: Stored<Block> }

@@ -58,6 +58,7 @@ export type AddOutcome =
       readonly hadAddresses?: boolean;
     };
 
+/** What several ADDs come to, and the one commit that carries them out. */
 export interface AddPlan {
   /** By position of the request. */
   readonly outcomes: readonly AddOutcome[];

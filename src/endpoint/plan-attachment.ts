@@ -42,6 +42,7 @@ export interface AttachmentFacts {
   readonly now: number;
 }
 
+/** What one attachment becomes: in the datastore, and in the kernel. */
 export interface AttachmentPlan {
   readonly endpoint: WorkloadEndpoint;
   readonly link: PodLink;

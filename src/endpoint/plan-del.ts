@@ -19,6 +19,7 @@ export interface DelRequest {
   readonly records: readonly RecordQuery[] | "none";
 }
 
+/** What a DEL takes away with one commit. */
 export interface DelPlan {
   readonly released: readonly ReleasedAddress[];
   readonly removed: readonly ResourceRef[];

@@ -34,6 +34,7 @@ export interface AllocatedAddress {
 /** How a request ended. */
 export type AllocationOutcome = { readonly addresses: readonly AllocatedAddress[] } | { readonly error: NetplugError };
 
+/** What several requests come to, and the writes that make it so. */
 export interface AllocationPlan {
   /** By position of the request. */
   readonly outcomes: readonly AllocationOutcome[];

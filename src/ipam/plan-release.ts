@@ -18,6 +18,7 @@ export interface ReleasedAddress {
   readonly owner: AllocationOwner;
 }
 
+/** What one commit releases. */
 export interface ReleasePlan {
   readonly released: readonly ReleasedAddress[];
   /** At most one per block, with the conditions under which they are right; none when there is nothing to release. */

@@ -6,6 +6,7 @@ import type { Address, Family } from "../lib/ip/address.ts";
 /** What an address is for; pools say which they allow. */
 export type Use = "Workload" | "Tunnel";
 
+/** The addresses that one attachment, or one tunnel, asks for. */
 export interface AddressRequest {
   readonly owner: AllocationOwner;
   readonly use: Use;

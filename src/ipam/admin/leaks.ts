@@ -10,6 +10,7 @@ import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { transact, type TransactPorts } from "../transact.ts";
 import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 
+/** An address that stays allocated although its endpoint does not have it. */
 export interface Leak {
   /** The address. */
   readonly object: string;
