@@ -38,7 +38,7 @@ export async function check(call: Call): Promise<void> {
     ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
   ];
   if (faults.length > 0) {
-    // Not the attachment is at fault then: the datastore is another or a new one.
+    // Then the datastore is at fault, not the attachment: it is another or a new one.
     if (!stored.isInitialised) requireReady(undefined);
     throw new NetplugError("attachmentIncomplete", `check attachment: ${faults.join("; ")}`);
   }

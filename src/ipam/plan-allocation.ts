@@ -120,7 +120,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     for (const pool of attempt.pools) pools.set(pool.name, pool);
   }
   const blockWrites = toBlockWrites(draft);
-  // One that is repaired meanwhile may be older: blocks of another size are claimed among its addresses then.
+  // An invalid pool that is repaired meanwhile, and older, takes precedence: its blocks may have another size.
   const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
   const poolsUnchanged = [...pools.values(), ...invalid].map(({ name, revision }): Write => ({
     op: "expect",

@@ -70,7 +70,7 @@ function endStaleHolds({ call, kept }: Collection, kind: NodeFile): void {
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
     const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(keyOf(attachment));
-    // One that cannot be removed must not keep the others.
+    // One that cannot be removed must not stop the removal of the others.
     if (isStale) attempt(call, () => void files.remove(`${folder}/${name}`));
   }
 }

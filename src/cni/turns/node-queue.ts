@@ -18,7 +18,7 @@ import type { NodeQueue } from "./node-turn.ts";
 /** The queue behind a turn. */
 export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
   const read = new Map<AddressRequest, QueuedRequest>();
-  // Also of another network, whose datastore may be another: nobody else sees it again.
+  // Of any network, even one with another datastore: nobody will see this request again.
   const onDead = (text: string): void => {
     const owner = parseOwner(text);
     if (owner !== undefined) releaseUnlessHeld(call, owner);
