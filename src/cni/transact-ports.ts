@@ -7,7 +7,6 @@ import type { QueuedRequests } from "../linux/turns/queued-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
 import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";
 
-/** What address management needs of the world, as this call has it: with the node's turns, and lists that may be a moment old. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, nextAdd } = call;
   const openQueue = async (queue: QueuedRequests): Promise<NodeQueue> => (await import("./turns/node-queue.ts")).openNodeQueue(call, queue);

@@ -36,7 +36,7 @@ export function isDnsLabel(text: string, maxLength = 63): boolean {
   return true;
 }
 
-/** Order of texts by their code units: the same on every machine, whatever its language. */
+/** Order by code units: the same in every locale. */
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

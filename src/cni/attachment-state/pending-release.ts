@@ -38,7 +38,7 @@ export async function claimPending(call: LocalCall): Promise<void> {
   removeNodeFile(call, "unreleased");
 }
 
-/** The failure of a call that waited in vain for a pending release to end. */
+/** For a call that waited in vain for a pending release. */
 export function beingReleased(call: LocalCall): NetplugError {
   return new NetplugError("tryAgainLater", `lock ${quote(pendingLockOf(call))}: the addresses of an earlier call are being released`);
 }

@@ -79,7 +79,7 @@ export function beginNested(words: Words, type: number): number {
   return words.push((type | NLA_F_NESTED) << 16) - 1;
 }
 
-/** Ends the attribute: only now its length is known. @param start what {@link beginNested} returned */
+/** @param start what {@link beginNested} returned */
 export function endNested(words: Words, start: number): void {
   words[start] = (words[start] ?? 0) | ((words.length - start) * 4);
 }

@@ -1,4 +1,4 @@
-/** The files beside the lock that a queue waits for. Their names stay as they are: an older version may run beside us. */
+/** The files beside the lock that a queue waits for. Older versions beside us use the same names. */
 
 import { linuxFiles } from "../files.ts";
 

@@ -5,7 +5,6 @@ export function toBase64(text: string): string {
   return new TextEncoder().encode(text).toBase64();
 }
 
-/** @throws {SyntaxError} for what is no base64 */
 export function fromBase64(encoded: string): string {
   return new TextDecoder().decode(Uint8Array.fromBase64(encoded));
 }
