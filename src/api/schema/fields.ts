@@ -72,19 +72,22 @@ export const boolean = v.boolean("want true or false");
 
 export const text = v.string("want a text");
 
-/** One of a few words. */
-export function oneOf<const W extends readonly string[]>(...words: W) {
-  return v.picklist(words, `want ${words.map((word) => JSON.stringify(word)).join(", ")}`);
+/** One of a few texts. */
+export function oneOf<const V extends readonly string[]>(...values: V) {
+  return v.picklist(values, `want ${values.map((value) => JSON.stringify(value)).join(", ")}`);
 }
 
+/** A list of any length. */
 export function listOf<S extends v.GenericSchema>(item: S) {
   return v.array(item, "want a list");
 }
 
+/** A list of `max` entries at most. */
 export function listOfAtMost<S extends v.GenericSchema>(max: number, item: S) {
   return v.pipe(v.array(item, "want a list"), v.maxLength(max, `want at most ${max} entries`));
 }
 
+/** @param wanted completes the sentence "want …" */
 export function matching(pattern: RegExp, wanted: string) {
   return v.pipe(v.string(`want ${wanted}`), v.regex(pattern, `want ${wanted}`));
 }
