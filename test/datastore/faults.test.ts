@@ -122,14 +122,18 @@ describe.concurrent.each([
   });
 
   test("that is not there is not asked on for a caller who has gone while nobody asks", async () => {
-    const reason = new NetplugError("tryAgainLater", "wait for etcd: not done within 5 s");
-    const ending = new AbortController();
-    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
-      ending.abort(reason);
-      await systemClock.sleep(ms, signal);
+    const failureBy = async (reason: Error): Promise<NetplugError> => {
+      const ending = new AbortController();
+      const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+        ending.abort(reason);
+        await systemClock.sleep(ms, signal);
+      };
+      const datastore = openEtcd({ endpoints: ["http://127.0.0.1:1"] }, { clock: { ...systemClock, sleep } });
+      return await failureOf(datastore.read([{ type: "list", kind: "IPPool" }], { signal: ending.signal }));
     };
-    const datastore = openEtcd({ endpoints: ["http://127.0.0.1:1"] }, { clock: { ...systemClock, sleep } });
-    expect(await failureOf(datastore.read([{ type: "list", kind: "IPPool" }], { signal: ending.signal }))).toBe(reason);
+    const own = new NetplugError("tryAgainLater", "wait for etcd: not done within 5 s");
+    expect(await failureBy(own)).toBe(own);
+    expect(await failureBy(new Error("gone"))).toMatchObject({ kind: "tryAgainLater", message: "read from etcd: interrupted" });
   });
 
   test("that is no etcd is refused with what it said", async () => {
