@@ -165,20 +165,25 @@ test("a signal ends a watch at once that has no snapshot yet", async () => {
   expect(await next).toEqual({ done: true, value: undefined });
 });
 
-test("a signal ends a watch at once that waits for its next connection", async () => {
-  const { endpoint } = serve([[CREATED]]);
+test.each([
+  ["its next connection", () => serve([[CREATED]]).endpoint, 1, ["reset", "in-sync"]],
+  // The first two pauses are those of the request that fails.
+  ["its first snapshot", () => "http://127.0.0.1:1", 3, []],
+])("a signal ends a watch at once that waits for %s", async (_what, start, pause, told) => {
+  const endpoint = start();
   const ending = new AbortController();
+  let pauses = 0;
   const clock: Clock = {
     ...systemClock,
     async sleep(ms, signal) {
-      if (ms < 30_000) ending.abort();
+      if (ms < 30_000 && ++pauses === pause) ending.abort();
       await systemClock.sleep(ms, signal);
     },
   };
   const datastore = new EtcdDatastore({ endpoints: [endpoint] }, { clock, random: () => 1, files: {} as Files });
   const types: string[] = [];
   for await (const { type } of datastore.watch({ kinds: ["IPPool"], signal: ending.signal })) types.push(type);
-  expect(types).toEqual(["reset", "in-sync"]);
+  expect([pauses, types]).toEqual([pause, told]);
   datastore.close();
 });
 
