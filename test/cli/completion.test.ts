@@ -71,6 +71,37 @@ describe("proposals", () => {
   });
 });
 
+describe("what somebody stored by hand", () => {
+  test("is proposed only as far as a shell takes it for one word", async () => {
+    const put = (name: string, labels: object): Promise<string> =>
+      world.etcd.ctl(["put", `/netplug/v3/tiers/${encodeURIComponent(name)}`, JSON.stringify({ metadata: { labels }, spec: {} })]);
+    await put("$(reboot)", { hall: "$(reboot)" });
+    await put("two words", { hall: "h2; reboot" });
+    await put("plain", { hall: "h1" });
+    try {
+      const names = await proposals("get tiers ");
+      expect([names.includes("plain"), names.filter((name) => /[^\w.-]/.test(name))]).toEqual([true, []]);
+      expect(await proposals("get tiers -l hall")).toEqual(["hall=h1"]);
+    } finally {
+      for (const name of ["$(reboot)", "two words", "plain"])
+        await world.etcd.ctl(["del", `/netplug/v3/tiers/${encodeURIComponent(name)}`]);
+    }
+  });
+});
+
+test("a person at the prompt is not kept waiting by a datastore that stands still, nor shown its warnings", async () => {
+  const complete = () => world.ctl(["__complete", "get", "tiers", "def"], { env: { ETCD_CA_CERT_FILE: "/nowhere/ca.pem" } });
+  expect(await complete()).toMatchObject({ status: 0, stdout: expect.stringMatching(/^default\t/), stderr: "" });
+  await world.etcd.pause();
+  try {
+    const asked = performance.now();
+    expect(await complete()).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(performance.now() - asked).toBeLessThan(4_000); // a request would be given five seconds
+  } finally {
+    world.etcd.resume();
+  }
+});
+
 describe("in a shell that a person uses,", () => {
   const shells = {
     bash: { command: ["bash", "--norc", "-i"], load: "PS1='ready> '; source <(netplugctl completion bash)\n" },
