@@ -151,11 +151,11 @@ describe("keepAddresses()", () => {
 });
 
 describe("keepInterface()", () => {
-  const STANDING = { mac: parseMac("02:00:5e:10:00:01"), mtu: 1400, routes: [] };
+  const EXISTING = { mac: parseMac("02:00:5e:10:00:01"), mtu: 1400, routes: [] };
 
   test("asks for MAC and MTU as they are", async () => {
     const facts = await factsOf(await createWorld());
-    expect(keepInterface(attachment({ mtu: 9000 }), facts, STANDING)).toMatchObject({ mac: "02:00:5e:10:00:01", mtu: 1400 });
+    expect(keepInterface(attachment({ mtu: 9000 }), facts, EXISTING)).toMatchObject({ mac: "02:00:5e:10:00:01", mtu: 1400 });
   });
 
   test.each([
@@ -165,7 +165,7 @@ describe("keepInterface()", () => {
     ["of which a family got lost", ["10.1.0.0/16", "fd00:1::/64"], ["10.3.0.0/16"], ["fd00:1::/64", "10.3.0.0/16"]],
   ])("asks for routes %s", async (_what, asked, there, expected) => {
     const facts = await factsOf(await createWorld());
-    const kept = keepInterface(attachment({ routes: asked.map(parsePrefix) }), facts, { ...STANDING, routes: there.map(parsePrefix) });
+    const kept = keepInterface(attachment({ routes: asked.map(parsePrefix) }), facts, { ...EXISTING, routes: there.map(parsePrefix) });
     expect(kept.routes?.map(toPrefixText)).toEqual(expected);
     expect(kept.includeDefaultRoutes).toBe(false);
   });
@@ -173,13 +173,13 @@ describe("keepInterface()", () => {
   test("asks for no default route that is not there", async () => {
     const facts = await factsOf(await createWorld());
     const asked = attachment({ routes: [parsePrefix("10.1.0.0/16")], includeDefaultRoutes: true });
-    const kept = keepInterface(asked, facts, { ...STANDING, routes: ["10.1.0.0/16", "10.3.0.0/16"].map(parsePrefix) });
+    const kept = keepInterface(asked, facts, { ...EXISTING, routes: ["10.1.0.0/16", "10.3.0.0/16"].map(parsePrefix) });
     expect(askedRoutes(kept).map(toPrefixText)).toEqual(["10.1.0.0/16", "::/0", "10.3.0.0/16"]);
   });
 
   test("leaves labels and rights to the pod where its record is lost", async () => {
     const pod: PodPart = { completeRecord: (plain) => plain };
-    expect(keepInterface(attachment({ pod }), await factsOf(await createWorld()), STANDING).pod).toBe(pod);
+    expect(keepInterface(attachment({ pod }), await factsOf(await createWorld()), EXISTING).pod).toBe(pod);
   });
 
   test.each([{ allowSpoofedSourcePrefixes: ["198.51.100.0/24"] }, { ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.8" }] }])(
@@ -195,7 +195,7 @@ describe("keepInterface()", () => {
           spec: { ...plain.spec, ipNATs: [{ internalIP: "192.0.2.7", externalIP: "203.0.113.7" }], allowSpoofedSourcePrefixes: ["::/0"] },
         }),
       };
-      const kept = keepInterface(attachment({ pod }), await factsOf(world), STANDING);
+      const kept = keepInterface(attachment({ pod }), await factsOf(world), EXISTING);
       const plain = {
         apiVersion: "v3",
         kind: "WorkloadEndpoint",

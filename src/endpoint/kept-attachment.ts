@@ -18,7 +18,7 @@ import { type AddRequest, ADDRESSES_ONLY, ownerOf, ownRecordOf } from "./plan-ad
 import { askedRoutes, type AttachmentRequest, type PodPart } from "./plan-attachment.ts";
 
 /** An interface in a pod, as the kernel shows it. */
-export interface StandingInterface {
+export interface ExistingInterface {
   readonly mac: MacAddress | undefined;
   /** Bytes. */
   readonly mtu: number;
@@ -59,7 +59,7 @@ function isManaged(address: Address, facts: Facts): boolean {
 }
 
 /** The request for what the interface has besides its addresses. @param facts with all answers that {@link keepAddresses} needed */
-export function keepInterface(attachment: AttachmentRequest, facts: Facts, { mac, mtu, routes }: StandingInterface): AttachmentRequest {
+export function keepInterface(attachment: AttachmentRequest, facts: Facts, { mac, mtu, routes }: ExistingInterface): AttachmentRequest {
   const pod = keepRights(attachment, ownRecordOf(attachment, facts));
   return { ...attachment, mac, mtu, routes: keepRoutes(askedRoutes(attachment), routes), includeDefaultRoutes: false, pod };
 }

@@ -194,7 +194,7 @@ describe("pools that nobody names", () => {
     });
   });
 
-  describe("that are none, by what stands in their place,", () => {
+  describe("that are none, by what is stored in their place,", () => {
     /** The pool "wrong", older than "good" and with the same addresses, which cannot be read until somebody repairs it: before our first block. */
     class RepairedLate extends MemoryDatastore {
       isRepaired = false;

@@ -20,7 +20,7 @@ test("a lock that somebody else has is waited for no longer than asked", async (
   expect(performance.now() - began).toBeWithin(29, 1_000);
 });
 
-test("a lock that is given back is had by the next one in line", async () => {
+test("a lock that is released goes to the next one in the queue", async () => {
   const path = join(folder, "lock");
   const held = await take(path, 0);
   const waiting = take(path, 10_000);

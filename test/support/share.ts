@@ -64,7 +64,14 @@ function standIn<T extends object>(find: () => T | undefined): T {
       if (it === undefined) throw new Error(`set "${String(key)}" of what tests share: it is there only while they run`);
       return Reflect.set(it, key, value);
     },
+    // of the stand-in itself these would be nothing, and a test that looks could not fail
+    has: refuseToLook,
+    ownKeys: refuseToLook,
   });
+}
+
+function refuseToLook(): never {
+  throw new Error("list what tests share: name its parts instead");
 }
 
 function findPart(find: () => object | undefined, key: string | symbol): object | undefined {

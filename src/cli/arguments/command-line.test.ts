@@ -23,7 +23,7 @@ test.each([
     ["get", "-n", "shop", "wep", "-ojson"],
     ["get", "-n", "shop", "wep", "-o", "json"],
   ],
-])("a namespace may stand in front of the command: %j is %j", (argv, words) => {
+])("a namespace may be given before the command: %j is %j", (argv, words) => {
   expect(parseCommandLine(argv).words).toEqual(words);
 });
 
