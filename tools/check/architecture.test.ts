@@ -175,9 +175,15 @@ describe("what a call of the plugin loads", () => {
   });
 
   test("stays within its budget", () => {
-    const files = [door, file("src/cni/program.ts", 'import { a } from "./a.ts";'), file("src/cni/a.ts")];
-    expect(checkCniStart(files, { modules: 2, sourceBytes: 100 })).toEqual([]);
-    expect(checkCniStart(files, { modules: 1, sourceBytes: 10 })).toHaveLength(2);
+    const files = [door, file("src/cni/program.ts", 'import { a } from "./a.ts"; a();'), file("src/cni/a.ts")];
+    expect(checkCniStart(files, { modules: 2, codeBytes: 100 })).toEqual([]);
+    expect(checkCniStart(files, { modules: 1, codeBytes: 10 })).toHaveLength(2);
+  });
+
+  test("counts code, and neither types nor comments", () => {
+    const files = [door, file("src/cni/program.ts", `/** ${"x".repeat(100)} */`, `type A = "${"x".repeat(100)}";`, "export const a = 1;")];
+    expect(checkCniStart(files, { modules: 1, codeBytes: 20 })).toEqual([]);
+    expect(checkCniStart(files, { modules: 1, codeBytes: 19 })).toHaveLength(1);
   });
 });
 

@@ -7,12 +7,12 @@ import type { SourceFile } from "./source-tree.ts";
 export interface StartBudget {
   /** Modules of ours that are loaded statically. */
   readonly modules: number;
-  /** Their source together, in bytes. */
-  readonly sourceBytes: number;
+  /** Their code together, in bytes: types and comments are not loaded, so they are free. */
+  readonly codeBytes: number;
 }
 
 /** Little above what the plugin loads today. Raising it wants a measured start (`npm run bench`) in the same change. */
-export const CNI_START_BUDGET: StartBudget = { modules: 170, sourceBytes: 640_000 };
+export const CNI_START_BUDGET: StartBudget = { modules: 170, codeBytes: 370_000 };
 
 const FORBIDDEN_FOLDERS: readonly string[] = [
   "cli",
@@ -25,6 +25,8 @@ const FORBIDDEN_FOLDERS: readonly string[] = [
   "flows",
   "install-cni",
 ];
+
+const TYPE_REMOVER = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
 interface Step {
   readonly path: string;
@@ -72,14 +74,14 @@ function checkEntries(files: readonly SourceFile[], entries: readonly string[], 
   const problems: Problem[] = [];
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Map(entries.flatMap((entry) => [...staticClosure(files, entry)]));
-  let sourceBytes = 0;
+  let codeBytes = 0;
   for (const [path, way] of reached) {
     const file = byPath.get(path);
     if (file === undefined) {
       problems.push(`${way.join(" → ")}: there is no such file`);
       continue;
     }
-    sourceBytes += file.text.length;
+    codeBytes += TYPE_REMOVER.transformSync(file.text).length;
     if (FORBIDDEN_FOLDERS.includes(topFolder(path))) problems.push(`${path} is loaded by every call of the plugin: ${way.join(" → ")}`);
     if (/\bBun\.YAML\b/.test(file.text)) problems.push(`${path} uses Bun.YAML on the CNI path: ${way.join(" → ")}`);
     for (const { specifier, target, kind } of file.imports) {
@@ -89,7 +91,7 @@ function checkEntries(files: readonly SourceFile[], entries: readonly string[], 
   }
   if (reached.size > budget.modules)
     problems.push(`src/cni: a call of the plugin loads ${reached.size} modules at its start, budget ${budget.modules}`);
-  if (sourceBytes > budget.sourceBytes)
-    problems.push(`src/cni: a call of the plugin loads ${sourceBytes} bytes of source at its start, budget ${budget.sourceBytes}`);
+  if (codeBytes > budget.codeBytes)
+    problems.push(`src/cni: a call of the plugin loads ${codeBytes} bytes of code at its start, budget ${budget.codeBytes}`);
   return problems;
 }
