@@ -118,16 +118,21 @@ class IdleLock {
 
   /** @returns whether we took it: it was free at as many looks in a row as there are others before us, while their number did not fall */
   take(countOthers: () => number): boolean {
-    if (!tryLock(this.#lock, this.#path)) {
+    if (!this.#isFree()) {
       this.#looks = 0;
       return false;
     }
     const others = countOthers();
     this.#looks = others === this.#others ? this.#looks + 1 : 1;
     this.#others = others;
-    if (this.#looks >= others) return true;
+    return this.#looks >= others && tryLock(this.#lock, this.#path);
+  }
+
+  /** Holds the lock as shortly as can be: somebody else who looks meanwhile takes it for busy. */
+  #isFree(): boolean {
+    if (!tryLock(this.#lock, this.#path)) return false;
     unlock(this.#lock);
-    return false;
+    return true;
   }
 }
 
