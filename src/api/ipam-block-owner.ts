@@ -11,6 +11,7 @@ export interface OwnerTables {
   readonly words: readonly string[];
 }
 
+/** What all owners of a group share; a row names its group by its index. */
 export type OwnerGroup = readonly [network: string, ifName: string, node: string, endpoint: EndpointForm];
 
 /**
@@ -19,6 +20,7 @@ export type OwnerGroup = readonly [network: string, ifName: string, node: string
  */
 export const ENDPOINT_FORMS = ["none", "pod", "container", "given"] as const;
 
+/** How a group's endpoint names follow from the rest. */
 export type EndpointForm = (typeof ENDPOINT_FORMS)[number];
 
 /** One owner: packed text in the usual case, else a list of its fields. */

@@ -19,6 +19,7 @@ export interface NextOrdinals {
   readonly isAll: boolean;
 }
 
+/** An unallocated ordinal, and when it was released: seconds since 1970, 0 if it was never given. */
 export type NextOrdinal = readonly [ordinal: number, releasedAt: number];
 
 const LISTED = 8;

@@ -21,8 +21,10 @@ export type CompleteIPAMConfigurationSpec = Required<IPAMConfigurationSpec>;
 /** What `maxBlocksPerHost: 0` means. */
 export const DEFAULT_MAX_BLOCKS_PER_HOST = 20;
 
+/** Most that `maxBlocksPerHost` may be; the CRD and the schema hold it. */
 export const MAX_BLOCKS_PER_HOST_LIMIT = 1_000_000;
 
+/** Most that `ipCooldownSeconds` may be; the CRD and the schema hold it. */
 export const MAX_IP_COOLDOWN_SECONDS = 1_200;
 
 const DEFAULTS: CompleteIPAMConfigurationSpec = {

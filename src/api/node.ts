@@ -17,6 +17,7 @@ export interface NodeSpec {
   readonly podCIDRs?: readonly string[];
 }
 
+/** How the node takes part in BGP; kept for the node agent. */
 export interface NodeBGPSpec {
   /** 1..4294967295, or the dotted form `1.10` as text. */
   readonly asNumber?: number | string;
@@ -32,11 +33,13 @@ export interface NodeWireguardSpec {
   readonly interfaceIPv6Address?: string;
 }
 
+/** What an orchestrator calls the node. */
 export interface NodeOrchRef {
   readonly nodeName?: string;
   readonly orchestrator: string;
 }
 
+/** An address of the node, and what it is for. */
 export interface NodeAddress {
   /** With or without a prefix length. */
   readonly address: string;

@@ -1,11 +1,13 @@
 /** What all resources share. */
 
+/** The `apiVersion` of everything that an administrator writes, on both datastores. */
 export const API_VERSION = "netplug.io/v3";
 
 /** Kinds that are stored as resources; `IPAMBlock` is kept apart because only the system writes it. */
 export type Kind =
   "IPPool" | "IPReservation" | "IPAMConfiguration" | "ClusterInformation" | "Node" | "Profile" | "Tier" | "WorkloadEndpoint";
 
+/** Of `metadata` in the Kubernetes API, what a resource keeps on every datastore. */
 export interface Metadata {
   readonly name: string;
   /** Only of namespaced kinds. */

@@ -35,11 +35,13 @@ export interface WorkloadEndpointSpec {
   readonly allowSpoofedSourcePrefixes?: readonly string[];
 }
 
+/** A floating IP: traffic to the external address goes to the internal one. The node agent acts on it. */
 export interface EndpointNAT {
   readonly internalIP: string;
   readonly externalIP: string;
 }
 
+/** A port that the pod declares, so that policies can name it. */
 export interface EndpointPort {
   readonly name?: string;
   readonly protocol: "TCP" | "UDP" | "SCTP";

@@ -13,6 +13,7 @@ export interface Output {
   readonly isTerminal: boolean;
 }
 
+/** Everything of the outside world that a command touches, so that tests hand in their own. */
 export interface CliIo {
   readonly stdout: Output;
   readonly stderr: Output;

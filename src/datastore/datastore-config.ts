@@ -51,6 +51,7 @@ export function isPartlyPlain(config: DatastoreConfig): config is Extract<Datast
   return (caCertFile ?? certFile) !== undefined && endpoints.some((endpoint) => endpoint.startsWith("http:"));
 }
 
+/** What callers may rely on with etcd: a transaction reads one revision and commits all or nothing. */
 export const ETCD_TRAITS: DatastoreTraits = {
   readsOneSnapshot: true,
   commitsAtOnce: true,
@@ -58,6 +59,7 @@ export const ETCD_TRAITS: DatastoreTraits = {
   recordsArePods: false,
 };
 
+/** What callers may rely on with the Kubernetes API: each request is one object, and lists may come from a cache. */
 export const KUBERNETES_TRAITS: DatastoreTraits = {
   readsOneSnapshot: false,
   commitsAtOnce: false,

@@ -35,6 +35,7 @@ export interface RecordQuery {
   readonly ref: ResourceRef & { readonly kind: "WorkloadEndpoint" };
 }
 
+/** The query for one endpoint's record. */
 export function toRecordQuery({ namespace, name }: Pick<ResourceRef, "namespace" | "name">): RecordQuery {
   return { type: "get", ref: { kind: "WorkloadEndpoint", ...(namespace !== undefined && { namespace }), name } };
 }

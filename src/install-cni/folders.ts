@@ -28,6 +28,7 @@ export function openFolders({ binDir, confDir }: Settings, disk: DurableFiles): 
   };
 }
 
+/** Whether files can be made there; for messages, as the answer may be different a moment later. */
 export function isWritable(folder: string, disk: DurableFiles): boolean {
   try {
     disk.checkWritable(folder);

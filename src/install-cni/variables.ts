@@ -6,6 +6,7 @@ import { quote } from "../lib/quote.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Empty counts as unset, as in a manifest that leaves a value blank. */
 export function readText(env: Environment, name: string): string | undefined {
   const text = env[name];
   return text === undefined || text === "" ? undefined : text;

@@ -16,6 +16,7 @@ import { type Facts, know } from "./facts.ts";
 
 export const IPAM_CONFIGURATION = { type: "get", ref: { kind: "IPAMConfiguration", name: SINGLETON_NAME } } as const satisfies Query;
 
+/** With {@link IPAM_CONFIGURATION} and {@link IP_RESERVATIONS} the first reads of every allocation. */
 export const IP_POOLS = { type: "list", kind: "IPPool" } as const satisfies Query;
 
 export const IP_RESERVATIONS = { type: "list", kind: "IPReservation" } as const satisfies Query;

@@ -85,6 +85,7 @@ export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: strin
   );
 }
 
+/** The address that somebody holds. */
 export function addressOf({ from, allocation }: Held): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
 }

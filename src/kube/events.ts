@@ -52,6 +52,7 @@ export interface EventRecorderOptions {
   readonly onTrouble?: (message: string) => void;
 }
 
+/** An event as the caller knows it; the rest is filled in when it is sent. @see Kubernetes API, events.k8s.io/v1 */
 export interface EventReport {
   readonly regarding: EventSubject;
   readonly type: "Normal" | "Warning";

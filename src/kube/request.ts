@@ -90,6 +90,7 @@ const HTTP_METHODS: Readonly<Record<Verb, string>> = {
   delete: "DELETE",
 };
 
+/** The method that the API server takes for the verb; `list` and `watch` are GETs. */
 export function toHttpMethod(verb: Verb): string {
   return HTTP_METHODS[verb];
 }

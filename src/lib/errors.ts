@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   internal: 999,
 } as const;
 
+/** The name of a row; the CNI code and the exit status follow from it. */
 export type ErrorName = keyof typeof ERROR_CODES;
 
 export interface NetplugErrorOptions {

@@ -4,6 +4,7 @@ import { type Deadline, startDeadline, toDurationText } from "./deadline.ts";
 import { messageOf } from "./errors.ts";
 import type { Clock } from "./ports.ts";
 
+/** How one side effect is undone. */
 export interface UndoStep {
   /** What is undone, as the headline of an error: `delete veth "npg82111e10a96"`. */
   readonly what: string;

@@ -5,6 +5,7 @@ import { quote } from "../lib/quote.ts";
 import { lastErrno } from "./libc.ts";
 import { toErrnoName, toErrnoText } from "./errno.ts";
 
+/** What the kernel refused, in the parts of which the message is made. */
 export interface Refusal {
   /** What was asked for, as the beginning of a sentence: `create veth`. */
   readonly operation: string;

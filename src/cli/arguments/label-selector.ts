@@ -23,6 +23,7 @@ export interface Requirement {
   readonly isNegated: boolean;
 }
 
+/** A comparison with a number, such as `cores>8`. */
 export interface Bound {
   readonly operator: "<" | ">";
   /** Of 64 bits, as Kubernetes has it. */

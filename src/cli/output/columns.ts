@@ -6,6 +6,7 @@ import type { KindInfo, Specs } from "../../api/registry.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { BlockSpec } from "../resources/block-resource.ts";
 
+/** A column of `get`: its heading, and what stands in it. */
 export interface Column {
   readonly heading: string;
   /** Shown by `-o wide` only. */

@@ -3,6 +3,7 @@
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch, applyStrategicPatch } from "./merge-patch.ts";
 
+/** What `patch --type` takes, as kubectl has it. */
 export const PATCH_TYPES = ["strategic", "merge", "json"] as const;
 
 export type PatchType = (typeof PATCH_TYPES)[number];

@@ -10,6 +10,7 @@ import type { Address } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 
+/** An entry of `args.cni.labels` in the network config. */
 export interface Label {
   readonly key: string;
   readonly value: string;

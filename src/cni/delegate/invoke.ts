@@ -9,6 +9,7 @@ import { quote } from "../../lib/quote.ts";
 import { redactText } from "../../lib/redact.ts";
 import { findDelegate } from "./find.ts";
 
+/** What a delegate can be called with; the values of `CNI_COMMAND`. */
 export type DelegateVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
 
 export interface DelegatePorts {
@@ -38,6 +39,7 @@ export interface DelegateError {
   readonly details: string | undefined;
 }
 
+/** What a delegate said: its exit status decides which of the two it is. */
 export type DelegateAnswer = { readonly ok: true; readonly stdout: string } | { readonly ok: false; readonly error: DelegateError };
 
 /** Pauses before running the executable again while an installer is still writing it (ETXTBSY). */

@@ -51,6 +51,7 @@ export interface ResultRoute {
   readonly [unknownField: string]: unknown;
 }
 
+/** A result without interfaces and addresses: to begin one, or for a `prevResult` that is not there. */
 export const EMPTY_RESULT: CniResult = { interfaces: [], ips: [], routes: [], dns: undefined };
 
 /** The addresses of a result, in its order. Every entry of a parsed result is one. */

@@ -9,6 +9,7 @@ export const SUPPORTED_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", 
 
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
+/** What VERSION says whatever it is asked: it answers without reading stdin. */
 export const LATEST_VERSION = "1.1.0" satisfies CniVersion;
 
 /** What a network config without `cniVersion` means. */

@@ -43,6 +43,7 @@ export class ResourceTable {
   }
 }
 
+/** Under what a resource is kept, which is what a caller asks for. */
 export function refOf({ kind, metadata: { name, namespace } }: Resource): ResourceRef {
   return KINDS[kind].namespaced && namespace !== undefined ? { kind, namespace, name } : { kind, name };
 }

@@ -31,6 +31,7 @@ export interface Inventory extends AllBlocks {
   readonly indexFaults: readonly IndexFault[];
 }
 
+/** What could not be decoded, so that a report says what it does not cover. */
 export interface UnreadResource {
   readonly kind: Damage["kind"];
   /** Its key. */

@@ -12,6 +12,7 @@ export const PROBLEM_CLASSES = {
 
 export type ProblemClass = keyof typeof PROBLEM_CLASSES;
 
+/** A finding of `ipam check`. */
 export interface Problem {
   readonly class: ProblemClass;
   /** The address or CIDR. */

@@ -43,6 +43,7 @@ export interface UserAccess {
   readonly impersonate: Impersonation | undefined;
 }
 
+/** A user of whom nothing is known: requests carry no credentials. */
 export const ANONYMOUS: UserAccess = {
   clientCertificate: undefined,
   clientKey: undefined,

@@ -66,10 +66,12 @@ export function pushText(words: Words, type: number, text: string): void {
   pushBytes(words, type, new TextEncoder().encode(`${text}\0`));
 }
 
+/** Adds an attribute with an address in network order: 4 or 16 bytes. */
 export function pushAddress(words: Words, type: number, address: Address): void {
   pushBytes(words, type, toAddressBytes(address));
 }
 
+/** Adds an attribute with a hardware address: 6 bytes. */
 export function pushMac(words: Words, type: number, mac: MacAddress): void {
   pushBytes(words, type, toMacBytes(mac));
 }

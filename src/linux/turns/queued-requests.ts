@@ -34,6 +34,7 @@ export interface QueuedRequests {
   tellServed(requests: readonly QueuedRequest[]): void;
 }
 
+/** What a process in the queue asks of whoever has the turn. */
 export interface QueuedRequest {
   /** The place of whoever wants it. */
   readonly place: string;

@@ -2,6 +2,7 @@
 
 import type { Selector } from "./selector.ts";
 
+/** Of an object that a selector is held against. */
 export type Labels = Readonly<Record<string, string>>;
 
 /**

@@ -30,6 +30,7 @@ export interface RequestLimits {
   readonly tryMs: number;
 }
 
+/** How long a request may take with all its tries, and one try of it. */
 export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000, tryMs: 1_500 };
 
 export interface CallOptions {

@@ -4,6 +4,7 @@ import type { Block } from "../../../api/ipam-block.ts";
 import { nextOrdinalsOf } from "../../../api/ipam-block-spare.ts";
 import { borrowedKey, indexKey } from "./keys.ts";
 
+/** An entry of an index that has to change in the same transaction as its block. */
 export interface IndexChange {
   readonly key: string;
   /** undefined: the entry goes away. */

@@ -38,6 +38,7 @@ const BLOCKS = "/netplug/ipam/blocks/";
 /** Of `010.065.000.000`. */
 const V4_FORM_LENGTH = 15;
 
+/** Where a resource is; {@link parseResourceKey} reads it back. */
 export function resourceKey(ref: ResourceRef): string {
   const namespace = KINDS[ref.kind].namespaced ? `${toSegment(ref.namespace ?? "")}/` : "";
   return `${RESOURCES}${KINDS[ref.kind].plural}/${namespace}${toSegment(ref.name)}`;
@@ -61,6 +62,7 @@ export function parseResourceKey(key: string): ResourceRef | undefined {
   return resourceKey(ref) === key ? ref : undefined;
 }
 
+/** Where a block is, below the node that owns it. */
 export function blockKey(ref: BlockRef): string {
   return `${BLOCKS}${toSegment(ref.node)}/${toCidrForm(ref.cidr)}`;
 }
@@ -78,6 +80,7 @@ export function parseBlockKey(key: string): BlockRef | undefined {
   return slash <= BLOCKS.length || cidr === undefined ? undefined : { node: fromSegment(key.slice(BLOCKS.length, slash)), cidr };
 }
 
+/** Where an index has its entry for a block. */
 export function indexKey(index: AddressIndex, cidr: Prefix): string {
   return `/netplug/ipam/${index}/${cidr.family}/${toCidrForm(cidr)}`;
 }

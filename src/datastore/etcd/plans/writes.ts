@@ -10,6 +10,7 @@ import { blockKey, indexKey, resourceKey } from "../layout/keys.ts";
 import { encodeResource } from "../layout/records.ts";
 import { type Compare, MAX_TXN_OPS, type Operation } from "../protocol/rpc.ts";
 
+/** One etcd transaction: what must hold, and what is then done. */
 export interface WritePlan {
   readonly compares: readonly Compare[];
   readonly operations: readonly Operation[];

@@ -1,5 +1,6 @@
 /** The part of etcd's v3 API that we use, free of any wire format. Keys are ASCII, values text, revisions decimal. */
 
+/** The keys of one range, or one key. */
 export interface RangeRequest {
   readonly key: string;
   /** Exclusive; absent: only `key`. */
@@ -47,6 +48,7 @@ export interface WriteReply {
   readonly ranges: readonly RangeReply[];
 }
 
+/** Ranges that are read in one transaction, so at one revision. */
 export interface ReadRequest {
   readonly ranges: readonly RangeRequest[];
   /** Absent: the newest. */

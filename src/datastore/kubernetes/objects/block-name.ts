@@ -17,6 +17,7 @@ const CELL_LENGTH = { 4: 20, 6: 116 } as const;
 /** Number of groups that an address has in a name, and of digits in each. */
 const FORM = { 4: { groups: 4, digits: 3, radix: 10, bits: 8n }, 6: { groups: 8, digits: 4, radix: 16, bits: 16n } } as const;
 
+/** The name under which a block is claimed by CREATE: a function of its CIDR, so a second claim of it fails. */
 export function toBlockName(cidr: Prefix): string {
   return `${toAddressForm(cidr)}-${cidr.length}`;
 }

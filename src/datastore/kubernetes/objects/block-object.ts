@@ -27,6 +27,7 @@ import { REMEDY } from "./failure.ts";
 import { fits, toNodeText } from "./node-text.ts";
 import type { BlockObject } from "./resource-types.ts";
 
+/** By which lists find blocks without reading their records. */
 export const BLOCK_LABELS = {
   cell: "netplug.io/cell",
   node: "netplug.io/node",
@@ -34,6 +35,7 @@ export const BLOCK_LABELS = {
   empty: "netplug.io/empty",
 } as const;
 
+/** Beside the label `spare`, as JSON: what {@link toNextOrdinals} reads. */
 export const NEXT_ANNOTATION = "netplug.io/next";
 
 /**

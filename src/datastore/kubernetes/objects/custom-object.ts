@@ -58,6 +58,7 @@ export function toMetadata({ name = "", namespace, labels, annotations, uid, cre
   };
 }
 
+/** The revision that a compare-and-swap of this object names; "" for one that was not read from a server. */
 export function revisionOf({ metadata }: { readonly metadata: ObjectMeta }): Revision {
   return (metadata.resourceVersion ?? "") as Revision;
 }

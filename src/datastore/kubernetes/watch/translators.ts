@@ -11,6 +11,7 @@ import { toEndpoints } from "../objects/endpoint-view.ts";
 import { toStoredNode } from "../objects/node-view.ts";
 import type { BlockObject, CustomKind, CustomObject } from "../objects/resource-types.ts";
 
+/** Makes events of the datastore out of an object that was added or changed, or that is gone. */
 export interface Translator<T> {
   readonly onPut: (object: T) => readonly WatchEvent[];
   readonly onDelete: (object: T) => readonly WatchEvent[];

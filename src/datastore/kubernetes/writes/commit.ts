@@ -24,6 +24,7 @@ export interface CommitPorts {
   readonly onRound: () => void;
 }
 
+/** The options of a commit. */
 export interface CommitCalls extends RequestOptions {
   /** @see Datastore.commit */
   readonly onBlocksWritten?: (() => void) | undefined;

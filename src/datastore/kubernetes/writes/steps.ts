@@ -29,11 +29,13 @@ import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-wri
  */
 export const PHASES = ["end-endpoints", "write", "delete", "record-endpoints"] as const;
 
+/** The phase of one step. */
 export type Phase = (typeof PHASES)[number];
 
 /** How a step ended: the new revision, or "" after a deletion; undefined: a condition did not hold, and nothing was done. */
 export type StepOutcome = Revision | undefined;
 
+/** One request of a commit. */
 export interface Step {
   readonly phase: Phase;
   /** What it changes. */

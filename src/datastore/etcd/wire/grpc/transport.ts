@@ -19,6 +19,7 @@ const AUTHENTICATE = "/etcdserverpb.Auth/Authenticate";
 const WATCH = "/etcdserverpb.Watch/Watch";
 const STATUS = "/etcdserverpb.Maintenance/Status";
 
+/** For processes that stay: requests and watches share one HTTP/2 connection, which is opened with the first of them. */
 export function createGrpcTransport(): Transport {
   const connection = new Connection();
   return {
