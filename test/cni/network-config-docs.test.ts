@@ -1,10 +1,9 @@
 /** The conflists of docs/network-config.md, played as they stand; only where etcd and the node's files are is the test's own. */
 
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import { ShownDocument } from "../support/document.ts";
 import { TestNetns } from "../support/netns.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
@@ -15,8 +14,7 @@ interface Conflist {
   readonly plugins: readonly (Json & { readonly type: string })[];
 }
 
-const TEXT = readFileSync(join(import.meta.dir, "../../docs/network-config.md"), "utf8");
-const CONFLISTS = [...TEXT.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, code = ""]) => JSON.parse(code) as Conflist);
+const CONFLISTS = new ShownDocument("docs/network-config.md").blocks("json").map((code) => JSON.parse(code) as Conflist);
 
 const node = share(
   () => TestNode.start(["fd65::/112"]),

@@ -1,8 +1,7 @@
 /** What docs/pod-annotations.md tells people to do, done. */
 
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { ShownDocument } from "../support/document.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/cni-call.ts";
 import { createNamespace, createPod, podArgs } from "../support/kubernetes.ts";
@@ -10,15 +9,7 @@ import { TestNetns } from "../support/netns.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { startPodWorld } from "../support/pod-world.ts";
 
-const TEXT = readFileSync(join(import.meta.dir, "../../docs/pod-annotations.md"), "utf8");
-
-/** The block of code of a language that holds a text. */
-function block(language: string, containing: string): string {
-  const blocks = [...TEXT.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language).map(([, , code = ""]) => code);
-  const found = blocks.find((code) => code.includes(containing));
-  if (found === undefined) throw new Error(`docs/pod-annotations.md: no block with "${containing}"`);
-  return found;
-}
+const DOCUMENT = new ShownDocument("docs/pod-annotations.md");
 
 const [test, world] = onApiServer(() => startPodWorld({ cidrs: ["10.65.0.0/24", "fd65::/112"], rights: ["pods", "namespaces"] }));
 
@@ -31,24 +22,26 @@ async function addressesOf(pod: { readonly namespace: string; readonly name: str
 }
 
 test("a pod gets the fixed address of the example (needs cluster)", async () => {
-  const { metadata } = Bun.YAML.parse(block("yaml", "ipAddrs:")) as { readonly metadata: { readonly annotations: Record<string, string> } };
+  const { metadata } = Bun.YAML.parse(DOCUMENT.block("yaml", "ipAddrs:")) as {
+    readonly metadata: { readonly annotations: Record<string, string> };
+  };
   const pod = await createPod(world.api, { name: "fixed", otherAnnotations: metadata.annotations });
   expect(await addressesOf(pod)).toEqual(["10.65.0.7/32", "fd65::7/128"]);
 });
 
 test("a namespace gets its own pool by the example (needs cluster)", async () => {
-  await world.node.apply(Bun.YAML.parse(block("yaml", "kind: IPPool")) as Json);
+  await world.node.apply(Bun.YAML.parse(DOCUMENT.block("yaml", "kind: IPPool")) as Json);
   await createNamespace(world.api, "shop");
-  const command = block("", "kubectl annotate").trim().replaceAll("'", "").split(" ");
+  const command = DOCUMENT.block("", "kubectl annotate").trim().replaceAll("'", "").split(" ");
   await world.api.kubectl(command.slice(1));
   const pod = await createPod(world.api, { name: "till", namespace: "shop" });
   expect(await addressesOf(pod)).toEqual([expect.stringMatching(/^10\.66\./)]);
 });
 
 test("the admission policy of the example keeps addresses to namespaces with the label (needs cluster)", async () => {
-  await world.api.kubectl(["create", "-f", "-"], block("yaml", "ValidatingAdmissionPolicyBinding"));
+  await world.api.kubectl(["create", "-f", "-"], DOCUMENT.block("yaml", "ValidatingAdmissionPolicyBinding"));
   await createNamespace(world.api, "trusted");
-  const [, label = ""] = /`kubectl label namespace shop (\S+)`/.exec(TEXT) ?? [];
+  const [, label = ""] = /`kubectl label namespace shop (\S+)`/.exec(DOCUMENT.text) ?? [];
   await world.api.kubectl(["label", "namespace", "trusted", label]);
   let count = 0;
   // a policy begins to hold a little after it was created

@@ -10,6 +10,7 @@ import { DEFAULT_FOLDERS, readSettings } from "../../src/install-cni/settings.ts
 import { checkNetworkConfig, fillTemplate } from "../../src/install-cni/network-config/template.ts";
 import { VERSION } from "../../src/lib/version.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
+import { ShownDocument } from "../support/document.ts";
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), "utf8");
 
@@ -101,7 +102,7 @@ describe("it may", () => {
 });
 
 test("the network config that docs/install.md shows for dual stack is one, of both families", () => {
-  const [, block = ""] = /^```yaml\n(apiVersion: v1\nkind: ConfigMap\n[\s\S]*?)^```$/m.exec(read("docs/install.md")) ?? [];
+  const block = new ShownDocument("docs/install.md").block("yaml", "kind: ConfigMap");
   const { metadata, data: shown } = Bun.YAML.parse(block) as { readonly metadata: object; readonly data: Record<string, string> };
   expect(metadata).toEqual({ name: "netplug-install", namespace: "kube-system" });
   const settings = readSettings({ binDir: undefined, confDir: undefined, isOnce: false }, { ...env, ...shown });

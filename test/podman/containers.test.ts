@@ -1,12 +1,10 @@
 /** The distribution's Podman runs containers on the plugin: they talk, get what they ask for, survive reloads and reboots, and leave nothing. */
 
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { podmanCallsPlugins } from "../../tools/prerequisites/podman.ts";
-import { repositoryRoot } from "../../tools/repository.ts";
 import { cniPluginsFolder, distFolder, pluginPath } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import { ShownDocument } from "../support/document.ts";
 import { eventually } from "../support/eventually.ts";
 import { nodePlace } from "../support/netns.ts";
 import { requireOwnNamespace } from "../support/own-namespace.ts";
@@ -131,8 +129,7 @@ testPodman(
 
 /** The network config that the document for users hands to GC. */
 function documentedGc(): Json {
-  const text = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
-  const [, config] = /^CNI_COMMAND=GC .*\n(\{.*\})$/m.exec(text) ?? [];
+  const [, config] = /^(\{.*\})$/m.exec(new ShownDocument("docs/install.md").block("", "CNI_COMMAND=GC")) ?? [];
   if (config === undefined) throw new Error("docs/install.md: no call of GC");
   return JSON.parse(config) as Json;
 }

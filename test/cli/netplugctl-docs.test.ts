@@ -1,0 +1,159 @@
+/** What docs/netplugctl.md shows, typed as it stands, on both datastores; kubectl and etcdctl say what has come of it. */
+
+import { expect, test as onEtcd } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../tools/repository.ts";
+import type { CliWorld } from "../support/cli/cli-world.ts";
+import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { allocateFor } from "../support/container-addresses.ts";
+import { ShownDocument } from "../support/document.ts";
+import { eventually } from "../support/eventually.ts";
+import { createNode } from "../support/kubernetes.ts";
+import { Reader } from "../support/reader.ts";
+
+const DOCUMENT = new ShownDocument("docs/netplugctl.md");
+const LONG_AGO_MS = 120_000;
+
+const [onKubernetes, cluster] = shareKubernetesCliWorld();
+const etcd = shareEtcdCliWorld();
+
+/** The commands that it shows, each once: between backticks, and the short ones that follow another one in its cell. */
+function shownCommands(): ReadonlySet<string> {
+  const cells = [...DOCUMENT.text.matchAll(/^\| [^|]+ \| (`.*) \|$/gm)].map(([, cell = ""]) => cell);
+  const pieces = cells.flatMap((cell) => [...cell.matchAll(/`((?:get|label) [^`]+)`/g)].map(([, piece = ""]) => `netplugctl ${piece}`));
+  return new Set([...DOCUMENT.inline("netplugctl", "kubectl"), ...pieces, ...DOCUMENT.block("", "datastoreReady").trim().split("\n")]);
+}
+
+const typed = new Set<string>();
+
+/** Types a command of the document, in which the reader fills in what is written in capitals or left out. @returns what it printed */
+async function type(reader: Reader, shown: string, filled: Readonly<Record<string, string>> = {}): Promise<string> {
+  expect(shownCommands()).toContain(shown);
+  typed.add(shown);
+  return await reader.type(Object.entries(filled).reduce((command, [place, text]) => command.replace(place, text), shown));
+}
+
+/** The files that the commands name, in the folder of the reader. */
+function writeFiles(folder: string): void {
+  writeFileSync(join(folder, "pools.yaml"), poolYaml("pods", "10.65.0.0/16"));
+  writeFileSync(join(folder, "others.yaml"), resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/28"] }));
+}
+
+/** What is the same on both datastores, once they are prepared and node n1 exists. @param read one object as the datastore's own client has it */
+async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, name: string) => Promise<unknown>): Promise<void> {
+  expect(await type(reader, "netplugctl validate -f pools.yaml")).toContain("valid");
+  await type(reader, "netplugctl apply -f pools.yaml");
+  expect(await read("ippools", "pods")).toMatchObject({ spec: { cidr: "10.65.0.0/16" } });
+  await type(reader, "netplugctl create -f …", { "…": "others.yaml" });
+  await type(reader, "netplugctl replace -f …", { "…": "others.yaml" });
+  expect(await read("ipreservations", "gateways")).toMatchObject({ spec: { reservedCIDRs: ["10.65.0.0/28"] } });
+
+  expect(await type(reader, "netplugctl get ippools -o wide")).toContain("10.65.0.0/16");
+  expect(await type(reader, "netplugctl get ipp pods -o yaml")).toContain("cidr: 10.65.0.0/16");
+  for (const command of ["netplugctl get wep -A", "netplugctl get wep -A -o wide"]) await type(reader, command);
+  await type(reader, "netplugctl get wep -A -l 'app in (web,api),!canary' --show-labels");
+
+  await type(reader, "netplugctl label node n1 rack=r2");
+  expect(await read("nodes", "n1")).toMatchObject({ metadata: { labels: { rack: "r2" } } });
+  expect(await type(reader, "netplugctl get nodes -l rack=r2,tier!=db")).toContain("n1");
+  await type(reader, "netplugctl label node n1 rack-");
+  expect(await type(reader, "netplugctl get nodes -l rack=r2,tier!=db")).not.toContain("n1");
+
+  await type(reader, `netplugctl patch ippool pods -p '{"spec":{"disabled":true}}'`);
+  expect(await read("ippools", "pods")).toMatchObject({ spec: { disabled: true } });
+  await type(reader, "netplugctl delete ippool pods");
+  expect(await read("ippools", "pods")).toBeUndefined();
+  await type(reader, "netplugctl apply -f pools.yaml");
+
+  await type(reader, "netplugctl ipam configure --strict-affinity=true");
+  await type(reader, "netplugctl ipam configure --strict-affinity=true --max-blocks-per-host=4");
+  expect(await read("ipamconfigurations", "default")).toMatchObject({ spec: { strictAffinity: true, maxBlocksPerHost: 4 } });
+
+  // of a container whose endpoint is gone
+  const leak = async (): Promise<void> => {
+    await allocateFor(world.datastore, "gone", "n1", {
+      address: "10.65.0.7",
+      owner: { endpoint: "n1-cni-gone-eth0", namespace: "default" },
+      agoMs: LONG_AGO_MS,
+    });
+  };
+  await leak();
+  expect(await type(reader, "netplugctl ipam show")).toMatch(/pods +10\.65\.0\.0\/16 +65536 +1 /);
+  expect(await type(reader, "netplugctl ipam show --ip=10.65.0.7")).toContain("gone");
+  await expect(type(reader, "netplugctl ipam check")).rejects.toThrow(/leaked-address +10\.65\.0\.7/);
+  await type(reader, "netplugctl ipam release --ip=10.65.0.7");
+  expect(await type(reader, "netplugctl ipam check")).toContain("found 0 problems");
+  await leak();
+  await type(reader, "netplugctl ipam check -o json | netplugctl ipam release --from-report=-");
+  expect(await type(reader, "netplugctl ipam check")).toContain("found 0 problems");
+
+  const [lock = "", split = "", unlock = ""] = DOCUMENT.block("", "datastoreReady").trim().split("\n");
+  expect(split).toBe("netplugctl ipam split 4 --name pods");
+  await type(reader, lock);
+  expect(await read("clusterinformations", "default")).toMatchObject({ spec: { datastoreReady: false } });
+  expect(await type(reader, "netplugctl version")).toContain("locked");
+  await type(reader, split);
+  await type(reader, unlock);
+  expect(await read("clusterinformations", "default")).toMatchObject({ spec: { datastoreReady: true } });
+  for (const index of [0, 1, 2, 3])
+    expect(await read("ippools", `split-pods-${index}`)).toMatchObject({ spec: { cidr: `10.65.${64 * index}.0/18` } });
+
+  expect(await type(reader, "netplugctl --help")).toContain("netplugctl apply");
+  expect(await type(reader, "netplugctl COMMAND --help", { COMMAND: "ipam split" })).toContain("netplugctl ipam split");
+}
+
+onKubernetes("its commands work on the Kubernetes API (needs cluster)", async () => {
+  const { api } = cluster;
+  writeFiles(api.folder);
+  const reader = new Reader(api.folder, {
+    DATASTORE_TYPE: "kubernetes",
+    KUBECONFIG: api.kubeconfigFile,
+    MANIFESTS: join(repositoryRoot, "manifests"),
+  });
+  const read = async (kind: string, name: string): Promise<unknown> => {
+    const text = await api.kubectl(["get", kind === "nodes" ? kind : `${kind}.netplug.io`, name, "-o", "json", "--ignore-not-found"]);
+    return text === "" ? undefined : JSON.parse(text);
+  };
+  await createNode(api, "n1", []);
+  await type(reader, "kubectl apply -f manifests/crds.yaml", { manifests: "$MANIFESTS" });
+  await type(reader, "netplugctl init");
+  const context = (await api.kubectl(["config", "current-context"])).trim();
+  await playCommon(reader, cluster, read);
+  expect(await type(reader, "netplugctl --kubeconfig FILE --context NAME get ippools", { FILE: "$KUBECONFIG", NAME: context })).toContain(
+    "split-pods-0",
+  );
+  expect(await type(reader, "kubectl netplug --context NAME ipam show", { NAME: context })).toContain("split-pods-0");
+  for (const command of ["kubectl get ippools", "kubectl get ippools.netplug.io"])
+    expect(await type(reader, command)).toContain("split-pods-0");
+  await type(reader, "kubectl describe node NODE", { NODE: "n1" });
+  await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
+  await type(reader, "kubectl create clusterrolebinding NAME --clusterrole=netplug-admin --user=USER", { NAME: "ann", USER: "ann" });
+  // an authorizer learns of a binding a little later
+  await eventually(async () => expect(await reader.type("kubectl --as=ann auth can-i patch ippools.netplug.io")).toStartWith("yes"));
+});
+
+onEtcd("its commands work on etcd", async () => {
+  writeFiles(etcd.folder);
+  const reader = new Reader(etcd.folder, { ETCD_ENDPOINTS: etcd.etcd.endpoint });
+  const read = async (kind: string, name: string): Promise<unknown> =>
+    (await etcd.stored(`/netplug/v3/${kind}/${name}`))[`/netplug/v3/${kind}/${name}`];
+  await type(reader, "netplugctl init");
+  writeFileSync(join(etcd.folder, "node.yaml"), new ShownDocument("docs/resources.md").block("yaml", "kind: Node"));
+  await reader.type("netplugctl apply -f node.yaml && netplugctl label node n1 rack-");
+  await playCommon(reader, etcd, read);
+});
+
+/** What is played elsewhere, or is no command of its own. */
+const NOT_TYPED: Readonly<Record<string, string>> = {
+  "kubectl netplug": "the program's name",
+  "kubectl label": "a part of what a problem names: test/cli/kubernetes-ipam.test.ts",
+  "netplugctl completion fish | source": "in fish: test/cli/completion.test.ts",
+  "netplugctl ledger": "reads a node's log: test/cli/ledger.test.ts",
+};
+
+onKubernetes("no command of it is left out (needs cluster)", () => {
+  expect([...shownCommands()].filter((command) => !typed.has(command)).sort()).toEqual(Object.keys(NOT_TYPED).sort());
+});

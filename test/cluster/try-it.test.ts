@@ -1,0 +1,127 @@
+/** What docs/try-it.md invites people to, done in its order. */
+
+import { expect } from "bun:test";
+import { ShownDocument } from "../support/document.ts";
+import { eventually } from "../support/eventually.ts";
+import { Reader } from "../support/reader.ts";
+import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
+import type { Cluster } from "./cluster.ts";
+import { kubernetesAccess } from "./datastores.ts";
+import { netplugOnKubernetes } from "./networks.ts";
+import { onCluster } from "./on-cluster.ts";
+
+const TRY_IT = new ShownDocument("docs/try-it.md");
+const NETPLUGCTL = new ShownDocument("docs/netplugctl.md");
+
+/** The pools that it says the cluster has. */
+const POOLS = [...TRY_IT.text.matchAll(/`pool-\d` \((\S+)\)/g)].map(([, cidr = ""]) => cidr);
+
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }) });
+const reader = (): Reader => new Reader(cluster.api.folder, kubernetesAccess(cluster));
+
+/** The row of the table whose first cell holds a text, and the commands in it. */
+function row(containing: string): { readonly commands: readonly string[]; readonly happens: string } {
+  const [, does = "", happens = ""] = rows().find(([, cell = ""]) => cell.includes(containing)) ?? [];
+  if (does === "") throw new Error(`docs/try-it.md: no row with "${containing}"`);
+  return { commands: [...`${does} ${happens}`.matchAll(/`((?:netplugctl|kubectl) [^`]+)`/g)].map(([, command = ""]) => command), happens };
+}
+
+const rows = (): readonly RegExpExecArray[] => [...TRY_IT.text.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].slice(1);
+
+/** Of a namespace, by name. */
+async function podsOf(of: Cluster, namespace: string): Promise<ReadonlyMap<string, string>> {
+  const template = '{range .items[*]}{.metadata.name} {.status.podIP}{"\\n"}{end}';
+  const text = await of.kubectl(["--namespace", namespace, "get", "pods", "-o", `jsonpath=${template}`]);
+  const lines = text.split("\n").filter((line) => line !== "");
+  return new Map(lines.map((line): [string, string] => [line.split(" ")[0] ?? "", line.split(" ")[1] ?? ""]));
+}
+
+async function warnings(namespace: string): Promise<string> {
+  return await cluster.kubectl(["--namespace", namespace, "events", "--types=Warning"]);
+}
+
+test("it has a test for each block of commands, and for each row of its table", () => {
+  const blocks = TRY_IT.blocks("").map((block) => block.split("\n")[0]);
+  expect(blocks).toEqual([
+    // played by tools/cluster
+    expect.stringContaining("npm run cluster"),
+    expect.stringContaining("create deployment web"),
+    expect.stringContaining("kubectl apply -f - <<EOF"),
+    expect.stringContaining("plugin type="),
+  ]);
+  expect(rows()).toHaveLength(5);
+});
+
+test("a look around shows three pods, each with an address from a block of its node", async () => {
+  await reader().type(TRY_IT.block("", "create deployment web"));
+  await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=180s"]);
+  expect(await reader().type("netplugctl ipam check")).toContain("found 0 problems");
+  const pods = await podsOf(cluster, "default");
+  expect(pods.size).toBe(3);
+  const [ask = ""] = TRY_IT.inline("netplugctl ipam show");
+  for (const [name, address] of pods) expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
+});
+
+test("a pod gets the two addresses that it asks for; of ten pods in a pool of eight two wait, and say why", async () => {
+  const shown = await reader().type(TRY_IT.block("", "cni.netplug.io/ipAddrs"));
+  expect(shown).toContain('[{"ip":"10.65.0.7"},{"ip":"fd65::7"}]');
+  await eventually(async () => {
+    const addresses = [...(await podsOf(cluster, "shop")).values()].filter((address) => address !== "");
+    expect(new Set(addresses).size).toBe(8);
+  });
+  const said = TRY_IT.block("", "plugin type=").replace("…", "").trim();
+  const [ask = ""] = TRY_IT.inline("kubectl --namespace shop events");
+  await eventually(async () => expect(await reader().type(ask)).toContain(said));
+});
+
+test("a pool is disabled: the pod that replaces one of it is refused", async () => {
+  const { commands } = row("then delete a pod of `shop`");
+  expect(commands).toHaveLength(1);
+  await reader().type(commands[0] ?? "");
+  const before = await podsOf(cluster, "shop");
+  const [victim] = [...before].find(([, address]) => address !== "") ?? [];
+  await cluster.kubectl(["--namespace", "shop", "delete", "pod", victim ?? ""]);
+  await eventually(async () => expect(await warnings("shop")).toMatch(/pool "shop".*disabled/));
+  await cluster.kubectl(["delete", "namespace", "shop", "--timeout=180s"]);
+});
+
+test("a second pod asks for the first one's address: it is refused, and told who has it", async () => {
+  expect(row("in a second pod").commands).toEqual([]);
+  const [manifest = ""] = /^apiVersion: v1\nkind: Pod\n[\s\S]*?(?=^EOF$)/m.exec(TRY_IT.block("", "cni.netplug.io/ipAddrs")) ?? [];
+  await cluster.kubectl(["apply", "-f", "-"], manifest.replace("name: fixed", "name: second").replace(', "fd65::7"', ""));
+  await eventually(async () => expect(await warnings("default")).toMatch(/10\.65\.0\.7.*fixed/));
+  await cluster.kubectl(["delete", "pod", "second", "--timeout=180s"]);
+});
+
+test("the datastore is locked: new pods wait, and the node is NotReady and says why, until it is unlocked", async () => {
+  expect(row("netplugctl.md#lock-and-unlock").commands).toEqual([]);
+  const [lock = "", , unlock = ""] = NETPLUGCTL.block("", "datastoreReady").trim().split("\n");
+  await reader().type(lock);
+  const ready = (): Promise<string> =>
+    cluster.kubectl(["get", "nodes", "-o", 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")]}']);
+  await eventually(async () => expect(await ready()).toMatch(/locked.*"status":"False"/));
+  await reader().type(unlock);
+  await eventually(async () => expect(await ready()).toContain('"status":"True"'));
+});
+
+test("a node is drained: the addresses of its pods are free again", async () => {
+  const { commands } = row("kubectl drain");
+  expect(commands).toHaveLength(3);
+  const [drain = "", show = "", uncordon = ""] = commands;
+  await reader().type(drain);
+  await eventually(async () => expect(await addressesInBlocks(cluster)).toEqual([]));
+  expect(await reader().type(show)).toMatch(/pool-0 +\S+ +\d+ +0 /);
+  await reader().type(uncordon);
+  await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=180s"]);
+});
+
+test("the address of a running pod is released: ipam check finds it", async () => {
+  const { commands, happens } = row("of a running pod");
+  expect(commands).toHaveLength(2);
+  const [address = ""] = await untilAddressesAgree(cluster, 3);
+  await reader().type((commands[0] ?? "").replace("ADDRESS", address));
+  const [, check = "", found = ""] = /^`(.*)` finds it: `(.*)`$/.exec(happens) ?? [];
+  const { status, output } = await reader().try(check);
+  expect([status, output]).toEqual([1, expect.stringContaining(found)]);
+  expect(output).toContain(address);
+});
