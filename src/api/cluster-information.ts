@@ -2,6 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
+/** Made by `initialise()`. Whoever writes reads it first: without it the datastore counts as never initialised. */
 export interface ClusterInformationSpec {
   /** 32 hexadecimal digits; made when the datastore is initialised, then never changed. */
   readonly guid?: string;
@@ -15,6 +16,7 @@ export interface ClusterInformationSpec {
   readonly datastoreFrozen?: boolean;
 }
 
+/** Writes carry its revision as a condition, so that none is committed once a migration has frozen the datastore. */
 export type ClusterInformation = Resource<"ClusterInformation", ClusterInformationSpec>;
 
 /** The name of the one object of each kind that has only one. */

@@ -11,6 +11,7 @@ export type AllowedUse = "Workload" | "Tunnel" | "LoadBalancer";
 /** `Manual`: used only by who names the pool. */
 export type AssignmentMode = "Automatic" | "Manual";
 
+/** What an administrator writes. What it leaves out counts as {@link withPoolDefaults} says. */
 export interface IPPoolSpec {
   /** Without host bits; cannot be changed. */
   readonly cidr: string;
@@ -36,6 +37,7 @@ export interface IPPoolSpec {
   readonly assignmentMode?: AssignmentMode;
 }
 
+/** A pool as it is stored: objects that did not come by netplugctl may lack even their `cidr`. */
 export type IPPool = Resource<"IPPool", IPPoolSpec>;
 
 /** A pool's spec with every default applied. */

@@ -2,6 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
+/** What `ipam configure` sets. Whoever allocates or releases reads it, with {@link withIPAMConfigurationDefaults}. */
 export interface IPAMConfigurationSpec {
   /** Whether a node never takes addresses from another node's block. @default false */
   readonly strictAffinity?: boolean;
@@ -13,6 +14,7 @@ export interface IPAMConfigurationSpec {
   readonly ipCooldownSeconds?: number;
 }
 
+/** The one object, as it is stored; an administrator need not make it. */
 export type IPAMConfiguration = Resource<"IPAMConfiguration", IPAMConfigurationSpec>;
 
 /** The configuration with every default applied. */

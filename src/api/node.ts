@@ -2,6 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
+/** `ipam check` reads `podCIDRs`; the rest is for people and the node agent. Pools choose nodes by their labels. */
 export interface NodeSpec {
   readonly bgp?: NodeBGPSpec;
   readonly ipv4VXLANTunnelAddr?: string;
@@ -18,7 +19,7 @@ export interface NodeSpec {
 }
 
 /** How the node takes part in BGP; kept for the node agent. */
-export interface NodeBGPSpec {
+interface NodeBGPSpec {
   /** 1..4294967295, or the dotted form `1.10` as text. */
   readonly asNumber?: number | string;
   /** Address with the prefix length of its subnet, e.g. `192.0.2.1/24`. */
@@ -28,13 +29,14 @@ export interface NodeBGPSpec {
   readonly routeReflectorClusterID?: string;
 }
 
-export interface NodeWireguardSpec {
+/** Addresses of the node's WireGuard interfaces, without prefix lengths; kept for the node agent. */
+interface NodeWireguardSpec {
   readonly interfaceIPv4Address?: string;
   readonly interfaceIPv6Address?: string;
 }
 
 /** What an orchestrator calls the node. */
-export interface NodeOrchRef {
+interface NodeOrchRef {
   readonly nodeName?: string;
   readonly orchestrator: string;
 }
@@ -46,11 +48,14 @@ export interface NodeAddress {
   readonly type?: NodeAddressType;
 }
 
-export type NodeAddressType = "NetplugNodeIP" | "InternalIP" | "ExternalIP";
+/** `NetplugNodeIP` is ours; on Kubernetes the others are the kubelet's, and are never written back. */
+type NodeAddressType = "NetplugNodeIP" | "InternalIP" | "ExternalIP";
 
-export interface NodeInterface {
+/** An interface of the node, its addresses with or without prefix lengths; kept for the node agent. */
+interface NodeInterface {
   readonly name: string;
   readonly addresses?: readonly string[];
 }
 
+/** On etcd an administrator makes it. A node that has none counts as one without labels. */
 export type Node = Resource<"Node", NodeSpec>;

@@ -1,6 +1,7 @@
 /** A rule of a profile or policy: what it matches, and what then happens. */
 
-export type RuleAction = "Allow" | "Deny" | "Log" | "Pass";
+/** `Log` goes on with the next rule; `Pass` leaves the tier without a decision. */
+type RuleAction = "Allow" | "Deny" | "Log" | "Pass";
 
 /** Protocols that have a name. */
 export const PROTOCOL_NAMES = ["TCP", "UDP", "SCTP", "UDPLite", "ICMP", "ICMPv6"] as const;
@@ -8,6 +9,7 @@ export const PROTOCOL_NAMES = ["TCP", "UDP", "SCTP", "UDPLite", "ICMP", "ICMPv6"
 /** Name, or number 1..255. */
 export type Protocol = (typeof PROTOCOL_NAMES)[number] | number;
 
+/** Messages of one type, or of one type and code; ICMP or ICMPv6 as the rule's `protocol` says. */
 export interface IcmpMatch {
   /** 0..254 */
   readonly type?: number;
@@ -18,6 +20,7 @@ export interface IcmpMatch {
 /** A number, a range `first:last` with both ends in it, or the name of a port that endpoints declare. */
 export type PortMatch = number | string;
 
+/** `action` is for packets for which all other fields hold. A rule is about one family, if any field says which. */
 export interface Rule {
   readonly action: RuleAction;
   readonly ipVersion?: 4 | 6;
@@ -47,27 +50,31 @@ export interface EntityRule {
   readonly notPorts?: readonly PortMatch[];
 }
 
-export interface ServiceAccountMatch {
+/** Service accounts by name and by their labels; both must hold when both are given. */
+interface ServiceAccountMatch {
   readonly names?: readonly string[];
   readonly selector?: string;
 }
 
-export interface ServiceMatch {
+/** Backends of a Kubernetes service. Stands alone, at the destination of an egress or the source of an ingress rule. */
+interface ServiceMatch {
   readonly name: string;
   readonly namespace?: string;
 }
 
-export interface HttpMatch {
+/** Requests with one of the methods and one of the paths, as far as these are given. */
+interface HttpMatch {
   readonly methods?: readonly string[];
   readonly paths?: readonly HttpPath[];
 }
 
 /** Exactly one of the two. */
-export interface HttpPath {
+interface HttpPath {
   readonly exact?: string;
   readonly prefix?: string;
 }
 
-export interface RuleMetadata {
+/** Notes of whoever wrote the rule; they change nothing. */
+interface RuleMetadata {
   readonly annotations?: Readonly<Record<string, string>>;
 }

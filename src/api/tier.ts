@@ -2,6 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
+/** Where the tier stands, and how it ends; policies name the tier that they belong to. */
 export interface TierSpec {
   /** Smaller is asked first; absent: after all that have one. */
   readonly order?: number;
@@ -9,6 +10,7 @@ export interface TierSpec {
   readonly defaultAction?: "Deny" | "Pass";
 }
 
+/** `initialise()` makes the {@link BUILT_IN_TIERS}; administrators add others. */
 export type Tier = Resource<"Tier", TierSpec>;
 
 /** Tiers that exist in every initialised datastore; they cannot be deleted or changed. */

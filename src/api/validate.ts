@@ -12,7 +12,8 @@ import { DROPPED_METADATA } from "./schema/metadata.ts";
 import { type PathStep, type Problem, toPathText, UnknownKind, ValidationError } from "./schema/problem.ts";
 import { type CheckSelector, walk } from "./schema/walk.ts";
 
-export interface ValidateOptions {
+/** What an object does not say itself. */
+interface ValidateOptions {
   /** The selector language lives above this folder, so its parser is handed in. */
   readonly checkSelector: CheckSelector;
   /** Namespace of a namespaced object that names none. @default "default" */

@@ -7,6 +7,7 @@ import type { Resource } from "./resource.ts";
 /** Who started the workload: Kubernetes, or a runtime by itself. */
 export type Orchestrator = "k8s" | "cni";
 
+/** Written by an ADD, removed by its DEL. CHECK learns from it which addresses are ours; `ipam check` compares it with the blocks. */
 export interface WorkloadEndpointSpec {
   readonly orchestrator: Orchestrator;
   readonly node: string;
@@ -51,6 +52,7 @@ export interface EndpointPort {
   readonly hostIP?: string;
 }
 
+/** Named after node and workload, see `endpoint/names.ts`. On Kubernetes it is a view of the pod and its annotations. */
 export type WorkloadEndpoint = Resource<"WorkloadEndpoint", WorkloadEndpointSpec>;
 
 /** Annotation of an endpoint whose addresses are not of our own management, so that no pool need hold them; its value is `other`. */

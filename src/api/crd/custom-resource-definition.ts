@@ -23,7 +23,8 @@ export interface CustomResourceDefinition {
   };
 }
 
-export interface CustomResourceVersion {
+/** Ours have one version each, which is both served and stored. */
+interface CustomResourceVersion {
   readonly name: string;
   readonly served: true;
   readonly storage: true;

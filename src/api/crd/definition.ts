@@ -8,7 +8,8 @@ import type { CelRule, OpenApiSchema, PrinterColumn } from "./custom-resource-de
  */
 export type FieldTexts<T> = { readonly [K in keyof Required<T>]: FieldText<Exclude<T[K], undefined>> };
 
-export type FieldText<F> = F extends readonly (infer I)[]
+/** What {@link FieldTexts} wants for one field. An object with free keys, such as labels, needs only its own sentence. */
+type FieldText<F> = F extends readonly (infer I)[]
   ? I extends object
     ? readonly [text: string, fields: FieldTexts<I>]
     : string

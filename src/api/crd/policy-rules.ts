@@ -26,6 +26,7 @@ const ENTITY_TEXTS: FieldTexts<EntityRule> = {
   notPorts: "Its port is none of these.",
 };
 
+/** What `kubectl explain` says of each entry in a list of rules. */
 export const RULE_TEXTS: FieldTexts<Rule> = {
   action: "What happens to what matches. Log goes on with the next rule; Pass leaves the tier.",
   ipVersion: "Only packets of this version of IP.",

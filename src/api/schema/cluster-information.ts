@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { boolean, matching, text } from "./fields.ts";
 
+/** Checks what people change in it, such as the lock; `initialise()` makes it without this check. */
 export const clusterInformationSpec = v.object({
   guid: v.exactOptional(matching(/^[0-9a-f]{32}$/, "32 hexadecimal digits in lower case")),
   type: v.exactOptional(text),

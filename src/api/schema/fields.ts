@@ -46,6 +46,7 @@ function toNetText(text: string): string {
   return toPrefixText(written === undefined ? parsePrefix(text) : blockOf(written.address, written.length));
 }
 
+/** An address without a prefix length; IPv6 in the form of RFC 5952. */
 export const address = textOf((text) => toAddressText(parseAddress(text)));
 
 /** An address with the prefix length of its subnet: host bits stay. */
@@ -60,6 +61,7 @@ export const addressWithLength = textOf((text) => {
   return `${toAddressText(parsed)}/${length}`;
 });
 
+/** Unicast, six octets joined by `:` or `-`; stored in lower case with `:`. */
 export const macAddress = textOf((text) => parseMac(text));
 
 /** A whole number of a range. */
@@ -68,8 +70,10 @@ export function wholeNumber(min: number, max: number) {
   return v.pipe(v.number(wanted), v.integer(wanted), v.minValue(min, wanted), v.maxValue(max, wanted));
 }
 
+/** The text `"true"`, which quotes in YAML make, is refused. */
 export const boolean = v.boolean("want true or false");
 
+/** Any text, also an empty one: for what has no form that we know. */
 export const text = v.string("want a text");
 
 /** One of a few texts. */
@@ -92,6 +96,7 @@ export function matching(pattern: RegExp, wanted: string) {
   return v.pipe(v.string(`want ${wanted}`), v.regex(pattern, `want ${wanted}`));
 }
 
+/** At most 15 bytes as in the kernel (`IFNAMSIZ`), but of fewer characters than it takes. */
 export const interfaceName = matching(/^[A-Za-z0-9_.-]{1,15}$/, "an interface name of 1..15 letters, digits, `_`, `.` or `-`");
 
 /** What CNI allows as the name of a network, and so may become the name of a node, profile or endpoint. */
@@ -106,6 +111,7 @@ export const dnsSubdomain = v.pipe(
   v.maxLength(253, "want at most 253 characters"),
 );
 
+/** A tier's name: without a dot, because a policy's name may begin with `<tier>.`. @see RFC 1123 section 2.1 */
 export const dnsLabel = v.pipe(
   matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "a DNS label in lower case: letters, digits and `-`"),
   v.maxLength(63, "want at most 63 characters"),
@@ -124,8 +130,10 @@ const labelValue = matching(
   "a label value: at most 63 letters, digits, `_`, `.` or `-`, a letter or digit first and last",
 );
 
+/** By Kubernetes' rules for keys and values, on every datastore. */
 export const labels = v.record(labelKey, labelValue, "want an object of texts");
 
+/** Keys as in {@link labels}, with any text as a value. */
 export const annotations = v.record(labelKey, text, "want an object of texts");
 
 /** An object of a few texts: what it costs to look at all its keys must have an end. */

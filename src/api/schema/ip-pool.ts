@@ -7,6 +7,7 @@ import { UNUSABLE_RANGES } from "../unusable-ranges.ts";
 import { boolean, cidr, listOfAtMost, oneOf, selector, wholeNumber } from "./fields.ts";
 import type { Problem } from "./problem.ts";
 
+/** Each field by itself: which `blockSize` a family may have, {@link ipPoolProblems} says. */
 export const ipPoolSpec = v.object({
   cidr,
   vxlanMode: v.exactOptional(oneOf("Never", "Always", "CrossSubnet")),

@@ -3,4 +3,5 @@
 import * as v from "valibot";
 import { cidr, looseName, text } from "./fields.ts";
 
+/** For the CRD only: nothing validates a block with it. */
 export const ipamBlockSpec = v.object({ cidr, node: looseName, allocations: text });

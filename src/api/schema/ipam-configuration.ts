@@ -6,6 +6,7 @@ import { MAX_BLOCKS_PER_HOST_LIMIT, MAX_IP_COOLDOWN_SECONDS, withIPAMConfigurati
 import { boolean, wholeNumber } from "./fields.ts";
 import type { Problem } from "./problem.ts";
 
+/** Each field by itself; {@link ipamConfigurationProblems} is about two of them together. */
 export const ipamConfigurationSpec = v.object({
   strictAffinity: v.exactOptional(boolean),
   autoAllocateBlocks: v.exactOptional(boolean),

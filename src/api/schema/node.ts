@@ -8,6 +8,7 @@ const asNumber = v.union(
   "want 1..4294967295 or `high.low`",
 );
 
+/** Its lists have no limit: there is no CRD of nodes whose rules would cost an API server time. */
 export const nodeSpec = v.object({
   bgp: v.exactOptional(
     v.object({

@@ -2,6 +2,7 @@
 
 import type { Resource } from "../resource.ts";
 
+/** One fault of an object: a {@link ValidationError} lists all that were found. */
 export interface Problem {
   /** E.g. `spec.ingress[0].source.nets[1]`; empty: the object as a whole. */
   readonly path: string;

@@ -9,6 +9,7 @@ import { MAX_RULES, ruleSchema, rulesProblems } from "./rule.ts";
 /** An API server checks every label, and refuses what could take too long. */
 const MAX_LABELS = 1_000;
 
+/** Each field by itself; the limits of its lists keep the CRD's rules within an API server's cost budget. */
 export const profileSpec = v.object({
   ingress: v.exactOptional(listOfAtMost(MAX_RULES, ruleSchema)),
   egress: v.exactOptional(listOfAtMost(MAX_RULES, ruleSchema)),

@@ -44,6 +44,7 @@ const entityRule = v.object({
   notPorts: v.exactOptional(listOfAtMost(MAX_PORTS, portMatch)),
 });
 
+/** Each field by itself; {@link rulesProblems} looks at several together. */
 export const ruleSchema = v.object({
   action: oneOf("Allow", "Deny", "Log", "Pass"),
   ipVersion: v.exactOptional(v.picklist([4, 6], "want 4 or 6")),
@@ -64,6 +65,7 @@ export const ruleSchema = v.object({
   metadata: v.exactOptional(v.object({ annotations: v.exactOptional(atMost(MAX_ANNOTATIONS, annotations)) })),
 });
 
+/** To the endpoint, or from it; also the name of the field of a spec that lists such rules. */
 export type Direction = "ingress" | "egress";
 
 /** What the fields of each rule of one direction say against each other. */

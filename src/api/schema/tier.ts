@@ -5,6 +5,7 @@ import { BUILT_IN_TIERS, type TierSpec } from "../tier.ts";
 import { oneOf } from "./fields.ts";
 import type { Problem } from "./problem.ts";
 
+/** `order` may be negative or a fraction, so that a tier fits between any two. */
 export const tierSpec = v.object({
   order: v.exactOptional(v.pipe(v.number("want a number"), v.finite("want a number"))),
   defaultAction: v.exactOptional(oneOf("Deny", "Pass")),

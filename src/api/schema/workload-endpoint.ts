@@ -7,6 +7,7 @@ import type { WorkloadEndpointSpec } from "../workload-endpoint.ts";
 import { address, cidr, interfaceName, listOf, looseName, macAddress, oneOf, text, wholeNumber } from "./fields.ts";
 import type { Problem } from "./problem.ts";
 
+/** For records that people write; an ADD writes its own without this check. There is no CRD of endpoints. */
 export const workloadEndpointSpec = v.object({
   orchestrator: oneOf("k8s", "cni"),
   node: looseName,

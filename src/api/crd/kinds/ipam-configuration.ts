@@ -10,6 +10,7 @@ import { AGE, specColumn } from "../columns.ts";
 import type { KindDefinition } from "../definition.ts";
 import { onlyNamed } from "../name-rules.ts";
 
+/** Its rules are that of `ipamConfigurationProblems`, and that there is only `default`. */
 export const IPAM_CONFIGURATION: KindDefinition<IPAMConfigurationSpec> = {
   text: "The cluster's settings of address management: one object, named default. Without it all defaults apply.",
   specText: "The settings.",
