@@ -18,7 +18,8 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-export interface CommandFailedOptions {
+/** What a failure says besides its message. */
+interface CommandFailedOptions {
   /** The command that helps, without the program's name. */
   readonly next?: string;
   /** @default EXIT.failed */

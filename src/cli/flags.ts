@@ -6,6 +6,7 @@ import { UsageError } from "./failure.ts";
 import { FORMAT_NAMES, type Format, parseFormat, parseReportFormat, type ReportFormat } from "./output/format.ts";
 import { parseLabelSelector } from "./arguments/label-selector.ts";
 
+/** `-f` of commands that want files: `create`, `apply`, `replace`, `validate`. */
 export const filenames = {
   kind: "parsed",
   parse: String,
@@ -14,8 +15,10 @@ export const filenames = {
   variadic: true,
 } as const;
 
+/** `-f` of `get` and `delete`, which otherwise take words that name objects. */
 export const optionalFilenames = { ...filenames, optional: true } as const;
 
+/** `-n`. When it is absent, `defaultNamespaceOf()` says which namespace is meant. */
 export const namespace = {
   kind: "parsed",
   parse: String,
@@ -24,8 +27,10 @@ export const namespace = {
   optional: true,
 } as const;
 
+/** `-A` of `get`, which refuses it together with `-n`. */
 export const allNamespaces = { kind: "boolean", brief: "all namespaces", optional: true, withNegated: false } as const;
 
+/** `-o` of `get`, which prints resources. @throws {UsageError} when it is parsed */
 export const output = {
   kind: "parsed",
   parse: (text: string): Format => parseFormat(text),
@@ -35,6 +40,7 @@ export const output = {
   proposeCompletions: () => FORMAT_NAMES,
 } as const;
 
+/** `-o` of commands that print a report. @throws {UsageError} when it is parsed */
 export const reportOutput = {
   kind: "parsed",
   parse: (text: string): ReportFormat => parseReportFormat(text),
@@ -44,6 +50,7 @@ export const reportOutput = {
   proposeCompletions: () => ["json", "yaml"],
 } as const;
 
+/** `-l` of `get`: kubectl's language for labels, which is not that of policies and pools. */
 export const selector = {
   kind: "parsed",
   parse: parseLabelSelector,

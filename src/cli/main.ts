@@ -11,7 +11,8 @@ import { red } from "./output/table.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";
 import { commandMeantBy } from "./arguments/other-tools.ts";
 
-export interface RunOptions {
+/** What the arguments do not say of the call. */
+interface RunOptions {
   /** What a person types to call it, for messages. @default "netplugctl" */
   readonly program?: string;
 }

@@ -3,7 +3,8 @@
 import { UsageError } from "../failure.ts";
 import type { GlobalOptions } from "../io.ts";
 
-export interface CommandLine {
+/** The options that count for every command, and what is left for the parser of commands. */
+interface CommandLine {
   readonly options: GlobalOptions;
   /** The rest, with values split from their short flags, and empty ones from any: `-ojson` becomes `-o json`. */
   readonly words: readonly string[];

@@ -16,6 +16,7 @@ import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fi
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
 
+/** For `create`, `apply` and `replace`. Only `create` has `skipExists`: what exists stays as it is, and is no failure. */
 export interface CreateFlags {
   readonly filename: readonly string[];
   readonly namespace?: string;

@@ -16,6 +16,7 @@ import { toShown } from "../resources/unreadable.ts";
 import { requireValid } from "../resources/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";
 
+/** Objects come from files or from words, never both. With `ignoreNotFound`, what does not exist is no failure. */
 export interface DeleteFlags {
   readonly filename?: readonly string[];
   readonly namespace?: string;

@@ -17,6 +17,7 @@ import { toListing } from "../resources/object-name.ts";
 import { requireValid } from "../resources/validation.ts";
 import type { LabelSelector } from "../arguments/label-selector.ts";
 
+/** Where to look and how to print. `namespace` and `allNamespaces` exclude each other; without `output` people get a table. */
 export interface GetFlags {
   readonly filename?: readonly string[];
   readonly namespace?: string;

@@ -9,6 +9,7 @@ import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
 
+/** Without `output` people get a table, and are told what releases leaked addresses. */
 export interface CheckFlags {
   readonly output?: ReportFormat;
 }

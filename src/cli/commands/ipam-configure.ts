@@ -10,6 +10,7 @@ import { NotFound } from "../resources/object-name.ts";
 import { validate } from "../resources/validation.ts";
 import { createResource, updateResource } from "../resources/write.ts";
 
+/** The settings to change, as in `IPAMConfigurationSpec`: at least one. */
 export interface ConfigureFlags {
   readonly strictAffinity?: boolean;
   readonly autoAllocateBlocks?: boolean;

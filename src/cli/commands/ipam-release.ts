@@ -13,6 +13,7 @@ import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
+/** What to release: one address, or those that a report of `ipam check -o json` calls leaked. */
 export interface ReleaseFlags {
   readonly ip?: Address;
   /** A file, or `-` for stdin. */

@@ -10,7 +10,8 @@ import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
 
-export interface UtilisationFlags {
+/** Those of `ipam show` that this answer depends on. */
+interface UtilisationFlags {
   readonly output?: ReportFormat;
   /** Whether the table shows the blocks of each pool as well. */
   readonly showBlocks?: boolean;

@@ -10,6 +10,7 @@ import { showBorrowed as showBorrowedAddresses } from "./ipam-show-borrowed.ts";
 import { showConfiguration } from "./ipam-show-configuration.ts";
 import { showUtilisation } from "./ipam-show-utilisation.ts";
 
+/** Each but `output` asks a question of its own, at most one at a time; without any, how full the pools are. */
 export interface ShowFlags {
   readonly ip?: Address;
   readonly showBlocks?: boolean;

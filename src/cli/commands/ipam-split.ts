@@ -14,6 +14,7 @@ import { type Cli, say } from "../io.ts";
 import { withRetries } from "../resources/compare-and-swap.ts";
 import { guardsFor } from "../resources/write-guards.ts";
 
+/** The pool to split: exactly one of its name and its CIDR. */
 export interface SplitFlags {
   readonly name?: string;
   readonly cidr?: Prefix;

@@ -11,6 +11,7 @@ import { toPathName, toTitle } from "../resources/object-name.ts";
 import { validate } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
+/** Where the object is, and whether a label may get another value; the words name the object and the changes. */
 export interface LabelFlags {
   readonly namespace?: string;
   /** Without it a label that has another value keeps it, and nothing is written. */

@@ -12,6 +12,7 @@ import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toEntryTable, toSummaryTable } from "../output/ledger-tables.ts";
 
+/** Which log to read, and of the entries that fit all filters the newest `last`. `container` is the beginning of an ID. */
 export interface LedgerFlags {
   readonly file: string;
   readonly last: number;

@@ -16,6 +16,7 @@ import { toPathName } from "../resources/object-name.ts";
 import { validate } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
+/** The change, as one text of JSON or YAML, and the kind of patch that it is. */
 export interface PatchFlags {
   readonly patch: string;
   readonly type: PatchType;

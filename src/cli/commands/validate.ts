@@ -6,6 +6,7 @@ import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { checkDocuments, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
 
+/** Where documents are, `-` for stdin, and the namespace of those that name none; `apply` and `replace` take the same. */
 export interface ValidateFlags {
   readonly filename: readonly string[];
   readonly namespace?: string;

@@ -11,6 +11,7 @@ import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { whyTooOld } from "../resources/write-guards.ts";
 
+/** Without any, the cluster is asked as well, and people get text. */
 export interface VersionFlags {
   /** Only the program's own, without asking the datastore. */
   readonly client?: boolean;

@@ -90,7 +90,8 @@ const COLUMNS: { readonly [K in keyof Specs]: readonly ColumnOf<Specs[K]>[] } & 
   ],
 };
 
-export interface ColumnOptions {
+/** Which columns are shown besides those that a kind always has. */
+interface ColumnOptions {
   readonly wide: boolean;
   readonly withNamespace: boolean;
   readonly withLabels: boolean;

@@ -3,6 +3,7 @@
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 
+/** How `get` prints resources: what `-o` said, or a table that is not wide. */
 export type Format =
   | { readonly type: "table"; readonly wide: boolean }
   | { readonly type: "json" | "yaml" | "name" }

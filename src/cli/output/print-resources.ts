@@ -9,7 +9,8 @@ import { toJsonText, toYamlText } from "./data.ts";
 import type { Format } from "./format.ts";
 import { toTable, toVisibleText } from "./table.ts";
 
-export interface ResourceOutput {
+/** Resources of one kind, and what their text depends on besides the format. */
+interface ResourceOutput {
   readonly info: KindInfo;
   readonly resources: readonly Resource<string>[];
   /** One object was asked for by its name: programs get it bare. */

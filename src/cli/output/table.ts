@@ -1,6 +1,7 @@
 /** Tables for people. */
 
-export interface TableOptions {
+/** What changes the look of a table, and nothing in its cells. */
+interface TableOptions {
   /** Whether the header may stand out in colour. */
   readonly colour: boolean;
   /** Columns (from 0) whose cells are aligned to the right, as numbers are. */
@@ -29,10 +30,11 @@ export function toTable(
   return `${[colour && !withoutHeader ? bold(first) : first, ...rest].join("\n")}\n`;
 }
 
-export function bold(text: string): string {
+function bold(text: string): string {
   return `\x1b[1m${text}\x1b[22m`;
 }
 
+/** For the first line of a failure, where stderr is a terminal. */
 export function red(text: string): string {
   return `\x1b[31m${text}\x1b[39m`;
 }

@@ -6,6 +6,7 @@ import { applyMergePatch, applyStrategicPatch } from "./merge-patch.ts";
 /** What `patch --type` takes, as kubectl has it. */
 export const PATCH_TYPES = ["strategic", "merge", "json"] as const;
 
+/** Which of the three a patch is written for; `strategic` unless somebody says otherwise, as in kubectl. */
 export type PatchType = (typeof PATCH_TYPES)[number];
 
 /** Gives the patched value; the given one stays as it is. @throws {CommandFailed} a patch that cannot be applied */

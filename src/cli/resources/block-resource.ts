@@ -8,6 +8,7 @@ import { toTimeText } from "../../ipam/owner-text.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 
+/** What `get ipamblocks` shows of a block: the same on every datastore, whatever form it is stored in. */
 export interface BlockSpec {
   readonly cidr: string;
   readonly node: string;
