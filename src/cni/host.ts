@@ -14,6 +14,7 @@ import type { Kernel } from "./link/kernel.ts";
 import type { PolicyWatch } from "./wait/policy-wait.ts";
 import type { GateFetch } from "./wait/readiness-gates.ts";
 
+/** `real-host.ts` has the real one; tests of faults wrap single members of it. */
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;

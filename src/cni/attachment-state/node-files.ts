@@ -10,6 +10,7 @@ import { runFolderOf } from "../config/network-config.ts";
 
 /** The folders, by what their files note. */
 export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
+/** `attached`: which ADD has the attachment; `unreleased`: what a later DEL must release; `dns`: what a delegate said of DNS. */
 export type NodeFile = (typeof NODE_FILES)[number];
 
 /** Neither a network's name nor a container ID can hold it. */

@@ -64,7 +64,9 @@ interface Traits {
   readonly isSecret?: true;
 }
 
-export type ScalarField = Traits & { readonly kind: keyof KindValues };
+/** A value whose kind alone says what is allowed. */
+type ScalarField = Traits & { readonly kind: keyof KindValues };
+/** Both limits are allowed. With `zeroIsAbsent` 0 is too, and means the default. */
 export type IntegerField = Traits & { readonly kind: "integer"; readonly min: number; readonly max: number; readonly zeroIsAbsent?: true };
 /** One of a few values; a strict one is not absent when it is empty. */
 export type EnumField = Traits & {
@@ -73,9 +75,10 @@ export type EnumField = Traits & {
   readonly anyCase?: true;
   readonly strict?: true;
 };
-export type ListField = Traits & { readonly kind: "list"; readonly of: keyof EntryValues };
+/** Entries of one kind; how each is read, `entry-readers.ts` says. */
+type ListField = Traits & { readonly kind: "list"; readonly of: keyof EntryValues };
 /** A key that others read: we know its name only, for the check of spelling. */
-export type ForeignField = { readonly kind: "foreign" };
+type ForeignField = { readonly kind: "foreign" };
 /**
  * An object whose keys are known, unless its `type` is not in `knownTypes`: then it is another plugin's, with keys of its own. A value that
  * is no object, in the place of an old section, stops no DEL or GC: newer keys say where the datastore is.
@@ -87,8 +90,11 @@ export type Section<T> = {
   readonly isOld?: true;
 };
 
+/** A key whose value is ours to check, as `readValue()` takes it. */
 export type Field = ScalarField | IntegerField | EnumField | ListField;
+/** The keys that one object of the network config may have; others are ignored, but for the warning of a misspelling. */
 export type Table = { readonly [key: string]: Field | ForeignField | Section<Table> };
+/** By it `readList()` chooses how an entry is read. */
 export type EntryKind = keyof EntryValues;
 
 /** What a list entry of a kind becomes. */

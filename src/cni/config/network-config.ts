@@ -70,6 +70,7 @@ export interface EtcdOptions {
   readonly password: string | undefined;
 }
 
+/** The section `ipam`: who gives the addresses, from which pools and of which families, and what the pod's routes are. */
 export interface IpamConfig {
   /** `netplug-ipam`, `host-local`, or any other delegate; undefined when the config has none. */
   readonly type: string | undefined;
@@ -81,6 +82,7 @@ export interface IpamConfig {
   readonly routes: readonly Prefix[] | undefined;
 }
 
+/** What the keys `log_…` say: stderr always has the log, the file only where there is a path. */
 export interface LogConfig {
   readonly level: LogLevel;
   /** undefined: no file. */

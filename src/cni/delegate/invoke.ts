@@ -12,6 +12,7 @@ import { findDelegate } from "./find.ts";
 /** What a delegate can be called with; the values of `CNI_COMMAND`. */
 export type DelegateVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
 
+/** What a run of a delegate needs of the world: that of the call which it is run for. */
 export interface DelegatePorts {
   readonly processes: Processes;
   readonly files: Pick<Files, "isExecutableFile">;

@@ -9,6 +9,7 @@ import type { Kernel } from "./kernel.ts";
 /** Milliseconds between tries for a namespace in which another call works; an ADD takes about twenty. */
 const PAUSE_MS = 5;
 
+/** Which namespaces pass besides a container's; made by `netnsOptionsOf()`. */
 export interface PodNetnsOptions {
   /** `CNI_NETNS_OVERRIDE`: the host's own namespace will do. @default false */
   readonly allowOwn?: boolean;

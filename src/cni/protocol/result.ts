@@ -17,6 +17,7 @@ export interface CniResult {
   readonly dns: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Of ours, the first is the host side and the second the pod side. */
 export interface ResultInterface {
   readonly name: string;
   readonly mac?: string;
@@ -29,6 +30,7 @@ export interface ResultInterface {
   readonly [unknownField: string]: unknown;
 }
 
+/** Of `netplug`, a /32 or /128 on interface 1; of `netplug-ipam`, with its block's prefix length and a gateway. */
 export interface ResultIp {
   /** Address and prefix length. */
   readonly address: string;
@@ -38,6 +40,7 @@ export interface ResultIp {
   readonly [unknownField: string]: unknown;
 }
 
+/** Of ours, one that was installed in the pod; those of a `prevResult` are kept as they came. */
 export interface ResultRoute {
   /** Address and prefix length. */
   readonly dst: string;

@@ -7,6 +7,7 @@
  */
 export const SUPPORTED_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 
+/** A `cniVersion` that we serve. A config with another one is refused with code 1, incompatibleVersion. */
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 
 /** What VERSION says whatever it is asked: it answers without reading stdin. */
@@ -25,15 +26,18 @@ const VERB_SINCE = {
   GC: "1.1.0",
 } as const satisfies Record<string, CniVersion>;
 
+/** A `CNI_COMMAND` that we know; another one is refused with code 4, badEnvironment. */
 export type Verb = keyof typeof VERB_SINCE;
 
-/** For messages. */
+/** In the order in which messages list them. */
 export const VERBS: readonly string[] = ["ADD", "DEL", "CHECK", "STATUS", "GC", "VERSION"] satisfies readonly Verb[];
 
+/** Whether `CNI_COMMAND` is any verb at all; whether a version of CNI has it, {@link hasVerb} says. */
 export function isVerb(command: string): command is Verb {
   return VERBS.includes(command);
 }
 
+/** For every version from outside: of a config, of a `prevResult`, of a delegate's answer. Only the exact text fits. */
 export function isSupportedVersion(version: string): version is CniVersion {
   return (SUPPORTED_VERSIONS as readonly string[]).includes(version);
 }

@@ -17,13 +17,15 @@ import { quote } from "../../lib/quote.ts";
  */
 export type PolicyWatch = (folder: string, onChange: () => void) => Disposable | undefined;
 
-export interface PolicyWaitPorts {
+/** What the wait needs of the world. */
+interface PolicyWaitPorts {
   readonly watchDirectory: PolicyWatch;
   readonly files: Pick<Files, "readText">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
+/** What the network config says of the wait; made in `add-waits.ts`. */
 export interface PolicyWaitOptions {
   /** `endpoint_status_dir`. */
   readonly folder: string;

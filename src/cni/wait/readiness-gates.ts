@@ -11,7 +11,8 @@ import { redactText } from "../../lib/redact.ts";
 /** One GET that follows redirects, uses no proxy whatever the environment says, and reads no body. */
 export type GateFetch = (url: string, signal: AbortSignal) => Promise<{ readonly status: number }>;
 
-export interface GatePorts {
+/** What the wait needs of the world. */
+interface GatePorts {
   readonly fetch: GateFetch;
   readonly clock: Clock;
   readonly log: Log;
