@@ -21,7 +21,8 @@ interface BinaryStep {
   readonly linkTo: string | undefined;
 }
 
-export interface BinaryChoice {
+/** Which executables are ours to place: `SKIP_CNI_BINARIES` and `UPDATE_CNI_BINARIES`. */
+interface BinaryChoice {
   /** Names that somebody else takes care of. */
   readonly skipped: readonly string[];
   /** Whether files are replaced that are there and are others. */

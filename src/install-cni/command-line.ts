@@ -2,15 +2,18 @@
 
 import { quote } from "../lib/quote.ts";
 
+/** What the arguments say; where they say nothing, `readSettings()` asks the environment or takes the default. */
 export interface Options {
   readonly binDir: string | undefined;
   readonly confDir: string | undefined;
   readonly isOnce: boolean;
 }
 
-export type CommandLine =
+/** What to do: install, or one of two questions to answer; `fault` says why the arguments mean nothing. */
+type CommandLine =
   { readonly options: Options } | { readonly isHelpWanted: true } | { readonly isReadinessAsked: true } | { readonly fault: string };
 
+/** What `--help` prints, on stderr. */
 export const USAGE = `netplug install-cni [--bin-dir D] [--conf-dir D] [--once]
 netplug install-cni --ready
 

@@ -6,6 +6,7 @@ import type { DurableFiles } from "./files/durable-files.ts";
 import { DEFAULT_FOLDERS, type Settings } from "./settings.ts";
 import { withoutSlash } from "./variables.ts";
 
+/** Paths of folders that exist, as this process sees them: in a pod they are mounts of the host's. No slash at the end. */
 export interface Folders {
   readonly bin: string;
   readonly conf: string;

@@ -4,6 +4,7 @@ import type { Log, LogLevel } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 
+/** `program.ts` has the real one; tests replace single members of it. */
 export interface InstallHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The user to whom the files that we make belong. */

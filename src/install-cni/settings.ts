@@ -27,7 +27,8 @@ const OWN_NAMES: readonly string[] = [KUBECONFIG_NAME, TLS_FOLDER];
 /** How other roles log in to etcd. Here certificates come from {@link Settings.tlsAssetsDir}, and a password belongs in a template. */
 const OF_OTHER_ROLES = ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE", "ETCD_USERNAME", "ETCD_PASSWORD"] as const;
 
-export interface LogSettings {
+/** How the network config lets the plugin log. The installer itself only looks whether `level` is DEBUG. */
+interface LogSettings {
   readonly level: LogLevel;
   readonly path: string;
   /** Megabytes. */
@@ -37,6 +38,7 @@ export interface LogSettings {
   readonly maxCount: number;
 }
 
+/** What {@link readSettings} makes of options and environment: checked before anything on the node is changed. */
 export interface Settings {
   /** Undefined: the default, which must have been mounted. */
   readonly binDir: string | undefined;

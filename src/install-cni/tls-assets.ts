@@ -9,7 +9,8 @@ import type { InstallHost } from "./host.ts";
 /** Keys of the Secret, which are the files' names on both sides. */
 const NAMES = { caCert: "etcd-ca", cert: "etcd-cert", key: "etcd-key" } as const;
 
-export type TlsAssetName = keyof typeof NAMES;
+/** Our names of the three; their files have those in {@link NAMES}. */
+type TlsAssetName = keyof typeof NAMES;
 
 /** Content of the files that are there. */
 export type TlsAssets = { readonly [N in TlsAssetName]?: string };

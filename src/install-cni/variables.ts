@@ -4,6 +4,7 @@ import { hasControlCharacter } from "../lib/characters.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 
+/** The variables of the process, handed in. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Empty counts as unset, as in a manifest that leaves a value blank. */
