@@ -6,7 +6,7 @@ import type { DeleteFlags } from "./commands/delete.ts";
 import type { GetFlags } from "./commands/get.ts";
 import type { LabelFlags } from "./commands/label.ts";
 import type { PatchFlags } from "./commands/patch.ts";
-import type { ValidateFlags } from "./commands/validate.ts";
+import type { DocumentFlags } from "./commands/validate.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
@@ -52,19 +52,19 @@ const create = buildCommand<CreateFlags, [], CliContext>({
   docs: { brief: "create objects from a file" },
 });
 
-const apply = buildCommand<ValidateFlags, [], CliContext>({
+const apply = buildCommand<DocumentFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/create.ts")).apply),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: { brief: "create objects, or make existing ones like them" },
 });
 
-const replace = buildCommand<ValidateFlags, [], CliContext>({
+const replace = buildCommand<DocumentFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/create.ts")).replace),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: { brief: "make existing objects like those of a file" },
 });
 
-const validate = buildCommand<ValidateFlags, [], CliContext>({
+const validate = buildCommand<DocumentFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/validate.ts")).validate),
   parameters: { flags: inputFlags, aliases: inputAliases },
   docs: { brief: "check a file without a datastore" },

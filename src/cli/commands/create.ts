@@ -15,11 +15,10 @@ import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
+import type { DocumentFlags } from "./validate.ts";
 
-/** For `create`, `apply` and `replace`. Only `create` has `skipExists`: what exists stays as it is, and is no failure. */
-export interface CreateFlags {
-  readonly filename: readonly string[];
-  readonly namespace?: string;
+/** With `skipExists`, what exists stays as it is, and is no failure. */
+export interface CreateFlags extends DocumentFlags {
   readonly skipExists?: boolean;
 }
 
@@ -34,12 +33,12 @@ export async function create(cli: Cli, flags: CreateFlags): Promise<number> {
 }
 
 /** Creates objects or makes existing ones like them. */
-export async function apply(cli: Cli, flags: CreateFlags): Promise<number> {
+export async function apply(cli: Cli, flags: DocumentFlags): Promise<number> {
   return writeAll(cli, flags, { mayInitialise: true, mayChange: true, write: applyResource });
 }
 
 /** Makes existing objects like those given. */
-export async function replace(cli: Cli, flags: CreateFlags): Promise<number> {
+export async function replace(cli: Cli, flags: DocumentFlags): Promise<number> {
   const write: Write = async (target, resource) => {
     const { outcome } = await updateResource(target, refOf(resource), () => resource);
     return outcome === "configured" ? "replaced" : outcome;
@@ -59,7 +58,7 @@ interface WriteAllOptions {
 }
 
 /** Nothing is written unless every document is valid; then one refusal does not stop the others. */
-async function writeAll(cli: Cli, flags: CreateFlags, { mayInitialise, mayChange, write }: WriteAllOptions): Promise<number> {
+async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChange, write }: WriteAllOptions): Promise<number> {
   const { valid: documents, invalid } = checkDocuments(
     await readDocuments(cli.io, flags.filename),
     flags.namespace,

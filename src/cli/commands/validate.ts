@@ -6,14 +6,14 @@ import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { checkDocuments, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
 
-/** Where documents are, `-` for stdin, and the namespace of those that name none; `apply` and `replace` take the same. */
-export interface ValidateFlags {
+/** Where documents are, `-` for stdin, and the namespace of those that name none: of all commands that read documents. */
+export interface DocumentFlags {
   readonly filename: readonly string[];
   readonly namespace?: string;
 }
 
 /** Checks every document and tells about each. */
-export async function validate(cli: Cli, flags: ValidateFlags): Promise<number> {
+export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
   const { valid, invalid } = checkDocuments(await readDocuments(cli.io, flags.filename), flags.namespace);
   for (const { resource } of valid) say(cli, `${toPathName({ kind: resource.kind, name: resource.metadata.name })} valid`);
   if (invalid.length === 0) return EXIT.done;
