@@ -159,4 +159,9 @@ describe("environment", () => {
     [{ KUBERNETES_SERVICE_HOST: "a" }, "got one of them, want both or none"],
     [{ ...POD, KUBERNETES_SERVICE_PROTOCOL: "ftp" }, 'read KUBERNETES_SERVICE_PROTOCOL: got "ftp", want "https", "http"'],
   ])("%j is refused, naming the variable", (env, message) => expect(() => settingsOf(env)).toThrow(message));
+
+  test("SLEEP is refused beside --once, too, which needs it not", () =>
+    expect(() => readSettings({ binDir: undefined, confDir: undefined, isOnce: true }, { SLEEP: "never" })).toThrow(
+      'read SLEEP: got "never"',
+    ));
 });

@@ -87,7 +87,7 @@ export function readSettings(options: Options, env: Environment): Settings {
     binDir: options.binDir,
     confDir: options.confDir,
     hostConfDir: withoutSlash(readPath(env, "CNI_NET_DIR") ?? "/etc/cni/net.d"),
-    isOnce: options.isOnce || !readFlag(env, "SLEEP", true),
+    isOnce: !readFlag(env, "SLEEP", true) || options.isOnce,
     removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
     stateFile: readPath(env, "STATE_FILE"),
     tokenRefreshMs: readDuration(env, "CNI_TOKEN_REFRESH_INTERVAL") ?? Infinity,
