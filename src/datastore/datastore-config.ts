@@ -8,6 +8,7 @@ import { quote } from "../lib/quote.ts";
 import type { DatastoreTraits } from "./datastore.ts";
 import type { HintPlace } from "./kubernetes/state/block-hints.ts";
 
+/** Where etcd is asked when nobody says where it is: on this host. */
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
 
 /** Every value is already merged from network config, options and environment; files are not read yet. */
@@ -35,6 +36,7 @@ export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<Transp
   readonly hints?: HintPlace | undefined;
 }
 
+/** Which datastore, and how to get in: merged from all sources, so what is absent here is absent everywhere. */
 export type DatastoreConfig =
   { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 

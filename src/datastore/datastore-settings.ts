@@ -23,6 +23,7 @@ export const DATASTORE_VARIABLES = {
   k8sCAFile: "K8S_CA_FILE",
 } as const;
 
+/** What a setting is called in `netplugctl.cfg`; `DATASTORE_VARIABLES` has its environment variable. */
 export type SettingName = keyof typeof DATASTORE_VARIABLES;
 
 /** What the environment says. A variable with the prefix `NETPLUG_` beats the one without; an empty one is absent. */

@@ -59,6 +59,7 @@ export type Query =
   /** The names of everything that is stored where blocks are, whoever wrote it, without the records; for administration only. */
   | { readonly type: "block-names" };
 
+/** A block without an allocation, which a GC may release. */
 export interface EmptyBlock extends BlockRef {
   /** Seconds since 1970 from which it counts as empty; in the future while an address cools down. */
   readonly since: number;
@@ -122,6 +123,7 @@ export type Write =
   /** Changes nothing; fails the commit when the block has changed. Without effect where a commit is not applied at once. */
   | { readonly op: "expect-block"; readonly previous: Stored<Block> };
 
+/** Of every request. A signal that aborts rejects it with the signal's reason. */
 export interface RequestOptions {
   /** Ends the wait; the driver's own limit per request (5 s) holds besides. */
   readonly signal?: AbortSignal;
@@ -158,6 +160,7 @@ export interface FoundText {
   readonly revision: Revision;
 }
 
+/** What a read does beyond answering its queries. */
 export interface ReadOptions extends RequestOptions {
   /**
    * For administration: called for each damage, perhaps several times for one; answers leave out what cannot be read. Without it the first
@@ -179,6 +182,7 @@ export interface ReadOptions extends RequestOptions {
   readonly wantsToCommit?: "records" | "addresses";
 }
 
+/** What a commit does beyond its writes. */
 export interface CommitOptions<Qs extends readonly Query[]> extends RequestOptions {
   /** What the caller wants to know when a condition does not hold. */
   readonly readOnConflict?: Qs;
@@ -196,6 +200,7 @@ export interface CommitConflict<Qs extends readonly Query[]> {
   readonly current: Answers<Qs>;
 }
 
+/** Whether all writes were done. A conflict has the answers to `readOnConflict`, so that the next try begins without a read. */
 export type CommitResult<Qs extends readonly Query[]> = { readonly committed: true; readonly revision: Revision } | CommitConflict<Qs>;
 
 /** What a watch tells of the kinds that it is about. */
@@ -210,6 +215,7 @@ export type WatchEvent =
   /** One of our keys has a value that we cannot have written; it counts as absent. */
   | { readonly type: "unreadable"; readonly key: string; readonly reason: string };
 
+/** What is watched, until the signal aborts. */
 export interface WatchOptions {
   readonly kinds: readonly (Kind | "IPAMBlock")[];
   readonly signal: AbortSignal;

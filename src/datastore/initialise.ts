@@ -10,6 +10,7 @@ import type { Clock, Random } from "../lib/ports.ts";
 import { CLUSTER_INFORMATION, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
+/** What is written into a new datastore, and what is made up for it. */
 export interface InitialiseOptions {
   readonly clock: Clock;
   /** The program's own, e.g. `v3.31.0`. */

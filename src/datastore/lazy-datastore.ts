@@ -2,6 +2,7 @@
 
 import type { Answers, CommitOptions, CommitResult, Datastore, Query, ReadOptions, WatchEvent, WatchOptions, Write } from "./datastore.ts";
 
+/** Says at once which datastore it is and what it can do; the driver follows. */
 export class LazyDatastore implements Datastore {
   readonly type: Datastore["type"];
   readonly traits: Datastore["traits"];

@@ -14,11 +14,13 @@ import { NetplugError } from "../lib/errors.ts";
 import { quoteValue } from "../lib/quote.ts";
 import { type Facts, know } from "./facts.ts";
 
+/** The cluster's settings; an absent object means the defaults. */
 export const IPAM_CONFIGURATION = { type: "get", ref: { kind: "IPAMConfiguration", name: SINGLETON_NAME } } as const satisfies Query;
 
 /** With {@link IPAM_CONFIGURATION} and {@link IP_RESERVATIONS} the first reads of every allocation. */
 export const IP_POOLS = { type: "list", kind: "IPPool" } as const satisfies Query;
 
+/** What is never given automatically. */
 export const IP_RESERVATIONS = { type: "list", kind: "IPReservation" } as const satisfies Query;
 
 /**

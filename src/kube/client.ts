@@ -22,6 +22,7 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
+/** Which objects of a type are listed, and how fresh the answer must be. */
 export interface ListOptions extends Selection, CallOptions {
   /** Objects a page; 0: all at once. @default 500 */
   readonly pageSize?: number | undefined;
@@ -31,6 +32,7 @@ export interface ListOptions extends Selection, CallOptions {
   readonly isMetadataOnly?: boolean | undefined;
 }
 
+/** Of create, update and patch. */
 export interface WriteOptions extends CallOptions {
   /** `status`, `token`, `eviction`, …. */
   readonly subresource?: string | undefined;
@@ -40,12 +42,14 @@ export interface WriteOptions extends CallOptions {
   readonly isStrict?: boolean | undefined;
 }
 
+/** Of server-side apply, which needs a field manager. */
 export interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Whether fields that another manager owns are taken over; without it they fail the request as a conflict. @default false */
   readonly force?: boolean | undefined;
 }
 
+/** What must still hold of the object (else the deletion is a conflict), and how it goes. */
 export interface DeleteOptions extends CallOptions {
   /** Deletes only this very object, not a later one of the same name. */
   readonly uid?: string | undefined;

@@ -3,6 +3,7 @@
 import type { KubeObject } from "./kube-object.ts";
 import type { ResourceType } from "./resource-type.ts";
 
+/** A pod, as the plugin asks for it and netplugctl compares it. @see Kubernetes API, v1 Pod */
 export interface Pod extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string;
@@ -23,6 +24,7 @@ interface Container {
   readonly ports?: readonly ContainerPort[];
 }
 
+/** Of `containers[].ports`: the endpoint's named ports are made of it. */
 export interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
@@ -32,6 +34,7 @@ export interface ContainerPort {
   readonly protocol?: string;
 }
 
+/** A node of the cluster, of which ours is a view. @see Kubernetes API, v1 Node */
 export interface Node extends KubeObject {
   readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
   readonly status?: {
@@ -40,6 +43,7 @@ export interface Node extends KubeObject {
   };
 }
 
+/** Where the API server serves these types. */
 export const PODS: ResourceType<Pod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };
 export const NODES: ResourceType<Node> = { group: "", version: "v1", plural: "nodes", kind: "Node", isNamespaced: false };
 export const NAMESPACES: ResourceType = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", isNamespaced: false };

@@ -32,6 +32,7 @@ export interface KubeEventObject extends KubeObject {
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
+/** Where the API server serves events. */
 export const EVENTS: ResourceType<KubeEventObject> = {
   group: "events.k8s.io",
   version: "v1",
@@ -40,6 +41,7 @@ export const EVENTS: ResourceType<KubeEventObject> = {
   isNamespaced: true,
 };
 
+/** Who reports, and what becomes of a report that cannot be written. */
 export interface EventRecorderOptions {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -41,6 +41,7 @@ const KINDS = {
   lost: "tryAgainLater",
 } as const satisfies Readonly<Record<string, ErrorName>>;
 
+/** What callers decide by; the text of the server is for people. */
 export type KubeReason = keyof typeof KINDS;
 
 /** One field that the API server does not accept. */
@@ -58,6 +59,7 @@ export interface DeniedAction {
   readonly namespace: string | undefined;
 }
 
+/** What an answer said besides its reason. */
 export interface KubeErrorOptions {
   /** HTTP status; 0 without an answer. */
   readonly status?: number;

@@ -1,5 +1,6 @@
 /** What all objects of the Kubernetes API have in common. */
 
+/** Whose end ends this object, too. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -9,6 +10,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
+/** The part of `metadata` that netplug reads or writes. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;

@@ -23,6 +23,7 @@ export interface Lease extends KubeObject {
   };
 }
 
+/** Where the API server serves leases. */
 export const LEASES: ResourceType<Lease> = {
   group: "coordination.k8s.io",
   version: "v1",
@@ -31,6 +32,7 @@ export const LEASES: ResourceType<Lease> = {
   isNamespaced: true,
 };
 
+/** Which lease, who wants it, and for how long it is held without a renewal. */
 export interface LeaseOptions {
   readonly client: KubeClient;
   readonly clock: Clock;

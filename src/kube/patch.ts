@@ -6,6 +6,7 @@ export type JsonPatchOperation =
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "move" | "copy"; readonly from: string; readonly path: string };
 
+/** A change as {@link KubeClient} sends it, by its content type. */
 export type Patch =
   /** Operations in order, all or none; a `test` that does not hold fails it as invalid. */
   | { readonly type: "json"; readonly operations: readonly JsonPatchOperation[] }

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../lib/ports.ts";
 
+/** `qps` and `burst` of the network config and of `netplugctl.cfg`. */
 export interface RateOptions {
   /** Requests a second in the long run; 0 or less: no limit. @default 5 */
   readonly qps?: number | undefined;

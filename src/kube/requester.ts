@@ -20,10 +20,12 @@ import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
 import { isNeverBegun, toBrokenFailure } from "./transport-failure.ts";
 
+/** What the client touches of the outside world. */
 export interface KubePorts extends AccessPorts {
   readonly random: Random;
 }
 
+/** How a client behaves towards its server, and what its messages say. */
 export interface KubeOptions extends RateOptions, TransportOptions {
   /** ClusterRole that permits what this client does, for the message when it does not. */
   readonly role?: string | undefined;

@@ -29,6 +29,7 @@ export function isNeverBegun(thrown: unknown): boolean {
   return thrown instanceof TypeError && (code === undefined || code === "FailedToOpenSocket");
 }
 
+/** The request that broke off, as far as its message says something of it. */
 export interface BrokenRequest {
   readonly request: KubeRequest;
   /** Shown in messages. */

@@ -8,6 +8,7 @@ import type { KubeRequest } from "./request.ts";
 import { toHttpMethod } from "./request.ts";
 import { toQuery } from "./resource-path.ts";
 
+/** How the server is reached. */
 export interface TransportOptions {
   /**
    * `http2` carries all requests over one connection: one handshake for those that start together. With a server that does not speak it,

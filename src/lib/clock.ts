@@ -2,6 +2,7 @@
 
 import type { Clock } from "./ports.ts";
 
+/** Times are of the system; pauses end when their signal aborts. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

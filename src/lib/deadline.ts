@@ -24,6 +24,7 @@ export interface Deadline {
   within(ms: number): Deadline;
 }
 
+/** What ends one wait before the deadline does. */
 export interface WaitOptions {
   /** Milliseconds for this one wait. @default what the deadline has left */
   readonly limitMs?: number;

@@ -38,6 +38,7 @@ export const ERROR_CODES = {
 /** The name of a row; the CNI code and the exit status follow from it. */
 export type ErrorName = keyof typeof ERROR_CODES;
 
+/** What an error carries besides its code and its message. */
 export interface NetplugErrorOptions {
   /** What lay underneath; its message is appended by whoever prints the whole chain. */
   readonly cause?: unknown;

@@ -2,6 +2,7 @@
 
 import type { Clock } from "./ports.ts";
 
+/** When a value is forgotten. */
 export interface ExpiringMapLimits {
   /** How long a value counts, in milliseconds. */
   readonly lifetimeMs: number;
@@ -9,6 +10,7 @@ export interface ExpiringMapLimits {
   readonly most: number;
 }
 
+/** Values by name, forgotten when they are old or too many. */
 export class ExpiringMap<V> {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #limits: ExpiringMapLimits;

@@ -1,5 +1,6 @@
 /** Replies of HTTP/1.1, read from pieces as they come. */
 
+/** A whole reply. */
 export interface HttpReply {
   readonly status: number;
   /** The whole body, decoded as UTF-8. */

@@ -7,6 +7,7 @@ export class JsonError extends SyntaxError {
   override readonly name = "JsonError";
 }
 
+/** What is too large to be read. */
 export interface JsonLimits {
   /** Characters. @default 1 MiB */
   readonly maxLength?: number;

@@ -14,6 +14,7 @@ export interface LedgerPhase {
   readonly ms: number;
 }
 
+/** The whole of one ADD or DEL. Times are milliseconds. */
 export interface LedgerEntry {
   /** When the line was written: ISO 8601, UTC. */
   readonly time: string;

@@ -9,6 +9,7 @@ import { quote } from "./quote.ts";
 /** Identifies a file across renames: device and inode. */
 export type FileId = string;
 
+/** What a process looks at to see whether its file was rotated by another one, or must be by itself. */
 export interface FileFacts {
   readonly id: FileId;
   readonly sizeBytes: number;
@@ -42,6 +43,7 @@ export interface LogFiles {
   pause(): void;
 }
 
+/** How large the log gets. From `log_file_max_size`, `_age` and `_count`. */
 export interface RotationLimits {
   /** A write that would make the file larger rotates first. Bytes. */
   readonly maxSizeBytes: number;
@@ -51,6 +53,7 @@ export interface RotationLimits {
   readonly maxCount: number;
 }
 
+/** Where the log is, and who is told that it cannot be written. */
 export interface LogFileOptions extends RotationLimits {
   /** Absolute. */
   readonly path: string;

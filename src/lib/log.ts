@@ -6,6 +6,7 @@ import { isSecretName, isSurelyClean, REDACTED, redactText } from "./redact.ts";
 /** In rising order of detail; a log writes its own level and those before it. */
 export const LOG_LEVELS = ["ERROR", "WARNING", "INFO", "DEBUG"] as const;
 
+/** What `log_level` takes. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
@@ -14,6 +15,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
  */
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 
+/** What a line says besides its message, by name. */
 export type Fields = Readonly<Record<string, FieldValue>>;
 
 /** One line before it has a shape; already free of secrets. */
@@ -30,6 +32,7 @@ export interface LogSink {
   write(record: LogRecord): void;
 }
 
+/** What code that has something to say is handed. */
 export interface Log {
   error(msg: string, fields?: Fields): void;
   warning(msg: string, fields?: Fields): void;
@@ -41,6 +44,7 @@ export interface Log {
   with(fields: Fields): Log;
 }
 
+/** Where lines go, and which of them. */
 export interface LogOptions {
   readonly clock: Pick<Clock, "now">;
   readonly level: LogLevel;

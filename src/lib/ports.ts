@@ -2,6 +2,7 @@
 
 import type { Address } from "./ip/address.ts";
 
+/** Time: handed in, so that tests decide what it is. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;
@@ -43,6 +44,7 @@ export interface ByteStream extends Disposable {
 /** Begins a connection to an address; failures show when it is used. @throws NetplugError ioFailure */
 export type Connect = (address: Address, port: number) => ByteStream;
 
+/** How a process ended, and what it said. */
 export interface ProcessResult {
   /** Exit status, or 128 + signal number. */
   readonly status: number;
@@ -50,6 +52,7 @@ export interface ProcessResult {
   readonly stderr: string;
 }
 
+/** A process to be started; nothing of it goes through a shell. */
 export interface ProcessRequest {
   /** Absolute path; never a shell. */
   readonly command: string;
@@ -60,6 +63,7 @@ export interface ProcessRequest {
   readonly timeoutMs: number;
 }
 
+/** Other programs: delegates, and those that a kubeconfig names. */
 export interface Processes {
   /** @throws NetplugError ioFailure when it cannot be started, tryAgainLater when it was ended after `timeoutMs` */
   run(request: ProcessRequest): Promise<ProcessResult>;

@@ -34,6 +34,7 @@ export interface UndoStack {
   push(step: UndoStep): void;
 }
 
+/** How long undoing may take. */
 export interface UndoOptions {
   readonly clock: Clock;
   /** Milliseconds to undo all steps, counted from the failure: the operation's own deadline may be what failed. */

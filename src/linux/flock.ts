@@ -21,6 +21,7 @@ const LOCK_MODE = 0o600;
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
+/** How long a lock is waited for, and what ends the wait earlier. */
 export interface LockOptions {
   /** How long to wait for another holder, in milliseconds. */
   readonly waitMs: number;

@@ -67,7 +67,9 @@ type RareLibrary = ReturnType<typeof dlopen<typeof RARE_SYMBOLS>>;
 type DurableLibrary = ReturnType<typeof dlopen<typeof DURABLE_SYMBOLS>>;
 type AioLibrary = ReturnType<typeof dlopen<typeof AIO_SYMBOLS>>;
 
+/** The functions that nearly every call of the plugin needs. */
 export type Libc = Library["symbols"];
+/** Those that only some calls need: opened by the first that does. */
 export type RareLibc = RareLibrary["symbols"];
 
 let library: Library | undefined;

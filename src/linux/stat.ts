@@ -6,6 +6,7 @@ import type { Fd } from "./fd.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, toCString } from "./libc.ts";
 
+/** What is known of a file, whichever way it was found. */
 export interface FileStat {
   /** Device and inode: two files that show the same one are the same. */
   readonly id: string;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkLength, checkLockfile, checkMachinePaths, checkNoFocus, checkTestsAreRun } from "./house-rules.ts";
 import { checkCircles } from "./circles.ts";
+import { checkDocComments } from "./doc-comments.ts";
 import { checkDoor, checkLayers, mayImport } from "./layers.ts";
 import { checkDriverFolders, DRIVERS } from "./driver-folders.ts";
 import { codeOnly, toSourceFile } from "./source-tree.ts";
@@ -191,6 +192,20 @@ describe("files", () => {
   test("have 400 lines at most", () => {
     expect(checkLength([toSourceFile("src/lib/a.ts", "x\n".repeat(400))])).toEqual([]);
     expect(checkLength([toSourceFile("src/lib/a.ts", "x\n".repeat(401))])).toHaveLength(1);
+  });
+
+  test.each([
+    ["/** What it is for. */\nexport const a = 1;", 0],
+    ["export const a = 1;", 1],
+    ["// no doc comment\nexport function a() {}", 1],
+    ["/** Of the file. */\n\nexport interface A {}", 1],
+    ["/** For one. */\nexport function a(x: 1): 1;\nexport function a(x: 2): 2;", 0],
+    ["// errno.h\nexport const EPERM = 1;\n/** Another one. */\nexport const ENOENT = 2;", 0],
+    ["export const EPERM = 1;", 1],
+    ["const a = 1;", 0],
+  ])("say of each export what it is for: %j", (text, problems) => {
+    expect(checkDocComments([toSourceFile("src/lib/a.ts", text)])).toHaveLength(problems);
+    expect(checkDocComments([toSourceFile("test/support/a.ts", text), toSourceFile("src/lib/a.test.ts", text)])).toEqual([]);
   });
 
   test("name no folder of one machine", async () => {

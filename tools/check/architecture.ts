@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { TEST_FOLDERS } from "../test/parts.ts";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkCircles } from "./circles.ts";
+import { checkDocComments } from "./doc-comments.ts";
 import {
   checkLength,
   checkLockfile,
@@ -32,6 +33,7 @@ export function checkArchitecture(root: string): Problem[] {
     ...checkWorld(files),
     ...checkCniStart(files),
     ...checkLength(files),
+    ...checkDocComments(files),
     ...checkReadmes(root),
     ...checkTestsAreRun(files, TEST_FOLDERS),
     ...checkNoFocus(files),

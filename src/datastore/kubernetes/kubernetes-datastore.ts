@@ -19,6 +19,7 @@ import { SeenRevisions } from "./state/seen-revisions.ts";
 import { PagedLists } from "./state/paged-lists.ts";
 import { carryOut } from "./writes/commit.ts";
 
+/** Of what the driver consists; `open.ts` makes it. */
 export interface KubernetesDatastoreParts {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -20,6 +20,7 @@ import { BlockTable } from "./block-table.ts";
 import { refOf, ResourceTable, toKey } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
 
+/** Ends with the process. */
 export class MemoryDatastore implements Datastore {
   readonly type = "memory";
   readonly traits: DatastoreTraits = ETCD_TRAITS;

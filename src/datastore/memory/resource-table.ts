@@ -10,6 +10,7 @@ interface Row {
   readonly revision: Revision;
 }
 
+/** All resources, each with its revision. */
 export class ResourceTable {
   readonly #rows = new Map<string, Row>();
 

@@ -8,6 +8,7 @@ import { describeAllocation } from "../owner-text.ts";
 import { allocationsOf, type Inventory, knowsAll } from "./inventory.ts";
 import { type Problem, problem } from "./problems.ts";
 
+/** What is wrong with blocks; nothing is read or written. */
 export function* blockProblems(inventory: Inventory): Generator<Problem> {
   for (const { name, cidr, reason } of inventory.damagedBlocks)
     yield problem("corrupt-block", cidr === undefined ? name : toPrefixText(cidr), reason);

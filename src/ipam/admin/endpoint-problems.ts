@@ -9,6 +9,7 @@ import { leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
 import { type Problem, problem } from "./problems.ts";
 
+/** What is wrong with what endpoints have; nothing is read or written. */
 export function* endpointProblems(inventory: Inventory): Generator<Problem> {
   yield* unallocated(inventory);
   yield* duplicates(inventory);

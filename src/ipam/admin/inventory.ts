@@ -14,6 +14,7 @@ import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
 
+/** Read once, so that all checks look at the same. */
 export interface Inventory extends AllBlocks {
   /** What is not as netplug writes it: blocks, and what should be a block. */
   readonly damagedBlocks: readonly Damage[];

@@ -10,6 +10,7 @@ export const PROBLEM_CLASSES = {
   "leaked-address": "an address is allocated for an endpoint that does not have it",
 } as const;
 
+/** What `ipam check` prints as the class; docs/netplugctl.md says what to do about each. */
 export type ProblemClass = keyof typeof PROBLEM_CLASSES;
 
 /** A finding of `ipam check`. */
@@ -20,6 +21,7 @@ export interface Problem {
   readonly detail: string;
 }
 
+/** Makes a finding. */
 export function problem(problemClass: ProblemClass, object: string, detail: string): Problem {
   return { class: problemClass, object, detail };
 }

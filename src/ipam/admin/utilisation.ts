@@ -23,6 +23,7 @@ export interface PoolUtilisation {
   readonly free: bigint;
 }
 
+/** How full one block is. Numbers are of addresses. */
 export interface BlockUtilisation {
   readonly cidr: Prefix;
   readonly node: string;
@@ -32,6 +33,7 @@ export interface BlockUtilisation {
   readonly borrowed: number;
 }
 
+/** What `ipam show` prints. */
 export interface Utilisation {
   /** By CIDR. */
   readonly pools: readonly PoolUtilisation[];

@@ -9,6 +9,7 @@ import type { Draft } from "../draft.ts";
 import type { Facts } from "../facts.ts";
 import type { Pool, PoolTable } from "../pools.ts";
 
+/** Made once for a plan. Searches change the draft alone, and add to `defects`. */
 export interface PlanContext {
   readonly facts: Facts;
   readonly configuration: CompleteIPAMConfigurationSpec;

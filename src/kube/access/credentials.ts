@@ -13,6 +13,7 @@ const FILES_LIFETIME_MS = 60_000;
 /** How long before it expires a token of an exec plugin is replaced, in milliseconds. */
 const EXPIRY_MARGIN_MS = 10_000;
 
+/** What getting credentials touches of the outside world. */
 export interface AccessPorts extends PodPorts {
   readonly clock: Clock;
   readonly processes: Processes;

@@ -15,6 +15,7 @@ const LIMIT_MS = 15_000;
 /** So much of the end of what it writes on stderr is shown; a little less than a message bears. */
 const SHOWN_LENGTH = 900;
 
+/** What calling such a program touches of the outside world. */
 export interface ExecPorts {
   /** The plugin inherits it. */
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -14,11 +14,13 @@ import { toEventFailure } from "../status-failure.ts";
 import { toBrokenFailure } from "../transport-failure.ts";
 import { readLines } from "./lines.ts";
 
+/** What the server says on a watch; `ERROR` is thrown instead. */
 export type KubeEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
   /** Nothing has changed up to this revision. */
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string | undefined };
 
+/** What is watched, from where on, and for how long. */
 export interface WatchOptions extends Selection {
   /** Changes after this one are reported. */
   readonly resourceVersion: string;

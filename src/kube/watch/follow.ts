@@ -11,6 +11,7 @@ import type { ResourceType } from "../resource-type.ts";
 import type { KubeEvent } from "./connection.ts";
 import { watchOnce } from "./connection.ts";
 
+/** What a follower is told, in the order in which it must act on it. */
 export type FollowEvent<T> =
   /** What was reported so far is void: all objects follow, then `in-sync`. */
   | { readonly type: "reset" }
@@ -21,6 +22,7 @@ export type FollowEvent<T> =
   /** For logs and health; the iteration goes on by itself. */
   | { readonly type: "trouble"; readonly failure: KubeError };
 
+/** What is followed, until the signal aborts. */
 export interface FollowOptions extends Selection {
   readonly signal: AbortSignal;
   readonly pageSize?: number | undefined;
@@ -28,6 +30,7 @@ export interface FollowOptions extends Selection {
   readonly isOneHistory?: boolean | undefined;
 }
 
+/** For pauses between tries: how long they are, and their jitter. */
 export interface FollowPorts {
   readonly clock: Clock;
   readonly random: Random;

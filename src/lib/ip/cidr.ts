@@ -2,6 +2,7 @@
 
 import { type Address, toAddressText, tryParseAddress, WIDTH } from "./address.ts";
 
+/** Unlike a prefix, it keeps which address it was written with. */
 export interface Cidr {
   readonly address: Address;
   /** Prefix length in bits, 0 … 32 or 128. */

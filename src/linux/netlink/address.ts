@@ -32,6 +32,7 @@ export interface LinkAddress {
   readonly isTentative: boolean;
 }
 
+/** An address that an interface shall have. */
 export interface AddressSpec {
   readonly index: Ifindex;
   readonly address: Address;

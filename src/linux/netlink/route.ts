@@ -54,6 +54,7 @@ export interface Route {
   readonly protocol: number;
 }
 
+/** A route that shall be there. */
 export interface RouteSpec {
   readonly destination: Prefix;
   readonly index: Ifindex;

@@ -38,6 +38,7 @@ const AFTER_PASSING_MS = 20;
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
+/** How long a turn is waited for, and what others may do for us meanwhile. */
 export interface TurnOptions {
   /** How long to wait while the queue stands still, in milliseconds. */
   readonly waitMs: number;

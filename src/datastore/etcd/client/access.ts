@@ -16,6 +16,7 @@ export interface RequestCounts {
   retries: number;
 }
 
+/** What getting in to etcd touches of the outside world. */
 export interface AccessPorts {
   readonly clock: Clock;
   readonly files: Files;

@@ -14,6 +14,7 @@ import type { Action, FailedTry } from "./messages.ts";
 import type { ResolveSrv } from "./srv.ts";
 import { TryLimit } from "./try-limit.ts";
 
+/** What the client touches of the outside world. */
 export interface EtcdPorts extends AccessPorts {
   readonly random: Random;
   /** Looks up SRV records; the system's resolver when absent. */
@@ -33,6 +34,7 @@ export interface RequestLimits {
 /** How long a request may take with all its tries, and one try of it. */
 export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000, tryMs: 1_500 };
 
+/** Of one request: aborted by the caller, it ends before its own limit. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }

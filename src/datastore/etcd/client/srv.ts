@@ -4,6 +4,7 @@ import { NetplugError } from "../../../lib/errors.ts";
 import type { Random } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
 
+/** A member of the cluster as DNS names it. @see RFC 2782 */
 export interface SrvRecord {
   readonly name: string;
   readonly port: number;
@@ -16,6 +17,7 @@ export interface SrvRecord {
 /** @throws when there is no such record or no answer, or when the signal aborts */
 export type ResolveSrv = (name: string, signal: AbortSignal) => Promise<readonly SrvRecord[]>;
 
+/** How members are looked up, and which of them count. */
 export interface DiscoverOptions {
   readonly random: Random;
   readonly signal: AbortSignal;

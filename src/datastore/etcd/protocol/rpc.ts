@@ -11,12 +11,14 @@ export interface RangeRequest {
   readonly countOnly?: boolean;
 }
 
+/** One key as a read or a watch tells it; `modRevision` is what a compare names. */
 export interface KeyValue {
   readonly key: string;
   readonly value: string;
   readonly modRevision: string;
 }
 
+/** The answer to one {@link RangeRequest}. */
 export interface RangeReply {
   readonly kvs: readonly KeyValue[];
   /** Keys in the range, whatever the limit. */
@@ -31,6 +33,7 @@ export interface Compare {
   readonly modRevision: string;
 }
 
+/** One write of a transaction. */
 export type Operation =
   { readonly type: "put"; readonly key: string; readonly value: string } | { readonly type: "delete"; readonly key: string };
 
@@ -41,6 +44,7 @@ export interface WriteRequest {
   readonly failure: readonly RangeRequest[];
 }
 
+/** The answer to a {@link WriteRequest}. */
 export interface WriteReply {
   readonly succeeded: boolean;
   readonly revision: string;
@@ -55,6 +59,7 @@ export interface ReadRequest {
   readonly revision?: string;
 }
 
+/** The answers to a {@link ReadRequest}, in its order, all of one revision. */
 export interface ReadReply {
   readonly revision: string;
   readonly ranges: readonly RangeReply[];

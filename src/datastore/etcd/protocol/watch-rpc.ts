@@ -2,6 +2,7 @@
 
 import type { KeyValue } from "./rpc.ts";
 
+/** The keys of one watch, from `key` (inclusive) to `end` (exclusive). */
 export interface WatchRange {
   readonly key: string;
   readonly end: string;
@@ -9,10 +10,12 @@ export interface WatchRange {
   readonly startRevision: bigint;
 }
 
+/** What became of one key, at which revision. */
 export type KeyEvent =
   | { readonly type: "put"; readonly kv: KeyValue; readonly modRevision: bigint }
   | { readonly type: "delete"; readonly key: string; readonly modRevision: bigint };
 
+/** One message of the stream, which is about one range. */
 export interface WatchReply {
   /** Index of the range among those asked for. */
   readonly range: number;

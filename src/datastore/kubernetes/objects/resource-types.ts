@@ -12,16 +12,19 @@ export type ViewKind = "Node" | "WorkloadEndpoint";
 /** Kinds with a CRD. */
 export type CustomKind = Exclude<Kind, ViewKind>;
 
+/** An object of one of our CRDs, not checked yet. */
 export interface CustomObject extends KubeObject {
   readonly spec?: unknown;
 }
 
+/** A block's object, not checked yet: somebody may have written it by hand. */
 export interface BlockObject extends KubeObject {
   readonly spec?: Partial<IPAMBlockSpec>;
 }
 
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
+/** Where blocks are. They have no entry in {@link typeOf}: only the system writes them. */
 export const IPAM_BLOCKS: ResourceType<BlockObject> = toType(BLOCK_KIND);
 
 /** Whether a kind has a CRD; the others are views of Kubernetes' own objects. */
@@ -29,6 +32,7 @@ export function isCustom(kind: Kind): kind is CustomKind {
   return kind !== "Node" && kind !== "WorkloadEndpoint";
 }
 
+/** Where the objects of a kind are. */
 export function typeOf(kind: CustomKind): ResourceType<CustomObject> {
   return toType(KINDS[kind]);
 }

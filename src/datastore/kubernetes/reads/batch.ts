@@ -16,6 +16,7 @@ export interface ListRequest extends Selection {
   readonly mayLag?: boolean;
 }
 
+/** One round of reads. */
 export class Batch {
   readonly #client: KubeClient;
   readonly #options: RequestOptions;

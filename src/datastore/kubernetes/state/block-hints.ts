@@ -30,6 +30,7 @@ export interface HintPlace {
   readonly node: string;
 }
 
+/** What keeping the file touches of the outside world. */
 export interface HintPorts {
   readonly clock: Clock;
   readonly files: Files;
@@ -89,6 +90,7 @@ const NO_HINT = "{}";
 /** No node has so many blocks; a file that says so is not believed. */
 const MAX_BLOCKS = 1_024;
 
+/** The file of one node, shared by its processes. */
 export class BlockHints {
   readonly #place: HintPlace;
   readonly #ports: HintPorts;

@@ -13,6 +13,7 @@ const LIFETIME_MS = 5_000;
 /** Nobody loses so many claims in that time. */
 const MOST_CLAIMS = 10_000;
 
+/** Remembered by one process for some seconds. */
 export class LostClaims {
   readonly #claims: ExpiringMap<Prefix>;
 

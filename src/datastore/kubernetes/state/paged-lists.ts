@@ -14,6 +14,7 @@ interface Rest<T> {
   readonly rest: readonly T[];
 }
 
+/** What is left of the lists that one process is reading. */
 export class PagedLists<T> {
   readonly #rests: ExpiringMap<Rest<T>>;
 

@@ -17,6 +17,7 @@ interface Seen {
   readonly revision: Revision | undefined;
 }
 
+/** Remembered by one process, for the time that one request may take. */
 export class SeenRevisions {
   readonly #seen: ExpiringMap<Seen>;
 

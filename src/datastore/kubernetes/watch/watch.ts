@@ -12,6 +12,7 @@ import { EventQueue } from "./event-queue.ts";
 import type { Translator } from "./translators.ts";
 import { translateBlocks, translateCustom, translateNodes, translatePods } from "./translators.ts";
 
+/** From where the events come, and by which clock pauses are made. */
 export interface WatchSource {
   readonly client: KubeClient;
   readonly clock: Clock;

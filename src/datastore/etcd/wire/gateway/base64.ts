@@ -5,6 +5,7 @@ export function toBase64(text: string): string {
   return new TextEncoder().encode(text).toBase64();
 }
 
+/** Decodes what the gateway writes for a value. @throws SyntaxError when it is no base64 */
 export function fromBase64(encoded: string): string {
   return new TextDecoder().decode(Uint8Array.fromBase64(encoded));
 }

@@ -13,6 +13,7 @@ import type {
 } from "../../protocol/rpc.ts";
 import { fromBase64, toBase64 } from "./base64.ts";
 
+/** A key as the gateway writes it; zero values are left out. */
 export interface JsonKeyValue {
   readonly key: string;
   readonly value?: string;
@@ -44,17 +45,20 @@ export function encodeWrite(request: WriteRequest): string {
   return `{"compare":[${compares}],"success":[${success}],"failure":[${failure}]}`;
 }
 
+/** Reads the answer to a transaction that only reads. @throws SyntaxError when the body is no JSON */
 export function decodeRead(body: string): ReadReply {
   const reply = JSON.parse(body) as JsonTxnReply;
   return { revision: reply.header.revision, ranges: decodeRanges(reply) };
 }
 
+/** Reads the answer to a transaction that may have written. @throws SyntaxError when the body is no JSON */
 export function decodeWrite(body: string): WriteReply {
   const reply = JSON.parse(body) as JsonTxnReply;
   const succeeded = reply.succeeded === true;
   return { succeeded, revision: reply.header.revision, ranges: succeeded ? [] : decodeRanges(reply) };
 }
 
+/** For the watch, too, whose events hold keys in the same form. */
 export function decodeKeyValue(kv: JsonKeyValue): KeyValue {
   return { key: atob(kv.key), value: kv.value === undefined ? "" : fromBase64(kv.value), modRevision: kv.mod_revision ?? "0" };
 }

@@ -18,6 +18,7 @@ interface Server {
   readonly port: number;
 }
 
+/** A POST with a JSON body, which is all that the gateway takes. */
 export interface PlainRequest {
   readonly endpoint: string;
   readonly path: string;
