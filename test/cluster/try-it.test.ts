@@ -1,11 +1,12 @@
 /** What docs/try-it.md invites people to, done in its order. */
 
 import { expect } from "bun:test";
+import { CLUSTER_POOLS } from "../../tools/cluster/order.ts";
 import { ShownDocument } from "../support/document.ts";
 import { eventually } from "../support/eventually.ts";
 import { Reader } from "../support/reader.ts";
 import { addressesInBlocks, untilAddressesAgree } from "./addresses.ts";
-import type { Cluster } from "./cluster.ts";
+import { BUSYBOX_IMAGE } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
@@ -13,10 +14,7 @@ import { onCluster } from "./on-cluster.ts";
 const TRY_IT = new ShownDocument("docs/try-it.md");
 const NETPLUGCTL = new ShownDocument("docs/netplugctl.md");
 
-/** The pools that it says the cluster has. */
-const POOLS = [...TRY_IT.text.matchAll(/`pool-\d` \((\S+)\)/g)].map(([, cidr = ""]) => cidr);
-
-const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: POOLS }) });
+const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: CLUSTER_POOLS }) });
 const reader = (): Reader => new Reader(cluster.api.folder, kubernetesAccess(cluster));
 
 /** The row of the table whose first cell holds a text, and the commands in it. */
@@ -29,9 +27,9 @@ function row(containing: string): { readonly commands: readonly string[]; readon
 const rows = (): readonly RegExpExecArray[] => [...TRY_IT.text.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)].slice(1);
 
 /** Of a namespace, by name. */
-async function podsOf(of: Cluster, namespace: string): Promise<ReadonlyMap<string, string>> {
+async function podsOf(namespace: string): Promise<ReadonlyMap<string, string>> {
   const template = '{range .items[*]}{.metadata.name} {.status.podIP}{"\\n"}{end}';
-  const text = await of.kubectl(["--namespace", namespace, "get", "pods", "-o", `jsonpath=${template}`]);
+  const text = await cluster.kubectl(["--namespace", namespace, "get", "pods", "-o", `jsonpath=${template}`]);
   const lines = text.split("\n").filter((line) => line !== "");
   return new Map(lines.map((line): [string, string] => [line.split(" ")[0] ?? "", line.split(" ")[1] ?? ""]));
 }
@@ -52,11 +50,17 @@ test("it has a test for each block of commands, and for each row of its table", 
   expect(rows()).toHaveLength(5);
 });
 
+test("the cluster has the pools and the image that it says", async () => {
+  expect([...TRY_IT.text.matchAll(/`pool-\d` \((\S+)\)/g)].map(([, cidr = ""]) => cidr)).toEqual([...CLUSTER_POOLS]);
+  for (const cidr of CLUSTER_POOLS) expect(await reader().type("netplugctl get ippools")).toContain(cidr);
+  expect(TRY_IT.text).toContain(`one image, \`${BUSYBOX_IMAGE}\``);
+});
+
 test("a look around shows three pods, each with an address from a block of its node", async () => {
   await reader().type(TRY_IT.block("", "create deployment web"));
   await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=180s"]);
   expect(await reader().type("netplugctl ipam check")).toContain("found 0 problems");
-  const pods = await podsOf(cluster, "default");
+  const pods = await podsOf("default");
   expect(pods.size).toBe(3);
   const [ask = ""] = TRY_IT.inline("netplugctl ipam show");
   for (const [name, address] of pods) expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
@@ -66,7 +70,7 @@ test("a pod gets the two addresses that it asks for; of ten pods in a pool of ei
   const shown = await reader().type(TRY_IT.block("", "cni.netplug.io/ipAddrs"));
   expect(shown).toContain('[{"ip":"10.65.0.7"},{"ip":"fd65::7"}]');
   await eventually(async () => {
-    const addresses = [...(await podsOf(cluster, "shop")).values()].filter((address) => address !== "");
+    const addresses = [...(await podsOf("shop")).values()].filter((address) => address !== "");
     expect(new Set(addresses).size).toBe(8);
   });
   const said = TRY_IT.block("", "plugin type=").replace("…", "").trim();
@@ -78,7 +82,7 @@ test("a pool is disabled: the pod that replaces one of it is refused", async () 
   const { commands } = row("then delete a pod of `shop`");
   expect(commands).toHaveLength(1);
   await reader().type(commands[0] ?? "");
-  const before = await podsOf(cluster, "shop");
+  const before = await podsOf("shop");
   const [victim] = [...before].find(([, address]) => address !== "") ?? [];
   await cluster.kubectl(["--namespace", "shop", "delete", "pod", victim ?? ""]);
   await eventually(async () => expect(await warnings("shop")).toMatch(/pool "shop".*disabled/));

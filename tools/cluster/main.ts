@@ -18,7 +18,7 @@ import type { ClusterProgram } from "../prerequisites/cluster-programs.ts";
 import { repositoryRoot } from "../repository.ts";
 import { bold, dim, say, since, TaskFailure } from "../terminal.ts";
 import { keepRouted } from "./block-routes.ts";
-import { parseClusterOrder } from "./order.ts";
+import { CLUSTER_POOLS, parseClusterOrder } from "./order.ts";
 import type { ClusterStart } from "./order.ts";
 
 /** The task. */
@@ -77,12 +77,9 @@ async function playWithCluster(order: ClusterStart): Promise<number> {
   return 0;
 }
 
-/** The IPv6 pool is for pods that ask: `cni.netplug.io/ipFamilies`. */
-const POOLS = ["10.65.0.0/16", "fd65::/112"] as const;
-
 function networkOf({ network, datastore }: ClusterStart): ClusterOptions["network"] {
   if (network === "ptp") return ptpNetwork();
-  return datastore === "etcdv3" ? netplugInstalledOnEtcd({ pools: POOLS }) : netplugOnKubernetes({ pools: POOLS });
+  return datastore === "etcdv3" ? netplugInstalledOnEtcd({ pools: CLUSTER_POOLS }) : netplugOnKubernetes({ pools: CLUSTER_POOLS });
 }
 
 function describeNetwork({ network, datastore }: ClusterStart): string {
