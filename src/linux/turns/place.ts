@@ -1,6 +1,7 @@
 /**
  * A place in the queue: a named pipe, which its process holds open for writing. The pipe's name is the time since boot, which nobody can set.
- * Whoever reads from it learns when its process leaves the queue or dies.
+ * Whoever reads from it learns when its process leaves the queue or dies. The pipe gets its name once it is held: before, others would take its
+ * process for dead.
  */
 
 import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "../constants.ts";
@@ -12,6 +13,8 @@ import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "../libc.ts";
 
 const PLACE_MODE = 0o600;
+/** Begins the name of a pipe that is not held yet. It sorts after the digits of all places, so nobody waits for it. */
+const UNHELD = "new-";
 /** Written to the pipe of a process that had its turn before others in front of it. */
 const PASSING = new Uint8Array(1);
 
@@ -22,8 +25,7 @@ export function takePlace(folder: string): Place | undefined {
   try {
     for (;;) {
       const name = `${readTime()}-${process.pid}-${String(placesTaken++).padStart(6, "0")}`;
-      makePipe(`${folder}/${name}`, folder);
-      const held = openPlace(`${folder}/${name}`);
+      const held = holdNew(folder, name);
       if (held !== undefined) return new Place(folder, name, held);
     }
   } catch (thrown) {
@@ -40,17 +42,26 @@ function readTime(): string {
   return String(time[0] ?? 0).padStart(10, "0") + String(time[2] ?? 0).padStart(9, "0");
 }
 
-/**
- * A process that looks at our pipe before we have opened it takes us for dead, and removes the pipe. Then this is undefined; or, if we open
- * the pipe just before, nobody sees our place, and two processes may be the first: one of them gets the lock.
- */
-function openPlace(path: string): Fd | undefined {
-  try {
-    return openFile(path, O_RDWR | O_NONBLOCK);
-  } catch (thrown) {
-    rareLibc().unlink(toCString(path));
-    throw thrown;
-  }
+/** @returns undefined when the first in the queue took us for dead meanwhile, see {@link clearUnheld}: then we try again */
+function holdNew(folder: string, name: string): Fd | undefined {
+  const unheld = `${folder}/${UNHELD}${name}`;
+  makePipe(unheld, folder);
+  using undo = new DisposableStack();
+  undo.defer(() => rareLibc().unlink(toCString(unheld)));
+  const held = openFile(unheld, O_RDWR | O_NONBLOCK);
+  if (held === undefined) return undefined;
+  undo.use(held);
+  if (!rename(unheld, `${folder}/${name}`)) return undefined;
+  undo.move();
+  return held;
+}
+
+/** @returns whether there was something to rename */
+function rename(from: string, to: string): boolean {
+  if (rareLibc().rename(toCString(from), toCString(to)) === 0) return true;
+  const errno = lastErrno();
+  if (errno === ENOENT) return false;
+  throw new KernelError({ operation: "rename", object: from, errno, kind: "ioFailure" });
 }
 
 function makePipe(path: string, folder: string): void {
@@ -118,20 +129,28 @@ export class Place implements Disposable {
   *#livingBefore(): Generator<Fd> {
     try {
       for (const name of this.#namesBefore().sort().reverse()) {
-        const path = `${this.#folder}/${name}`;
-        const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
-        if (pipe === undefined) continue;
-        if (isHeld(pipe)) {
-          yield pipe;
-          continue;
-        }
-        pipe[Symbol.dispose]();
-        rareLibc().unlink(toCString(path));
+        const pipe = openLiving(`${this.#folder}/${name}`);
+        if (pipe !== undefined) yield pipe;
       }
+      clearUnheld(this.#folder);
     } catch (thrown) {
       if (!(thrown instanceof KernelError)) throw thrown;
     }
   }
+}
+
+/** @returns undefined when nobody holds it, or there is none; then it is taken away */
+function openLiving(path: string): Fd | undefined {
+  const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
+  if (pipe === undefined || isHeld(pipe)) return pipe;
+  pipe[Symbol.dispose]();
+  rareLibc().unlink(toCString(path));
+  return undefined;
+}
+
+/** Takes away what processes left that died before they held their place. One that is about to hold it tries again. */
+function clearUnheld(folder: string): void {
+  for (const name of listFolder(folder) ?? []) if (name.startsWith(UNHELD)) openLiving(`${folder}/${name}`)?.[Symbol.dispose]();
 }
 
 /** Whether a living process has this place in the queue. */

@@ -126,7 +126,10 @@ class IdleLock {
     const others = countOthers();
     this.#looks = others === this.#others ? this.#looks + 1 : 1;
     this.#others = others;
-    return this.#looks >= others && tryLock(this.#lock, this.#path);
+    if (this.#looks < others) return false;
+    if (tryLock(this.#lock, this.#path)) return true;
+    this.#looks = 0;
+    return false;
   }
 
   /** Holds the lock as shortly as can be: somebody else who looks meanwhile takes it for busy. */
