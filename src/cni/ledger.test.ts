@@ -124,6 +124,16 @@ test("what is written is read back, among whatever else stands in the log", () =
   ]);
 });
 
+test("an entry is read that stands right behind a line cut by a full disk", () => {
+  const lines: string[] = [];
+  startLedger(handClock(4.5), 0).write(logTo(lines), OUTCOME);
+  const [whole = ""] = lines;
+  const cut = Array.from({ length: whole.length - 1 }, (_, length) => whole.slice(0, length));
+  expect(cut.flatMap((part) => readLedger([part]))).toEqual([]);
+  for (const part of cut) expect(readLedger([part + whole])).toEqual(readLedger([whole]));
+  expect(readLedger([whole])).toHaveLength(1);
+});
+
 test("a whole ledger costs less than 0.3 ms", () => {
   const monotonic = (): number => performance.now();
   const costs: number[] = [];

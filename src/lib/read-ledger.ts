@@ -2,15 +2,18 @@
 
 import { LEDGER_MESSAGE, type LedgerEntry } from "./ledger-entry.ts";
 
+/** Within a value its quotes would be escaped. */
+const LINE_BEGINNING = '{"time":"';
+
 /**
  * The ledger entries among the lines of a log file, in their order. Anything else is skipped: other messages, text that is no
- * JSON, a line cut by a full disk.
+ * JSON, a line cut by a full disk; not what the next process wrote right behind such a line.
  */
 export function readLedger(lines: Iterable<string>): LedgerEntry[] {
   const entries: LedgerEntry[] = [];
   for (const line of lines) {
     if (!line.includes(`"msg":"${LEDGER_MESSAGE}"`)) continue;
-    const entry = toEntry(parseObject(line));
+    const entry = toEntry(parseObject(line) ?? parseObject(line.slice(line.lastIndexOf(LINE_BEGINNING))) ?? {});
     if (entry !== undefined) entries.push(entry);
   }
   return entries;
@@ -35,12 +38,12 @@ function toEntry(record: Readonly<Record<string, unknown>>): LedgerEntry | undef
   };
 }
 
-function parseObject(line: string): Readonly<Record<string, unknown>> {
+function parseObject(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
