@@ -14,7 +14,7 @@ import { prepare } from "./prepare.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
-import type { Verb } from "./protocol/versions.ts";
+import type { CniVerb } from "./protocol/versions.ts";
 
 /** What the process ends with. */
 export interface PluginOutcome {
@@ -27,7 +27,14 @@ export interface PluginOutcome {
  * Milliseconds that each verb has, besides the policy wait. With undoing a failed ADD, and the start of the process, an ADD ends within
  * 60 s and a DEL within 20 s.
  */
-const DEADLINE_MS: Readonly<Record<Verb, number>> = { ADD: 48_000, DEL: 19_000, CHECK: 20_000, STATUS: 10_000, GC: 60_000, VERSION: 1_000 };
+const DEADLINE_MS: Readonly<Record<CniVerb, number>> = {
+  ADD: 48_000,
+  DEL: 19_000,
+  CHECK: 20_000,
+  STATUS: 10_000,
+  GC: 60_000,
+  VERSION: 1_000,
+};
 
 /** Never throws: whatever goes wrong is an error object. */
 export async function runPlugin(plugin: PluginName, host: Host): Promise<PluginOutcome> {
@@ -100,7 +107,7 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
 }
 
 /** @returns what is printed */
-async function runVerb(verb: Verb, call: Call): Promise<string> {
+async function runVerb(verb: CniVerb, call: Call): Promise<string> {
   try {
     return await runOnce(verb, call);
   } catch (thrown) {
@@ -110,7 +117,7 @@ async function runVerb(verb: Verb, call: Call): Promise<string> {
   }
 }
 
-async function runOnce(verb: Verb, call: Call): Promise<string> {
+async function runOnce(verb: CniVerb, call: Call): Promise<string> {
   switch (verb) {
     case "ADD": {
       const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);

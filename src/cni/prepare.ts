@@ -12,7 +12,7 @@ import { delLocally } from "./del.ts";
 import { openNextAdd } from "./next-add.ts";
 import { kubeOpenerOf } from "./pod/mod.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
-import type { Verb } from "./protocol/versions.ts";
+import type { CniVerb } from "./protocol/versions.ts";
 
 /** A call of which only environment and network config were read. */
 export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
@@ -24,7 +24,7 @@ export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
  * @param fault what is wrong in the network config and was kept for the end of a DEL
  * @throws NetplugError malformedRequest, invalidConfig, ioFailure
  */
-export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
+export async function prepare(verb: CniVerb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
   const { args, fault: argsFault } = readCniArgs(read.environment);
   const isFaultyDel = verb === "DEL" && argsFault !== undefined;
   const readArgs = isFaultyDel ? (await import("./protocol/del-args.ts")).readDelArgs(read.environment) : { args, argsFault };
@@ -39,7 +39,7 @@ export async function prepare(verb: Verb, read: ReadCall, fault: NetplugError | 
   }
 }
 
-async function toCall(verb: Verb, local: LocalCall): Promise<Call> {
+async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   const { plugin, config, host, log } = local;
   const datastoreConfig = resolveDatastore(config, host.env);
   if (verb !== "STATUS" && isPartlyPlain(datastoreConfig))

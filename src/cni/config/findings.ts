@@ -1,12 +1,12 @@
 /** What is noticed while a config is read, besides its values. */
 
-import type { Verb } from "../protocol/versions.ts";
+import type { CniVerb } from "../protocol/versions.ts";
 import type { DatastoreType, FieldFault } from "./field.ts";
 
 /** Handed through the reading of one config. */
 export interface Findings {
   /** The verb for which the config is read. */
-  readonly verb: Verb;
+  readonly verb: CniVerb;
   readonly datastore: DatastoreType;
   /** What was wrong and did no harm, in the order it was found. */
   readonly warnings: string[];

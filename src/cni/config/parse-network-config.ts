@@ -15,7 +15,7 @@ import {
   isSupportedVersion,
   isVerb,
   SUPPORTED_VERSIONS,
-  type Verb,
+  type CniVerb,
   VERBS,
 } from "../protocol/versions.ts";
 import { FieldFault } from "./field.ts";
@@ -28,7 +28,7 @@ import { toNetworkConfig } from "./to-network-config.ts";
 export interface ParsedConfig {
   readonly config: NetworkConfig;
   /** The command, now known to be a verb that the config's version has. */
-  readonly verb: Verb;
+  readonly verb: CniVerb;
   /** For the log: misspelt keys, and faults in keys that the verb does not need. */
   readonly warnings: readonly string[];
   /** DEL only: a fault in a key that it needs to find what is not on this host, told when its local work is done. */
@@ -97,7 +97,7 @@ function requireVersion(version: string): CniVersion {
   });
 }
 
-function requireVerb(command: string, version: CniVersion): Verb {
+function requireVerb(command: string, version: CniVersion): CniVerb {
   if (!isVerb(command)) {
     throw new NetplugError("badEnvironment", `read CNI_COMMAND: got ${quote(command)}, want ${VERBS.join(", ")}`);
   }
@@ -108,7 +108,7 @@ function requireVerb(command: string, version: CniVersion): Verb {
 }
 
 /** Only ADD and CHECK use `prevResult`; for the other verbs a broken one counts as absent. */
-function readPrevResult(document: Document, version: CniVersion, verb: Verb, warnings: string[]): CniResult | undefined {
+function readPrevResult(document: Document, version: CniVersion, verb: CniVerb, warnings: string[]): CniResult | undefined {
   const previous = document["prevResult"] ?? undefined;
   if (previous === undefined) return undefined;
   try {
@@ -122,7 +122,7 @@ function readPrevResult(document: Document, version: CniVersion, verb: Verb, war
   }
 }
 
-function requireForVerb(verb: Verb, config: NetworkConfig): void {
+function requireForVerb(verb: CniVerb, config: NetworkConfig): void {
   if (verb === "CHECK" && config.prevResult === undefined) {
     throw invalid('read "prevResult": got nothing, want the result of the ADD that is checked');
   }

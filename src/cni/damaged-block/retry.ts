@@ -18,7 +18,7 @@ import type { Call } from "../call.ts";
 import { findExisting } from "../link/find.ts";
 import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
-import type { Verb } from "../protocol/versions.ts";
+import type { CniVerb } from "../protocol/versions.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { withoutDamaged } from "./without-damaged.ts";
 
@@ -26,11 +26,11 @@ import { withoutDamaged } from "./without-damaged.ts";
 export interface FailedRun {
   /** Why it failed. */
   readonly fault: CorruptBlock;
-  readonly run: (verb: Verb, call: Call) => Promise<string>;
+  readonly run: (verb: CniVerb, call: Call) => Promise<string>;
 }
 
 /** @returns what is printed @throws `fault` where the call cannot do without the damaged block; NetplugError */
-export async function retryWithoutDamaged(verb: Verb, call: Call, { fault, run }: FailedRun): Promise<string> {
+export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<string> {
   const own = new OwnAddresses(call);
   const mayGoOn = conditionOf(verb, call, own);
   const expectMayGoOn = (): void => {
@@ -66,7 +66,7 @@ function withDetails({ kind, message, cause }: NetplugError, details: string): N
 }
 
 /** What must hold before something is written, and at the end. */
-function conditionOf(verb: Verb, call: Call, own: OwnAddresses): () => boolean {
+function conditionOf(verb: CniVerb, call: Call, own: OwnAddresses): () => boolean {
   if (verb === "DEL") return () => own.areSurelyElsewhere();
   if (verb !== "ADD") return () => true;
   const isRepeated = call.plugin === "netplug" && hasInterface(call);

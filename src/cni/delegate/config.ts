@@ -2,8 +2,8 @@
 
 import type { Family } from "../../lib/ip/address.ts";
 import { isJsonObject } from "../../lib/json.ts";
+import type { CniVerb } from "../protocol/versions.ts";
 import { findRangeFault } from "./host-local.ts";
-import type { DelegateVerb } from "./invoke.ts";
 import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
 
 type Document = Readonly<Record<string, unknown>>;
@@ -11,17 +11,17 @@ type Document = Readonly<Record<string, unknown>>;
 const ANY_SUBNET: Readonly<Record<Family, string>> = { 4: "0.0.0.0/0", 6: "::/0" };
 
 /** Verbs that go by container ID alone. @see the CNI project's `host-local`: its DEL and CHECK read the ranges, and do not look at them */
-const VERBS_WITHOUT_RANGES: readonly DelegateVerb[] = ["DEL", "CHECK", "STATUS", "GC"];
+const VERBS_WITHOUT_RANGES: readonly CniVerb[] = ["DEL", "CHECK", "STATUS", "GC"];
 
 /** Verbs that remove: a fault in a key that they do not need must not stop them. */
-const REMOVING_VERBS: readonly DelegateVerb[] = ["DEL", "GC"];
+const REMOVING_VERBS: readonly CniVerb[] = ["DEL", "GC"];
 
 /**
  * What `host-local` gets: ranges without `gateway` and routes without `gw` (every next hop is ours). Pod-CIDR keywords are resolved before an
  * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged, but for
  * a CHECK by `static`: that compares its gateways with `prevResult`, where our result has none.
  */
-export function toDelegateConfig(verb: DelegateVerb, type: string, config: Document): Document {
+export function toDelegateConfig(verb: CniVerb, type: string, config: Document): Document {
   if (type === "static" && verb === "CHECK") return toStaticCheck(config);
   if (type !== "host-local") return config;
   if (REMOVING_VERBS.includes(verb)) return toRemovalConfig(config);

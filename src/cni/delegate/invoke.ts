@@ -7,10 +7,8 @@ import type { Log } from "../../lib/log.ts";
 import type { Clock, Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { redactText } from "../../lib/redact.ts";
+import type { CniVerb } from "../protocol/versions.ts";
 import { findDelegate } from "./find.ts";
-
-/** What a delegate can be called with; the values of `CNI_COMMAND`. */
-export type DelegateVerb = "ADD" | "DEL" | "CHECK" | "STATUS" | "GC" | "VERSION";
 
 /** What a run of a delegate needs of the world: that of the call which it is run for. */
 export interface DelegatePorts {
@@ -50,7 +48,7 @@ const BUSY_RETRY_MS = [50, 100, 200, 400, 800, 1600];
 const MAX_FOREIGN_TEXT = 1000;
 
 /** How messages name a run of a delegate. */
-export function describeRun(verb: DelegateVerb, type: string): string {
+export function describeRun(verb: CniVerb, type: string): string {
   return `${verb} by delegate ${quote(type)}`;
 }
 
@@ -61,7 +59,7 @@ export function describeRun(verb: DelegateVerb, type: string): string {
  * @throws NetplugError what {@link findDelegate} throws, delegateFailed when it cannot be started, tryAgainLater when it does not end in time
  */
 export async function invoke(
-  verb: DelegateVerb,
+  verb: CniVerb,
   { type, environment, deadline, ports }: Delegate,
   config: Readonly<Record<string, unknown>>,
 ): Promise<DelegateAnswer> {
@@ -86,7 +84,7 @@ export async function invoke(
  * Our environment with another verb. Plugins made with the CNI project's library refuse a `CNI_ARGS` with empty pieces, and with keys that
  * they do not know unless it has `IgnoreUnknown`: both are made acceptable, because we accept them.
  */
-function toDelegateEnvironment(verb: DelegateVerb, ours: Delegate["environment"]): Record<string, string> {
+function toDelegateEnvironment(verb: CniVerb, ours: Delegate["environment"]): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(ours)) if (value !== undefined) environment[name] = value;
   environment["CNI_COMMAND"] = verb;

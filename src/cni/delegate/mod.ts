@@ -7,12 +7,12 @@ import { quote } from "../../lib/quote.ts";
 import { parseResult } from "../protocol/parse-result.ts";
 import type { CniResult } from "../protocol/result.ts";
 import { hasVerb } from "../protocol/versions.ts";
-import type { CniVersion } from "../protocol/versions.ts";
+import type { CniVerb, CniVersion } from "../protocol/versions.ts";
 import { toDelegateConfig } from "./config.ts";
 import { findDelegate } from "./find.ts";
 import { requireRanges } from "./host-local.ts";
 import { describeRun, invoke } from "./invoke.ts";
-import type { Delegate, DelegateAnswer, DelegateError, DelegateVerb } from "./invoke.ts";
+import type { Delegate, DelegateAnswer, DelegateError } from "./invoke.ts";
 import { negotiateVersion, toVersion, versionOf } from "./versions.ts";
 
 export type { Delegate, DelegatePorts } from "./invoke.ts";
@@ -98,7 +98,7 @@ export async function delegateGc(delegate: Delegate): Promise<void> {
   throw toFailure("GC", delegate.type, answer.error);
 }
 
-function run(verb: DelegateVerb, delegate: Delegate): Promise<DelegateAnswer> {
+function run(verb: CniVerb, delegate: Delegate): Promise<DelegateAnswer> {
   return invoke(verb, delegate, toDelegateConfig(verb, delegate.type, delegate.config));
 }
 
@@ -114,7 +114,7 @@ async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, del
 
 /** Calls in the config's version; when the delegate does not know that one, in the highest that both know. */
 async function callInAgreedVersion(
-  verb: DelegateVerb,
+  verb: CniVerb,
   delegate: Delegate,
   config: Readonly<Record<string, unknown>>,
 ): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: CniVersion }> {
@@ -158,7 +158,7 @@ function toResult(type: string, stdout: string, calledWith: CniVersion): CniResu
   return result;
 }
 
-function toFailure(verb: DelegateVerb, type: string, { code, msg, details }: DelegateError): NetplugError {
+function toFailure(verb: CniVerb, type: string, { code, msg, details }: DelegateError): NetplugError {
   const explanation = details === undefined ? msg : `${msg}; ${details}`;
   return new NetplugError("delegateFailed", `${describeRun(verb, type)} failed: ${msg}`, {
     details: code === undefined ? explanation : `code ${code}: ${explanation}`,

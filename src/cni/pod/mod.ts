@@ -7,7 +7,7 @@ import { resolveKubeSettings } from "../config/datastore-environment.ts";
 import type { Host } from "../host.ts";
 import { type Asked, isNodeLookedUp, isPodLookedUp } from "./facts.ts";
 import type { NetworkConfig } from "../config/network-config.ts";
-import type { Verb } from "../protocol/versions.ts";
+import type { CniVerb } from "../protocol/versions.ts";
 
 /** Roles of `manifests/`, for messages. */
 const ROLES = { etcdv3: "netplug-cni-readonly", kubernetes: "netplug-cni", memory: undefined } as const;
@@ -24,7 +24,7 @@ const RENEWAL = 'renew it: see whether "netplug install-cni" runs on this node';
 const GC_QPS = 50;
 
 /** What gives a call its one client. */
-export function kubeOpenerOf(verb: Verb, config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
+export function kubeOpenerOf(verb: CniVerb, config: NetworkConfig, host: Host, datastore: Datastore["type"]): () => Promise<KubeClient> {
   let opening: Promise<KubeClient> | undefined;
   const { qps = verb === "GC" ? GC_QPS : undefined, burst } = config;
   const options = { qps, burst, protocol: "http2", role: ROLES[datastore], renewal: RENEWAL } as const;

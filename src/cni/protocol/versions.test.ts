@@ -8,7 +8,7 @@ import {
   SUPPORTED_VERSIONS,
   toVersionInfo,
   VERBS,
-  type Verb,
+  type CniVerb,
 } from "./versions.ts";
 
 test("versions are compared by their numbers, not as text", () => {
@@ -31,7 +31,7 @@ test.each([
 });
 
 test("only the verbs of CNI are verbs, and only in capitals", () => {
-  expect(VERBS.filter(isVerb)).toEqual(["ADD", "DEL", "CHECK", "STATUS", "GC", "VERSION"] satisfies Verb[]);
+  expect(VERBS.filter(isVerb)).toEqual(["ADD", "DEL", "CHECK", "STATUS", "GC", "VERSION"] satisfies CniVerb[]);
   expect(["add", "", "UPDATE", "constructor", "__proto__"].some(isVerb)).toBe(false);
 });
 

@@ -27,13 +27,13 @@ const VERB_SINCE = {
 } as const satisfies Record<string, CniVersion>;
 
 /** A `CNI_COMMAND` that we know; another one is refused with code 4, badEnvironment. */
-export type Verb = keyof typeof VERB_SINCE;
+export type CniVerb = keyof typeof VERB_SINCE;
 
 /** In the order in which messages list them. */
-export const VERBS: readonly string[] = ["ADD", "DEL", "CHECK", "STATUS", "GC", "VERSION"] satisfies readonly Verb[];
+export const VERBS: readonly string[] = ["ADD", "DEL", "CHECK", "STATUS", "GC", "VERSION"] satisfies readonly CniVerb[];
 
 /** Whether `CNI_COMMAND` is any verb at all; whether a version of CNI has it, {@link hasVerb} says. */
-export function isVerb(command: string): command is Verb {
+export function isVerb(command: string): command is CniVerb {
   return VERBS.includes(command);
 }
 
@@ -48,12 +48,12 @@ export function isAtLeast(version: CniVersion, since: CniVersion): boolean {
 }
 
 /** Whether a version of CNI has a verb. */
-export function hasVerb(version: CniVersion, verb: Verb): boolean {
+export function hasVerb(version: CniVersion, verb: CniVerb): boolean {
   return isAtLeast(version, VERB_SINCE[verb]);
 }
 
 /** First version that has a verb, for messages. */
-export function firstVersionOf(verb: Verb): CniVersion {
+export function firstVersionOf(verb: CniVerb): CniVersion {
   return VERB_SINCE[verb];
 }
 
