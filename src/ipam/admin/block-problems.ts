@@ -6,10 +6,10 @@ import { quote } from "../../lib/quote.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { allocationsOf, type Inventory, knowsAll } from "./inventory.ts";
-import { type Problem, problem } from "./problems.ts";
+import { type Inconsistency, problem } from "./problems.ts";
 
 /** What is wrong with blocks; nothing is read or written. */
-export function* blockProblems(inventory: Inventory): Generator<Problem> {
+export function* blockProblems(inventory: Inventory): Generator<Inconsistency> {
   for (const { name, cidr, reason } of inventory.damagedBlocks)
     yield problem("corrupt-block", cidr === undefined ? name : toPrefixText(cidr), reason);
   for (const { cidr, detail } of inventory.indexFaults) yield problem("corrupt-block", toPrefixText(cidr), detail);
@@ -19,7 +19,7 @@ export function* blockProblems(inventory: Inventory): Generator<Problem> {
 }
 
 /** Two blocks with the same addresses give each of them twice, sooner or later. */
-function* overlapping({ blocks }: Inventory): Generator<Problem> {
+function* overlapping({ blocks }: Inventory): Generator<Inconsistency> {
   // In address order an overlapping block follows the wider one directly, or after others that it contains too.
   let widest: Block | undefined;
   for (const block of blocks) {
@@ -38,7 +38,7 @@ function* overlapping({ blocks }: Inventory): Generator<Problem> {
   }
 }
 
-function* orphans(inventory: Inventory): Generator<Problem> {
+function* orphans(inventory: Inventory): Generator<Inconsistency> {
   const { missing, unclaimed, blocks, inPools, nodes, endpoints } = inventory;
   for (const { cidr, node } of missing)
     yield problem("orphaned-block", toPrefixText(cidr), `claimed by node ${quote(node)}, but its record is gone`);
@@ -67,7 +67,7 @@ function* orphans(inventory: Inventory): Generator<Problem> {
   }
 }
 
-function* outsiders(inventory: Inventory): Generator<Problem> {
+function* outsiders(inventory: Inventory): Generator<Inconsistency> {
   const { inPools, allocations } = inventory;
   if (!knowsAll(inventory, "IPPool")) return;
   for (const [text, allocation] of allocations) {

@@ -5,12 +5,12 @@ import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
-import { type Problem, PROBLEM_CLASSES } from "./problems.ts";
+import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
 
 /** What a check looked at, and what it found. */
 export interface CheckReport {
   /** By class, then by address. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly Inconsistency[];
   readonly pools: number;
   readonly blocks: number;
   readonly allocations: number;
@@ -55,11 +55,11 @@ function countBlocks({ blocks, damagedBlocks }: Inventory): number {
   return blocks.length + new Set(others).size;
 }
 
-function problemsOf(inventory: Inventory): readonly Problem[] {
+function problemsOf(inventory: Inventory): readonly Inconsistency[] {
   const order = Object.keys(PROBLEM_CLASSES);
   return [...blockProblems(inventory), ...endpointProblems(inventory)].sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
 }
 
-function keyOf({ class: problemClass, object }: Problem): string {
+function keyOf({ class: problemClass, object }: Inconsistency): string {
   return `${problemClass} ${object}`;
 }

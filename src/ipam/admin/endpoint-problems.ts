@@ -7,17 +7,17 @@ import { quote } from "../../lib/quote.ts";
 import { type Inventory, knowsAll } from "./inventory.ts";
 import { leaksIn } from "./leaks.ts";
 import { isManagedElsewhere } from "./managed-elsewhere.ts";
-import { type Problem, problem } from "./problems.ts";
+import { type Inconsistency, problem } from "./problems.ts";
 
 /** What is wrong with what endpoints have; nothing is read or written. */
-export function* endpointProblems(inventory: Inventory): Generator<Problem> {
+export function* endpointProblems(inventory: Inventory): Generator<Inconsistency> {
   yield* unallocated(inventory);
   yield* duplicates(inventory);
   yield* leaks(inventory);
 }
 
 /** Addresses in use that nobody allocated: inside a pool another may get them. */
-function* unallocated(inventory: Inventory): Generator<Problem> {
+function* unallocated(inventory: Inventory): Generator<Inconsistency> {
   const { damagedBlocks, pools, inPools, allocations, users, podCidrs } = inventory;
   for (const [text, endpoints] of users) {
     if (allocations.has(text)) continue;
@@ -33,13 +33,13 @@ function* unallocated(inventory: Inventory): Generator<Problem> {
   }
 }
 
-function* duplicates({ users }: Inventory): Generator<Problem> {
+function* duplicates({ users }: Inventory): Generator<Inconsistency> {
   for (const [text, endpoints] of users) {
     if (endpoints.length > 1) yield problem("duplicate-address", text, `used by ${describeEndpoints(endpoints)}`);
   }
 }
 
-function* leaks(inventory: Inventory): Generator<Problem> {
+function* leaks(inventory: Inventory): Generator<Inconsistency> {
   for (const { object, detail } of leaksIn(inventory)) yield problem("leaked-address", object, detail);
 }
 

@@ -13,8 +13,8 @@ export const PROBLEM_CLASSES = {
 /** What `ipam check` prints as the class; docs/netplugctl.md says what to do about each. */
 export type ProblemClass = keyof typeof PROBLEM_CLASSES;
 
-/** A finding of `ipam check`. */
-export interface Problem {
+/** A finding of `ipam check`: two things that the datastore says contradict each other. */
+export interface Inconsistency {
   readonly class: ProblemClass;
   /** The address or CIDR. */
   readonly object: string;
@@ -22,6 +22,6 @@ export interface Problem {
 }
 
 /** Makes a finding. */
-export function problem(problemClass: ProblemClass, object: string, detail: string): Problem {
+export function problem(problemClass: ProblemClass, object: string, detail: string): Inconsistency {
   return { class: problemClass, object, detail };
 }
