@@ -11,13 +11,13 @@ import { SCHEMAS } from "../schema/kinds.ts";
 import type { CustomResourceDefinition, OpenApiSchema } from "./custom-resource-definition.ts";
 import { staticDefaults } from "./defaults.ts";
 import type { AnyKindDefinition, KindDefinition } from "./definition.ts";
-import { CLUSTER_INFORMATION } from "./kinds/cluster-information.ts";
-import { IPAM_BLOCK } from "./kinds/ipam-block.ts";
-import { IPAM_CONFIGURATION } from "./kinds/ipam-configuration.ts";
-import { IP_POOL } from "./kinds/ip-pool.ts";
-import { IP_RESERVATION } from "./kinds/ip-reservation.ts";
-import { PROFILE } from "./kinds/profile.ts";
-import { TIER } from "./kinds/tier.ts";
+import { CLUSTER_INFORMATION_DEFINITION } from "./kinds/cluster-information.ts";
+import { IPAM_BLOCK_DEFINITION } from "./kinds/ipam-block.ts";
+import { IPAM_CONFIGURATION_DEFINITION } from "./kinds/ipam-configuration.ts";
+import { IP_POOL_DEFINITION } from "./kinds/ip-pool.ts";
+import { IP_RESERVATION_DEFINITION } from "./kinds/ip-reservation.ts";
+import { PROFILE_DEFINITION } from "./kinds/profile.ts";
+import { TIER_DEFINITION } from "./kinds/tier.ts";
 import { toOpenApi } from "./to-open-api.ts";
 
 export type { CustomResourceDefinition } from "./custom-resource-definition.ts";
@@ -33,12 +33,12 @@ type ViewKind = "Node" | "WorkloadEndpoint";
 
 /** A kind that is missing here does not compile. */
 const DEFINITIONS: { readonly [K in Exclude<Kind, ViewKind>]: KindDefinition<Specs[K]> } = {
-  ClusterInformation: CLUSTER_INFORMATION,
-  IPAMConfiguration: IPAM_CONFIGURATION,
-  IPPool: IP_POOL,
-  IPReservation: IP_RESERVATION,
-  Profile: PROFILE,
-  Tier: TIER,
+  ClusterInformation: CLUSTER_INFORMATION_DEFINITION,
+  IPAMConfiguration: IPAM_CONFIGURATION_DEFINITION,
+  IPPool: IP_POOL_DEFINITION,
+  IPReservation: IP_RESERVATION_DEFINITION,
+  Profile: PROFILE_DEFINITION,
+  Tier: TIER_DEFINITION,
 };
 
 /** The definitions, in the order of their names. */
@@ -48,7 +48,7 @@ export function customResourceDefinitions(): readonly CustomResourceDefinition[]
     const definition = DEFINITIONS[kind] as KindDefinition<object>; // of the same kind as its schema
     return toDefinition(KINDS[kind], spec, definition, staticDefaults(definition.samples, complete as (spec: object) => object));
   });
-  const all = [...stored, toDefinition(BLOCK_KIND, ipamBlockSpec, IPAM_BLOCK, {})];
+  const all = [...stored, toDefinition(BLOCK_KIND, ipamBlockSpec, IPAM_BLOCK_DEFINITION, {})];
   return all.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 

@@ -6,7 +6,7 @@ import type { KindDefinition } from "../definition.ts";
 import { onlyNamed } from "../name-rules.ts";
 
 /** Its rules let an API server hold that there is only `default`, and that it keeps its guid. */
-export const CLUSTER_INFORMATION: KindDefinition<ClusterInformationSpec> = {
+export const CLUSTER_INFORMATION_DEFINITION: KindDefinition<ClusterInformationSpec> = {
   text: "What the cluster is, and whether its datastore may be used: one object, named default, made by netplugctl init.",
   specText: "What the cluster is.",
   fields: {

@@ -129,7 +129,7 @@ const STATUS: OpenApiSchema = {
 };
 
 /** Its rules are those of `ipPoolProblems`, and that `cidr` and `blockSize` keep their values. */
-export const IP_POOL: KindDefinition<IPPoolSpec> = {
+export const IP_POOL_DEFINITION: KindDefinition<IPPoolSpec> = {
   text: "A range from which pods and tunnels get their addresses.",
   specText: "What the pool holds and who may use it.",
   fields: {

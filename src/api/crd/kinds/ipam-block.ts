@@ -5,7 +5,7 @@ import { AGE, specColumn } from "../columns.ts";
 import type { KindDefinition } from "../definition.ts";
 
 /** No samples, because a block has no defaults: whoever writes one says every field. */
-export const IPAM_BLOCK: KindDefinition<IPAMBlockSpec> = {
+export const IPAM_BLOCK_DEFINITION: KindDefinition<IPAMBlockSpec> = {
   text: "A block of addresses that a node claimed, and who has which of them. Only netplug writes it; netplugctl shows it.",
   specText: "The block.",
   fields: {

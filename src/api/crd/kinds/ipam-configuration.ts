@@ -11,7 +11,7 @@ import type { KindDefinition } from "../definition.ts";
 import { onlyNamed } from "../name-rules.ts";
 
 /** Its rules are that of `ipamConfigurationProblems`, and that there is only `default`. */
-export const IPAM_CONFIGURATION: KindDefinition<IPAMConfigurationSpec> = {
+export const IPAM_CONFIGURATION_DEFINITION: KindDefinition<IPAMConfigurationSpec> = {
   text: "The cluster's settings of address management: one object, named default. Without it all defaults apply.",
   specText: "The settings.",
   fields: {

@@ -6,7 +6,7 @@ import type { KindDefinition } from "../definition.ts";
 import { RULE_TEXTS, policyRuleChecks } from "../policy-rules.ts";
 
 /** Its rules are those of `profileProblems`, for both directions from `policy-rules.ts`. */
-export const PROFILE: KindDefinition<ProfileSpec> = {
+export const PROFILE_DEFINITION: KindDefinition<ProfileSpec> = {
   text: "Rules and labels that endpoints share. Profiles are evaluated after all tiers.",
   specText: "The rules and labels.",
   fields: {

@@ -6,7 +6,7 @@ import type { KindDefinition } from "../definition.ts";
 import { dnsLabelName } from "../name-rules.ts";
 
 /** Its rules are those of `tierProblems`, and that a name has no dot. */
-export const TIER: KindDefinition<TierSpec> = {
+export const TIER_DEFINITION: KindDefinition<TierSpec> = {
   text: `A group of policies, evaluated at its place in the order of tiers. Built in are ${BUILT_IN_TIERS.map(({ name }) => name).join(", ")}.`,
   specText: "Where the tier stands and how it ends.",
   fields: {
