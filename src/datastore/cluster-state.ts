@@ -2,7 +2,7 @@
 
 import { type ClusterInformation, SINGLETON_NAME } from "../api/cluster-information.ts";
 import { NetplugError } from "../lib/errors.ts";
-import type { Query, Stored } from "./datastore.ts";
+import type { Query, Stored, Write } from "./datastore.ts";
 
 /** Asks for what an operation must know for the checks here. */
 export const CLUSTER_INFORMATION = { type: "get", ref: { kind: "ClusterInformation", name: SINGLETON_NAME } } as const satisfies Query;
@@ -35,4 +35,13 @@ export function requireReady(
       'use datastore: it is locked; set "datastoreReady" in ClusterInformation "default" to true when maintenance is done',
     );
   }
+}
+
+/**
+ * The condition that it is still so when something is committed.
+ *
+ * @param stored what {@link CLUSTER_INFORMATION} answered
+ */
+export function expectUnchanged(stored: Stored<ClusterInformation> | undefined): Write {
+  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored?.revision };
 }

@@ -7,7 +7,7 @@ import { API_VERSION } from "../api/resource.ts";
 import { BUILT_IN_TIERS } from "../api/tier.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Clock, Random } from "../lib/ports.ts";
-import { CLUSTER_INFORMATION, requireReady } from "./cluster-state.ts";
+import { CLUSTER_INFORMATION, expectUnchanged, requireReady } from "./cluster-state.ts";
 import type { Datastore, Write } from "./datastore.ts";
 
 /** What is written into a new datastore, and what is made up for it. */
@@ -42,7 +42,7 @@ export async function initialise(datastore: Datastore, options: InitialiseOption
     if (writes.length === 0) return false;
     if (information !== undefined) {
       requireReady(information, "release");
-      writes.push({ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: information.revision });
+      writes.push(expectUnchanged(information));
     }
     const result = await datastore.commit(writes, { readOnConflict: queries });
     if (result.committed) return true;

@@ -8,7 +8,7 @@ import {
   type IPAMConfigurationSpec,
   withIPAMConfigurationDefaults,
 } from "../api/ipam-configuration.ts";
-import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
+import { CLUSTER_INFORMATION, expectUnchanged, requireReady } from "../datastore/cluster-state.ts";
 import type { Query, Write } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quoteValue } from "../lib/quote.ts";
@@ -32,7 +32,7 @@ export const IP_RESERVATIONS = { type: "list", kind: "IPReservation" } as const 
 export function expectReady(facts: Facts): Write {
   const stored = know(facts, CLUSTER_INFORMATION);
   requireReady(stored, "add");
-  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored?.revision };
+  return expectUnchanged(stored);
 }
 
 /**
@@ -44,7 +44,7 @@ export function expectReady(facts: Facts): Write {
 export function expectNotFrozen(facts: Facts): Write {
   const stored = know(facts, CLUSTER_INFORMATION);
   if (stored !== undefined) requireReady(stored, "release");
-  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored?.revision };
+  return expectUnchanged(stored);
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { ClusterInformation, ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { KINDS } from "../../api/registry.ts";
 import type { Kind } from "../../api/resource.ts";
-import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
+import { expectUnchanged, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { VERSION } from "../../lib/version.ts";
 import { CommandFailed } from "../failure.ts";
@@ -19,7 +19,7 @@ export function guardsFor(kind: Kind, information: Stored<ClusterInformation> | 
   requireReady(information, "release");
   const fault = whyTooOld(information?.value.spec);
   if (fault !== undefined) throw new CommandFailed(`write ${KINDS[kind].plural}: ${fault}`, { next: "version" });
-  return [{ op: "expect", ref: CLUSTER_INFORMATION.ref, revision: information?.revision }];
+  return [expectUnchanged(information)];
 }
 
 /** Why this program may be too old for a cluster, undefined when it is not: a later minor version stores what this one does not know. */

@@ -3,7 +3,7 @@
 import type { IPPool } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { ClusterInformation } from "../../api/cluster-information.ts";
-import { CLUSTER_INFORMATION, requireReady } from "../../datastore/cluster-state.ts";
+import { expectUnchanged, requireReady } from "../../datastore/cluster-state.ts";
 import type { Stored, Write } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { subnetAt, toPrefixText } from "../../lib/ip/prefix.ts";
@@ -70,5 +70,5 @@ function expectLocked(name: string, stored: Stored<ClusterInformation> | undefin
   if (stored.value.spec.datastoreReady === true) {
     throw new NotLocked("tryAgainLater", `split pool ${quote(name)}: the datastore is not locked; lock it first`, { retriable: false });
   }
-  return { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: stored.revision };
+  return expectUnchanged(stored);
 }
