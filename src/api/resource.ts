@@ -1,11 +1,23 @@
 /** What all resources share. */
 
+/** The group of our kinds in the Kubernetes API. */
+export const API_GROUP = "netplug.io";
+
+/** The version in which the group serves them. */
+export const API_GROUP_VERSION = "v3";
+
 /** The `apiVersion` of everything that an administrator writes, on both datastores. */
-export const API_VERSION = "netplug.io/v3";
+export const API_VERSION = `${API_GROUP}/${API_GROUP_VERSION}` as const;
 
 /** Kinds that are stored as resources; `IPAMBlock` is kept apart because only the system writes it. */
 export type Kind =
   "IPPool" | "IPReservation" | "IPAMConfiguration" | "ClusterInformation" | "Node" | "Profile" | "Tier" | "WorkloadEndpoint";
+
+/** Kinds that Kubernetes has itself: ours are views of its nodes and pods. */
+export type ViewKind = "Node" | "WorkloadEndpoint";
+
+/** Kinds with a CRD. */
+export type CustomKind = Exclude<Kind, ViewKind>;
 
 /** Of `metadata` in the Kubernetes API, what a resource keeps on every datastore. */
 export interface Metadata {

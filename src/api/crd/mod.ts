@@ -5,7 +5,7 @@
 
 import type * as v from "valibot";
 import { BLOCK_KIND, type KindInfo, KINDS, type Specs } from "../registry.ts";
-import { API_VERSION, type Kind } from "../resource.ts";
+import { API_GROUP, API_GROUP_VERSION, API_VERSION, type CustomKind } from "../resource.ts";
 import { ipamBlockSpec } from "../schema/ipam-block.ts";
 import { SCHEMAS } from "../schema/kinds.ts";
 import type { CustomResourceDefinition, OpenApiSchema } from "./custom-resource-definition.ts";
@@ -28,11 +28,8 @@ export type { CustomResourceDefinition } from "./custom-resource-definition.ts";
  */
 export const OLDEST_KUBERNETES = "1.31";
 
-/** Kinds that Kubernetes has itself: ours are views of its nodes and pods. */
-type ViewKind = "Node" | "WorkloadEndpoint";
-
 /** A kind that is missing here does not compile. */
-const DEFINITIONS: { readonly [K in Exclude<Kind, ViewKind>]: KindDefinition<Specs[K]> } = {
+const DEFINITIONS: { readonly [K in CustomKind]: KindDefinition<Specs[K]> } = {
   ClusterInformation: CLUSTER_INFORMATION_DEFINITION,
   IPAMConfiguration: IPAM_CONFIGURATION_DEFINITION,
   IPPool: IP_POOL_DEFINITION,
@@ -52,8 +49,6 @@ export function customResourceDefinitions(): readonly CustomResourceDefinition[]
   return all.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
-
 function toDefinition(
   info: KindInfo,
   schema: v.GenericSchema,
@@ -63,9 +58,9 @@ function toDefinition(
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${info.plural}.${GROUP}`, labels: { "app.kubernetes.io/part-of": "netplug" } },
+    metadata: { name: `${info.plural}.${API_GROUP}`, labels: { "app.kubernetes.io/part-of": "netplug" } },
     spec: {
-      group: GROUP,
+      group: API_GROUP,
       scope: info.namespaced ? "Namespaced" : "Cluster",
       names: {
         kind: info.kind,
@@ -79,7 +74,7 @@ function toDefinition(
       preserveUnknownFields: false,
       versions: [
         {
-          name: VERSION,
+          name: API_GROUP_VERSION,
           served: true,
           storage: true,
           schema: { openAPIV3Schema: toObjectSchema(schema, definition, defaults) },

@@ -1,15 +1,14 @@
 /** Kinds as people write them on a command line. */
 
 import { ALL_KINDS, type KindInfo, kindOf } from "../../api/registry.ts";
-import { API_VERSION } from "../../api/resource.ts";
+import { API_GROUP, API_GROUP_VERSION } from "../../api/resource.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import { UsageError } from "../failure.ts";
 import { kindMeantBy } from "./other-tools.ts";
 
 /** What kubectl calls a kind in full has the group behind it: `ippools.netplug.io`, `ippools.v3.netplug.io`. */
-const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
-const SUFFIXES = [`.${VERSION}.${GROUP}`, `.${GROUP}`];
+const SUFFIXES = [`.${API_GROUP_VERSION}.${API_GROUP}`, `.${API_GROUP}`];
 
 /** @returns undefined for a word that names no kind */
 export function findKind(word: string): KindInfo | undefined {

@@ -4,7 +4,7 @@ import { OLDEST_KUBERNETES } from "../../api/crd/mod.ts";
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { SINGLETON_NAME } from "../../api/cluster-information.ts";
 import { KINDS } from "../../api/registry.ts";
-import { API_VERSION } from "../../api/resource.ts";
+import { API_GROUP, API_GROUP_VERSION } from "../../api/resource.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isKubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/kube-object.ts";
@@ -17,11 +17,9 @@ import { applyDefinitions } from "./definitions.ts";
 import { isOlder, readServerVersion } from "./server-version.ts";
 import type { WaitPorts } from "./wait-for.ts";
 
-const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
-
 const CLUSTER_INFORMATIONS: ResourceType<KubeObject & { readonly spec?: ClusterInformationSpec }> = {
-  group: GROUP,
-  version: VERSION,
+  group: API_GROUP,
+  version: API_GROUP_VERSION,
   plural: KINDS.ClusterInformation.plural,
   kind: KINDS.ClusterInformation.kind,
   isNamespaced: false,

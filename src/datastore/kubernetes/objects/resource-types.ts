@@ -2,15 +2,9 @@
 
 import type { IPAMBlockSpec } from "../../../api/ipam-block-object.ts";
 import { BLOCK_KIND, type KindInfo, KINDS } from "../../../api/registry.ts";
-import { API_VERSION, type Kind } from "../../../api/resource.ts";
+import { API_GROUP, API_GROUP_VERSION, type CustomKind, type Kind } from "../../../api/resource.ts";
 import type { KubeObject } from "../../../kube/kube-object.ts";
 import type { ResourceType } from "../../../kube/resource-type.ts";
-
-/** Kinds that Kubernetes has itself: ours are views of its nodes and pods. */
-export type ViewKind = "Node" | "WorkloadEndpoint";
-
-/** Kinds with a CRD. */
-export type CustomKind = Exclude<Kind, ViewKind>;
 
 /** An object of one of our CRDs, not checked yet. */
 export interface CustomObject extends KubeObject {
@@ -21,8 +15,6 @@ export interface CustomObject extends KubeObject {
 export interface BlockObject extends KubeObject {
   readonly spec?: Partial<IPAMBlockSpec>;
 }
-
-const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
 /** Where blocks are. They have no entry in {@link typeOf}: only the system writes them. */
 export const IPAM_BLOCKS: ResourceType<BlockObject> = toType(BLOCK_KIND);
@@ -39,9 +31,9 @@ export function typeOf(kind: CustomKind): ResourceType<CustomObject> {
 
 /** Whether a type is one of ours, so that `netplugctl init` brings it. */
 export function isOurs({ group }: ResourceType): boolean {
-  return group === GROUP;
+  return group === API_GROUP;
 }
 
 function toType({ kind, plural, namespaced }: KindInfo): ResourceType {
-  return { group: GROUP, version: VERSION, plural, kind, isNamespaced: namespaced };
+  return { group: API_GROUP, version: API_GROUP_VERSION, plural, kind, isNamespaced: namespaced };
 }

@@ -1,7 +1,7 @@
 /** Translates changes of objects into events: one translator for each kind, which remembers what it needs for reporting deletions. */
 
 import type { BlockRef } from "../../../api/ipam-block.ts";
-import type { Resource } from "../../../api/resource.ts";
+import type { CustomKind, Resource } from "../../../api/resource.ts";
 import type { Node, Pod } from "../../../kube/core-types.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { ResourceRef, Stored, WatchEvent } from "../../datastore.ts";
@@ -9,7 +9,7 @@ import { toStoredBlock } from "../objects/block-object.ts";
 import { toStoredResource } from "../objects/custom-object.ts";
 import { toEndpoints } from "../objects/endpoint-view.ts";
 import { toStoredNode } from "../objects/node-view.ts";
-import type { BlockObject, CustomKind, CustomObject } from "../objects/resource-types.ts";
+import type { BlockObject, CustomObject } from "../objects/resource-types.ts";
 
 /** Makes events of the datastore out of an object that was added or changed, or that is gone. */
 export interface Translator<T> {

@@ -1,6 +1,6 @@
 /** A commit as steps, each one request, in phases of which every beginning is safe. */
 
-import type { Resource } from "../../../api/resource.ts";
+import type { CustomKind, Resource } from "../../../api/resource.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { NODES } from "../../../kube/core-types.ts";
 import type { KubeReason } from "../../../kube/kube-error.ts";
@@ -14,7 +14,7 @@ import { toBlockObject } from "../objects/block-object.ts";
 import { revisionOf, toNewObject, toReplacement } from "../objects/custom-object.ts";
 import { toBlockError, toEndpointError, toResourceError } from "../objects/failure.ts";
 import { toNodePatch } from "../objects/node-view.ts";
-import { type CustomKind, IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
+import { IPAM_BLOCKS, isCustom, typeOf } from "../objects/resource-types.ts";
 import { toTarget } from "../state/seen-revisions.ts";
 import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-writes.ts";
 
