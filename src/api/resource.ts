@@ -9,6 +9,9 @@ export const API_GROUP_VERSION = "v3";
 /** The `apiVersion` of everything that an administrator writes, on both datastores. */
 export const API_VERSION = `${API_GROUP}/${API_GROUP_VERSION}` as const;
 
+/** The namespace of what names none, unless the caller knows another one. */
+export const DEFAULT_NAMESPACE = "default";
+
 /** Kinds that are stored as resources; `IPAMBlock` is kept apart because only the system writes it. */
 export type Kind =
   "IPPool" | "IPReservation" | "IPAMConfiguration" | "ClusterInformation" | "Node" | "Profile" | "Tier" | "WorkloadEndpoint";

@@ -5,7 +5,7 @@ import { isJsonObject } from "../lib/json.ts";
 import { nearestName } from "../lib/nearest.ts";
 import { quote, quoteValue } from "../lib/quote.ts";
 import { ALL_KINDS, type AnyResource, type KindInfo, KINDS } from "./registry.ts";
-import { API_VERSION, type Kind, type Resource } from "./resource.ts";
+import { API_VERSION, DEFAULT_NAMESPACE, type Kind, type Resource } from "./resource.ts";
 import { findExcess } from "./schema/excess.ts";
 import { envelopeSchema, SCHEMAS } from "./schema/kinds.ts";
 import { DROPPED_METADATA } from "./schema/metadata.ts";
@@ -42,7 +42,7 @@ export function validateResource(input: unknown, options: ValidateOptions): AnyR
   problems.push(...(checked.issues ?? []).map(toProblem));
   if (!checked.success) throw new ValidationError(title, distinct(problems), asWritten(info.kind, object));
 
-  const resource = toResource(info.kind, checked.output, options.namespace ?? "default");
+  const resource = toResource(info.kind, checked.output, options.namespace ?? DEFAULT_NAMESPACE);
   problems.push(...placeProblems(info, resource), ...SCHEMAS[info.kind].problems(resource.spec as never, resource.metadata.name));
   if (problems.length > 0) throw new ValidationError(title, distinct(problems), resource);
   return resource;

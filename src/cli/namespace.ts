@@ -1,8 +1,8 @@
 /** The namespace of what names none. */
 
+import { DEFAULT_NAMESPACE } from "../api/resource.ts";
 import { datastoreConfigOf, withAdvice } from "./access/access.ts";
 import type { Cli } from "./io.ts";
-import { DEFAULT_NAMESPACE } from "./resources/object-name.ts";
 
 /** On Kubernetes that of the kubeconfig's context, as kubectl has it; everywhere else `default`. */
 export async function defaultNamespaceOf(cli: Cli): Promise<string> {

@@ -1,16 +1,13 @@
 /** The records of an attachment in the datastore: its `WorkloadEndpoint`, and its network's profile. */
 
 import type { Profile } from "../api/profile.ts";
-import { API_VERSION } from "../api/resource.ts";
+import { API_VERSION, DEFAULT_NAMESPACE } from "../api/resource.ts";
 import { ENDPOINT_IPAM, ENDPOINT_LABELS, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { ResourceRef } from "../datastore/datastore.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { toHostPrefix, toPrefixText } from "../lib/ip/prefix.ts";
 import { orchestratorOf, toEndpointName, toHostName, type Workload } from "./names.ts";
-
-/** Namespace of a workload that has none. */
-const DEFAULT_NAMESPACE = "default";
 
 /** The attachment that a record is of. */
 export interface EndpointSubject {

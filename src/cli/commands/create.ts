@@ -3,6 +3,7 @@
 import type { AnyResource } from "../../api/registry.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { initialise } from "../../datastore/initialise.ts";
+import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access/access.ts";
@@ -11,7 +12,7 @@ import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { KnownPools } from "../resources/known-pools.ts";
-import { refOf, toPathName, toTitle } from "../resources/object-name.ts";
+import { toPathName, toTitle } from "../resources/object-name.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";

@@ -2,6 +2,7 @@
 
 import { KINDS } from "../../api/registry.ts";
 import type { ResourceRef } from "../../datastore/datastore.ts";
+import { refOf } from "../../datastore/resource-ref.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
@@ -11,7 +12,7 @@ import { clearEndpoint } from "../resources/clear-endpoint.ts";
 import { deletePool, type PoolDeletion } from "../resources/delete-pool.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { parseNames, toRef } from "../resources/name-arguments.ts";
-import { NotFound, refOf, toPathName } from "../resources/object-name.ts";
+import { NotFound, toPathName } from "../resources/object-name.ts";
 import { toShown } from "../resources/unreadable.ts";
 import { requireValid } from "../resources/validation.ts";
 import { deleteResource, type Target } from "../resources/write.ts";

@@ -1,6 +1,7 @@
 /** `ipam release`: takes an address away from whoever has it, or those that a report calls leaked. */
 
 import type { Allocation } from "../../api/ipam-block.ts";
+import { DEFAULT_NAMESPACE } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { releaseAddress } from "../../ipam/admin/owner.ts";
 import { describeAllocation } from "../../ipam/owner-text.ts";
@@ -9,7 +10,6 @@ import { toHostPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
 import { type Cli, note, say } from "../io.ts";
-import { DEFAULT_NAMESPACE } from "../resources/object-name.ts";
 import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 

@@ -17,7 +17,7 @@ import type {
 } from "../datastore.ts";
 import { ETCD_TRAITS } from "../datastore-config.ts";
 import { BlockTable } from "./block-table.ts";
-import { refOf, ResourceTable, toKey } from "./resource-table.ts";
+import { canonicalRefOf, ResourceTable, toKey } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
 
 /** Ends with the process. */
@@ -117,9 +117,9 @@ export class MemoryDatastore implements Datastore {
   #holds(write: Write): boolean {
     switch (write.op) {
       case "create":
-        return this.#resources.get(refOf(write.resource)) === undefined;
+        return this.#resources.get(canonicalRefOf(write.resource)) === undefined;
       case "update":
-        return this.#resources.get(refOf(write.resource))?.revision === write.revision;
+        return this.#resources.get(canonicalRefOf(write.resource))?.revision === write.revision;
       case "delete":
         return write.revision === undefined || this.#resources.get(write.ref)?.revision === write.revision;
       case "expect":
@@ -180,7 +180,7 @@ function targetOf(write: Write): string | undefined {
   switch (write.op) {
     case "create":
     case "update":
-      return toKey(refOf(write.resource));
+      return toKey(canonicalRefOf(write.resource));
     case "delete":
       return toKey(write.ref);
     case "expect":

@@ -27,7 +27,7 @@ export class ResourceTable {
   }
 
   put(resource: Resource, revision: Revision): Stored<Resource> {
-    const ref = refOf(resource);
+    const ref = canonicalRefOf(resource);
     const { resourceVersion: _, ...metadata } = resource.metadata;
     const row = { ref, text: JSON.stringify({ ...resource, metadata }), revision };
     this.#rows.set(toKey(ref), row);
@@ -44,8 +44,8 @@ export class ResourceTable {
   }
 }
 
-/** Under what a resource is kept, which is what a caller asks for. */
-export function refOf({ kind, metadata: { name, namespace } }: Resource): ResourceRef {
+/** Under what a resource is kept: without a namespace where its kind has none, whatever the resource says. */
+export function canonicalRefOf({ kind, metadata: { name, namespace } }: Resource): ResourceRef {
   return KINDS[kind].namespaced && namespace !== undefined ? { kind, namespace, name } : { kind, name };
 }
 

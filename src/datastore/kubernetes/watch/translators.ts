@@ -5,6 +5,7 @@ import type { CustomKind, Resource } from "../../../api/resource.ts";
 import type { Node, Pod } from "../../../kube/core-types.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { ResourceRef, Stored, WatchEvent } from "../../datastore.ts";
+import { refOf } from "../../resource-ref.ts";
 import { toStoredBlock } from "../objects/block-object.ts";
 import { toStoredResource } from "../objects/custom-object.ts";
 import { toEndpoints } from "../objects/endpoint-view.ts";
@@ -67,7 +68,7 @@ function translateViews<T extends { readonly metadata: { readonly namespace?: st
   const change = ({ metadata }: T, views: readonly Stored<Resource>[]): readonly WatchEvent[] => {
     const key = `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
     const before = told.get(key);
-    const after = new Map(views.map((stored) => [stored.value.metadata.name, { ref: refOf(stored), text: toText(stored) }]));
+    const after = new Map(views.map((stored) => [stored.value.metadata.name, { ref: refOf(stored.value), text: toText(stored) }]));
     if (after.size === 0) told.delete(key);
     else told.set(key, after);
     const ended = [...(before ?? [])].flatMap(([name, { ref }]): WatchEvent[] => (after.has(name) ? [] : [{ type: "delete", ref }]));
@@ -75,11 +76,6 @@ function translateViews<T extends { readonly metadata: { readonly namespace?: st
     return [...ended, ...put.map((stored): WatchEvent => ({ type: "put", stored }))];
   };
   return { onPut: (object) => change(object, toViews(object)), onDelete: (object) => change(object, []) };
-}
-
-function refOf({ value: { kind, metadata } }: Stored<Resource>): ResourceRef {
-  const { namespace, name } = metadata;
-  return namespace === undefined ? { kind, name } : { kind, namespace, name };
 }
 
 function toText({ value }: Stored<Resource>): string {
