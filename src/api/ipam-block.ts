@@ -2,12 +2,16 @@
 
 import type { Prefix } from "../lib/ip/prefix.ts";
 
-/** Who holds an address. Two owners are the same attachment when network, container ID and interface name agree. */
-export interface AllocationOwner {
+/** Names an attachment: all that a release needs. */
+export interface AttachmentId {
   /** `name` of the network config. */
   readonly network: string;
   readonly containerID: string;
   readonly ifName: string;
+}
+
+/** Who holds an address. Two owners are the same attachment when all of its {@link AttachmentId} agrees. */
+export interface AllocationOwner extends AttachmentId {
   /** The node on which the container runs; differs from the block's node when the address is borrowed. */
   readonly node: string;
   readonly pod?: string;

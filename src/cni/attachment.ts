@@ -1,6 +1,6 @@
 /** What a call asks for, as requests to `endpoint/` and `ipam/`. */
 
-import type { AllocationOwner } from "../api/ipam-block.ts";
+import type { AllocationOwner, AttachmentId } from "../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { toAlias, toEndpointName, toHostName } from "../endpoint/names.ts";
 import type { AddRequest, AddSubject } from "../endpoint/plan-add.ts";
@@ -9,7 +9,7 @@ import type { LinkNames } from "../endpoint/pod-link.ts";
 import { type RecordQuery, recordQueryOf, toNamespace } from "../endpoint/record.ts";
 import type { AllocationSubject } from "../ipam/plan-allocation.ts";
 import { answerOf, type Facts } from "../ipam/facts.ts";
-import type { AddressRequest, AttachmentId } from "../ipam/request.ts";
+import type { AddressRequest } from "../ipam/request.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";
 import type { MacAddress } from "../lib/mac-address.ts";

@@ -1,6 +1,7 @@
 /** What an attachment is called: on the host, in the datastore. */
 
 import { joinEndpointName, toHostSideName } from "../api/endpoint-names.ts";
+import type { AttachmentId } from "../api/ipam-block.ts";
 import type { Metadata } from "../api/resource.ts";
 import type { Orchestrator } from "../api/workload-endpoint.ts";
 import { isName } from "../lib/characters.ts";
@@ -35,18 +36,11 @@ export function toAlias(network: string, workload: Pick<Workload, "containerID" 
   return `netplug:${network}:${workload.containerID}:${workload.ifName}`;
 }
 
-/** What an alias of ours says. */
-export interface AliasParts {
-  readonly network: string;
-  readonly containerID: string;
-  readonly ifName: string;
-}
-
 /** None of the parts can hold a colon: CNI's patterns allow none. */
 const ALIAS = /^netplug:([^:]+):([^:]+):([^:]+)$/;
 
 /** The inverse of {@link toAlias}. @returns undefined for an alias that is not ours */
-export function parseAlias(alias: string): AliasParts | undefined {
+export function parseAlias(alias: string): AttachmentId | undefined {
   const [, network, containerID, ifName] = ALIAS.exec(alias) ?? [];
   return network === undefined || containerID === undefined || ifName === undefined ? undefined : { network, containerID, ifName };
 }

@@ -1,9 +1,8 @@
 /** One block as an unchanging value: giving, releasing, cooling down, taking over. */
 
-import type { Allocation, AllocationOwner, Block } from "../api/ipam-block.ts";
+import type { Allocation, AllocationOwner, AttachmentId, Block } from "../api/ipam-block.ts";
 import { WIDTH } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
-import type { AttachmentId } from "./request.ts";
 
 /** A moment, and how long a released address rests. All in seconds. */
 export interface Moment {

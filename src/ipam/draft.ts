@@ -1,12 +1,11 @@
 /** The blocks of a plan in the making: what was read, with the changes that the plan makes so far. */
 
-import type { Allocation, Block, BlockRef } from "../api/ipam-block.ts";
+import type { Allocation, AttachmentId, Block, BlockRef } from "../api/ipam-block.ts";
 import type { Query, Stored, Write } from "../datastore/datastore.ts";
 import { addressAt, containsAddress, comparePrefixes, toPrefixText } from "../lib/ip/prefix.ts";
 import type { Address } from "../lib/ip/address.ts";
 import { isSameAttachment } from "./block.ts";
 import { type Facts, FactsWanted, know } from "./facts.ts";
-import type { AttachmentId } from "./request.ts";
 
 /** A block in a draft. */
 export interface DraftBlock {

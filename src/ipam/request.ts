@@ -27,8 +27,3 @@ export interface Attachment {
   readonly containerID: string;
   readonly ifName: string;
 }
-
-/** Names an attachment: all that a release needs. */
-export interface AttachmentId extends Attachment {
-  readonly network: string;
-}

@@ -1,11 +1,11 @@
 /** For tests: address management carried out by itself, as nobody else does: an ADD and a DEL commit endpoints besides. */
 
-import type { AllocationOwner } from "../../src/api/ipam-block.ts";
+import type { AllocationOwner, AttachmentId } from "../../src/api/ipam-block.ts";
 import { type AllocationOutcome, allocationQueries, planAllocation } from "../../src/ipam/plan-allocation.ts";
 import { isSameAttachment } from "../../src/ipam/block.ts";
 import { findStaleOwners, type GarbageScope } from "../../src/ipam/gc.ts";
 import { planReleaseOf, type ReleasedAddress, releaseQueries } from "../../src/ipam/plan-release.ts";
-import type { AddressRequest, AttachmentId } from "../../src/ipam/request.ts";
+import type { AddressRequest } from "../../src/ipam/request.ts";
 import { transact, type TransactPorts } from "../../src/ipam/transact.ts";
 
 /**

@@ -1,12 +1,13 @@
 /** For tests of address management: a datastore with pools and settings, nodes, and requests. */
 
+import type { AttachmentId } from "../../src/api/ipam-block.ts";
 import type { IPAMConfigurationSpec } from "../../src/api/ipam-configuration.ts";
 import type { IPPoolSpec } from "../../src/api/ip-pool.ts";
 import { API_VERSION, type Kind, type Resource } from "../../src/api/resource.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { MemoryDatastore } from "../../src/datastore/memory/memory-datastore.ts";
 import type { AllocatedAddress } from "../../src/ipam/plan-allocation.ts";
-import type { AddressRequest, AttachmentId } from "../../src/ipam/request.ts";
+import type { AddressRequest } from "../../src/ipam/request.ts";
 import { allocate } from "../../src/ipam/allocate.ts";
 import type { TransactPorts } from "../../src/ipam/transact.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";

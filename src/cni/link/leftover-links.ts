@@ -1,13 +1,14 @@
 /** Interfaces of ours on this host that may have nobody to take them away. */
 
 import { HOST_PREFIX } from "../../api/endpoint-names.ts";
-import { type AliasParts, parseAlias } from "../../endpoint/names.ts";
+import type { AttachmentId } from "../../api/ipam-block.ts";
+import { parseAlias } from "../../endpoint/names.ts";
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { Kernel } from "./kernel.ts";
 
 /** An interface of ours that is on this host. */
-export interface LinkOnHost extends AliasParts {
+export interface LinkOnHost extends AttachmentId {
   readonly hostName: string;
   readonly alias: string;
 }
