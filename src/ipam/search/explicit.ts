@@ -4,13 +4,14 @@ import { NetplugError } from "../../lib/errors.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { blockOf, containsAddress, ordinalOf, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
-import { isEmpty, moveTo, newBlock, take } from "../block.ts";
-import { blockOfAddress, type Draft, type DraftBlock, withBlock } from "../draft.ts";
+import { isEmpty, moveTo, newBlock } from "../block.ts";
+import { blockOfAddress, type Draft, type DraftBlock } from "../draft.ts";
 import { know } from "../facts.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { type Pool, poolQueryOf, whyNotUsed } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
 import type { Assigned, PlanContext } from "./plan-context.ts";
+import { give } from "./search.ts";
 
 /**
  * Takes one address for an attachment that does not have it yet. Selectors, `assignmentMode`, reservations, the limit of
@@ -21,7 +22,8 @@ import type { Assigned, PlanContext } from "./plan-context.ts";
  */
 export function assignExplicit(request: AddressRequest, address: Address, context: PlanContext, draft: Draft): Assigned {
   const pool = poolOf(request, address, context);
-  const { stored, block } = blockFor(request, address, pool, context, draft);
+  const from = blockFor(request, address, pool, context, draft);
+  const { block } = from;
   const ordinal = ordinalOf(block.cidr, address);
   if (ordinal === undefined)
     throw new NetplugError("internal", `use address ${text(address)}: it is not in block "${toPrefixText(block.cidr)}"`);
@@ -31,8 +33,7 @@ export function assignExplicit(request: AddressRequest, address: Address, contex
     const next = `if that is gone for good: netplugctl ipam release --ip=${toAddressText(address)}`;
     throw new NetplugError("addressInUse", `use address ${text(address)}: it belongs to ${describeAllocation(holder)}; ${next}`);
   }
-  const next = take(block, ordinal, request.owner, context.moment.now);
-  return { address, block: block.cidr, pool, draft: withBlock(draft, stored, next) };
+  return give({ draft, request, context }, pool, from, ordinal);
 }
 
 function poolOf({ use }: AddressRequest, address: Address, { pools }: PlanContext): Pool {

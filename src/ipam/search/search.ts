@@ -47,7 +47,12 @@ export function usableOrdinal({ context }: Search, { block }: DraftBlock): numbe
 }
 
 /** Ends a search: the address is taken. */
-export function give({ draft, request, context }: Search, pool: Pool, { stored, block }: DraftBlock, ordinal: number): Assigned {
+export function give(
+  { draft, request, context }: Pick<Search, "draft" | "request" | "context">,
+  pool: Pool,
+  { stored, block }: DraftBlock,
+  ordinal: number,
+): Assigned {
   const next = take(block, ordinal, request.owner, context.moment.now);
   return { address: addressAt(block.cidr, ordinal), block: block.cidr, pool, draft: withBlock(draft, stored, next) };
 }
