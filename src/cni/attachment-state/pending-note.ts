@@ -1,14 +1,12 @@
 /** The content of a pending release's file, see `pending-release.ts`, and how an ADD that may be killed writes one in advance. */
 
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import type { Hold } from "./hold.ts";
 import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
-
-/** Milliseconds after which no ADD is under way any more. */
-export const LONGEST_ADD_MS = 60_000;
 
 /** What a release waits for. */
 export interface PendingNote {

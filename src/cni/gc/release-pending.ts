@@ -1,12 +1,13 @@
 /** Pending releases, carried out by a DEL of the same network: see `attachment-state/pending-release.ts`. Loaded only where one was ever noted. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/after-failure.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { attempt, folderOf, fromFileName, removeNodeFile } from "../attachment-state/node-files.ts";
-import { LONGEST_ADD_MS, type PendingNote, readPending } from "../attachment-state/pending-note.ts";
+import { type PendingNote, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";

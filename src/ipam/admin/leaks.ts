@@ -5,6 +5,7 @@ import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
+import { LONGEST_ADD_MS } from "../longest-add.ts";
 import { describeAllocation } from "../owner-text.ts";
 import { addressQueries, planReleaseAt } from "../plan-release-at.ts";
 import { transact, type TransactPorts } from "../transact.ts";
@@ -29,9 +30,6 @@ export type ReportedLeak = Pick<Leak, "object" | "detail">;
  * attachment by now; `young`, because an ADD may be about to record the address.
  */
 export type LeakEnd = "released" | "over" | "changed" | "young";
-
-/** Seconds after which no ADD is under way any more. */
-const LONGEST_ADD_S = 60;
 
 /** Of one commit; more would make it too large for etcd. */
 const ADDRESSES_PER_COMMIT = 32;
@@ -85,7 +83,7 @@ export async function releaseLeaks(
     const leak = leaks.get(object);
     if (leak === undefined) onEnd(object, "over", undefined);
     else if (!detail.startsWith(leak.whose)) onEnd(object, "changed", leak.allocation);
-    else if (now - leak.allocation.since < LONGEST_ADD_S) onEnd(object, "young", leak.allocation);
+    else if (now - leak.allocation.since < LONGEST_ADD_MS / 1000) onEnd(object, "young", leak.allocation);
     else due.push(leak);
   }
   for (let from = 0; from < due.length; from += ADDRESSES_PER_COMMIT) {
