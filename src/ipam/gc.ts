@@ -61,9 +61,13 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
   }
 }
 
+/** Tells attachments of one network apart, whatever somebody wrote into a record. */
+export function attachmentKeyOf({ containerID, ifName }: Attachment): string {
+  return JSON.stringify([containerID, ifName]);
+}
+
 /** Only attachments of this node and network can be stale. Other nodes that borrow from its blocks do their own GC. */
 function staleIn({ node, network, valid }: GarbageScope): (owner: AllocationOwner) => boolean {
-  const keyOf = ({ containerID, ifName }: Attachment): string => JSON.stringify([containerID, ifName]);
-  const kept = new Set(valid.map(keyOf));
-  return (owner) => owner.node === node && owner.network === network && !kept.has(keyOf(owner));
+  const kept = new Set(valid.map(attachmentKeyOf));
+  return (owner) => owner.node === node && owner.network === network && !kept.has(attachmentKeyOf(owner));
 }

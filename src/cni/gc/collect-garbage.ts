@@ -2,7 +2,7 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
+import { attachmentKeyOf, deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
@@ -11,7 +11,7 @@ import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFil
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { removeLink } from "../link/remove.ts";
-import { attachmentOf, isOwn, keyOf, withdrawAll, withdrawMany } from "./withdraw-many.ts";
+import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
@@ -38,7 +38,7 @@ interface Found {
  * next GC finds what this GC could not remove.
  */
 export async function collectGarbage(call: Call): Promise<void> {
-  const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [keyOf(attachment), attachment]));
+  const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map() };
   const steps: Settled[] = [];
   for (const kind of NODE_FILES) attempt(call, () => endStaleHolds(collection, kind));
@@ -69,7 +69,7 @@ function endStaleHolds({ call, kept }: Collection, kind: NodeFile): void {
   const folder = folderOf(call, kind);
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
-    const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(keyOf(attachment));
+    const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(attachmentKeyOf(attachment));
     // One that cannot be removed must not stop the removal of the others.
     if (isStale) attempt(call, () => void files.remove(`${folder}/${name}`));
   }
@@ -80,12 +80,12 @@ async function removeStaleLinks({ call, kept, stale }: Collection): Promise<read
   const network = call.config.name;
   const steps: Settled[] = [];
   for (const link of listLinksOf(kernel, network)) {
-    if (kept.has(keyOf(link))) continue;
+    if (kept.has(attachmentKeyOf(link))) continue;
     const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
     const removed = await settle(() => removeLink(kernel, names));
     steps.push(removed);
     // As long as the link exists, its addresses must not be given to anybody else.
-    (removed.ok ? stale : kept).set(keyOf(link), link);
+    (removed.ok ? stale : kept).set(attachmentKeyOf(link), link);
     if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
   }
   return steps;
@@ -103,10 +103,10 @@ function removeNameless(call: Call): void {
 async function findStale({ call, kept, stale }: Collection): Promise<Found> {
   const { config, node, datastore } = call;
   const all = call.plugin === "netplug" && !datastore.traits.recordsArePods ? await listRecords(call) : [];
-  const records = all.filter((record) => !kept.has(keyOf(attachmentOf(record))));
+  const records = all.filter((record) => !kept.has(attachmentKeyOf(attachmentOf(record))));
   const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
   for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
-    stale.set(keyOf({ containerID, ifName }), { containerID, ifName });
+    stale.set(attachmentKeyOf({ containerID, ifName }), { containerID, ifName });
   }
   return { owners, records };
 }
@@ -134,14 +134,14 @@ async function collectAtDelegate({ call, kept, stale }: Collection): Promise<rea
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
   if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
-  const isStale = (one: Attachment): boolean => stale.has(keyOf(one));
+  const isStale = (one: Attachment): boolean => stale.has(attachmentKeyOf(one));
   return await withdrawPods(call, owners.filter(isStale), {
     isTargetRecord: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
     async release(some) {
-      if (some.length > 0) await withdrawAll(call, new Set(some.map(keyOf)), "none");
+      if (some.length > 0) await withdrawAll(call, new Set(some.map(attachmentKeyOf)), "none");
     },
     async withdraw(some) {
-      await withdrawAll(call, new Set(some.map(keyOf)), []);
+      await withdrawAll(call, new Set(some.map(attachmentKeyOf)), []);
     },
   });
 }

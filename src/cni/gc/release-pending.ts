@@ -1,6 +1,7 @@
 /** Pending releases, carried out by a DEL of the same network: see `attachment-state/pending-release.ts`. Loaded only where one was ever noted. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
+import { attachmentKeyOf } from "../../ipam/gc.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
@@ -13,7 +14,7 @@ import type { Call, LocalCall } from "../call.ts";
 import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
-import { ATTACHMENTS_PER_COMMIT, attachmentOf, keyOf, withdrawAll } from "./withdraw-many.ts";
+import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawAll } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */
 const MOST = 48;
@@ -55,14 +56,14 @@ export async function releasePending(call: Call): Promise<void> {
  * @throws the first failure; after several of which all failed, the rest is not tried
  */
 async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
-  const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(keyOf));
+  const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
   const collect = async (some: readonly Ended[]): Promise<void> => {
-    const gone = some.filter((attachment) => !existing.has(keyOf(attachment)));
+    const gone = some.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
     if (gone.length === 0) return;
-    const found = await withdrawAll(call, new Set(gone.map(keyOf)), []);
+    const found = await withdrawAll(call, new Set(gone.map(attachmentKeyOf)), []);
     await collectElsewhere(
       call,
-      gone.filter((attachment) => !found.has(keyOf(attachment))),
+      gone.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
     );
   };
   const steps: Settled[] = [];
@@ -78,11 +79,11 @@ async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (s
 /** Releases what the node got under another name, as far as the notes say. */
 async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<void> {
   const { config, node } = call;
-  const keys = new Set(some.map(keyOf));
+  const keys = new Set(some.map(attachmentKeyOf));
   const request: DelRequest = {
     node,
-    isTargetOwner: (owner) => owner.network === config.name && keys.has(keyOf(owner)),
-    isTargetRecord: (record) => (record.spec.network ?? config.name) === config.name && keys.has(keyOf(attachmentOf(record))),
+    isTargetOwner: (owner) => owner.network === config.name && keys.has(attachmentKeyOf(owner)),
+    isTargetRecord: (record) => (record.spec.network ?? config.name) === config.name && keys.has(attachmentKeyOf(attachmentOf(record))),
     records: [],
   };
   const addresses = some.flatMap((one) => one.addresses);

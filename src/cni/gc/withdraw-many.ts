@@ -3,6 +3,7 @@
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { toRecordQuery } from "../../endpoint/record.ts";
+import { attachmentKeyOf } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
 import { withdraw } from "../withdraw.ts";
@@ -13,13 +14,13 @@ export const ATTACHMENTS_PER_COMMIT = 12;
 /**
  * Removes addresses and records, those of some attachments with each commit.
  *
- * @param keys of the attachments, see {@link keyOf}
+ * @param keys of the attachments, see {@link attachmentKeyOf}
  * @param records to look at besides those that allocations name
  */
 export async function withdrawMany(call: Call, keys: readonly string[], records: readonly WorkloadEndpoint[]): Promise<void> {
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
     const some = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
-    const meant = records.filter((record) => some.has(keyOf(attachmentOf(record))));
+    const meant = records.filter((record) => some.has(attachmentKeyOf(attachmentOf(record))));
     await withdrawAll(call, some, meant);
   }
 }
@@ -38,8 +39,8 @@ export async function withdrawAll(
   const { config, node, log } = call;
   const request: DelRequest = {
     node,
-    isTargetOwner: (owner) => owner.node === node && owner.network === config.name && keys.has(keyOf(owner)),
-    isTargetRecord: (record) => isOwn(call, record) && keys.has(keyOf(attachmentOf(record))),
+    isTargetOwner: (owner) => owner.node === node && owner.network === config.name && keys.has(attachmentKeyOf(owner)),
+    isTargetRecord: (record) => isOwn(call, record) && keys.has(attachmentKeyOf(attachmentOf(record))),
     records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
   };
   const found = new Set<string>();
@@ -47,7 +48,7 @@ export async function withdrawAll(
     const withdrawn = await withdraw(call, request);
     for (const { owner } of withdrawn.released) {
       log.info("released address without attachment", { of: owner.containerID });
-      found.add(keyOf(owner));
+      found.add(attachmentKeyOf(owner));
     }
     ({ isAll } = withdrawn);
   }
@@ -62,9 +63,4 @@ export function isOwn({ node, config }: Call, { spec }: WorkloadEndpoint): boole
 /** Whose record it is. */
 export function attachmentOf({ spec }: WorkloadEndpoint): Attachment {
   return { containerID: spec.containerID ?? "", ifName: spec.endpoint };
-}
-
-/** Tells attachments of one network apart. Neither part can hold a slash. */
-export function keyOf({ containerID, ifName }: Attachment): string {
-  return `${containerID}/${ifName}`;
 }
