@@ -8,7 +8,7 @@ import { withoutRepeats } from "../ipam/facts.ts";
 import { isName } from "../lib/characters.ts";
 import { orNothing } from "../lib/errors.ts";
 import { toPrefixText, tryParsePrefix } from "../lib/ip/prefix.ts";
-import { isJsonObject } from "../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import type { Files } from "../lib/ports.ts";
 
 const FILE_MODE = 0o600;
@@ -74,7 +74,7 @@ function parseExpected(text: string): readonly Query[] {
   });
 }
 
-function toQuery({ pool, within, limit }: Readonly<Record<string, unknown>>): Query | undefined {
+function toQuery({ pool, within, limit }: JsonObject): Query | undefined {
   if (typeof pool === "string" && pool.length <= NAME_LENGTH && isName(pool, NAME_CHARACTERS)) {
     return { type: "get", ref: { kind: "IPPool", name: pool } };
   }

@@ -35,8 +35,11 @@ export function parseJson(text: string, { maxLength = MAX_LENGTH, maxDepth = MAX
   }
 }
 
+/** An object of JSON; nothing is known of its values. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** Whether a parsed JSON value is an object: neither list nor null. */
-export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

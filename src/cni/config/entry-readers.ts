@@ -6,7 +6,7 @@ import { hasControlCharacter } from "../../lib/characters.ts";
 import { type Address, tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
 import { blockOf, type Prefix } from "../../lib/ip/prefix.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { findNamespaceFault } from "../protocol/cni-args.ts";
 import { findContainerIdFault, findIfNameFault } from "../protocol/environment.ts";
 import { type Entry, type EntryKind, FieldFault, type Label } from "./field.ts";
@@ -71,7 +71,7 @@ function parseAddressOrCidr(text: string): Address | undefined {
 const ROUTE_KEYS = { dst: true, gw: true, mtu: true, advmss: true, priority: true, table: true, scope: true } as const;
 
 /** Such a route counts for nothing. But where there are no others, nothing would be left of the list, which means something else: no routes. */
-function isWithoutDst(entry: unknown): entry is Readonly<Record<string, unknown>> {
+function isWithoutDst(entry: unknown): entry is JsonObject {
   return isJsonObject(entry) && (entry["dst"] ?? "") === "";
 }
 

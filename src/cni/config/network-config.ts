@@ -3,6 +3,7 @@
 import type { Attachment } from "../../ipam/request.ts";
 import type { Address, Family } from "../../lib/ip/address.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import type { LogLevel } from "../../lib/log.ts";
 import type { MacAddress } from "../../lib/mac-address.ts";
 import type { CniResult } from "../protocol/result.ts";
@@ -55,7 +56,7 @@ export interface NetworkConfig {
   /** GC: the attachments to keep. undefined when the key is absent, which GC refuses. */
   readonly validAttachments: readonly Attachment[] | undefined;
   /** The whole document as it came, for delegates. */
-  readonly raw: Readonly<Record<string, unknown>>;
+  readonly raw: JsonObject;
 }
 
 /** What the config says of etcd; the environment may add to it, see `resolveDatastore`. */

@@ -2,7 +2,7 @@
 
 import { isName } from "../../lib/characters.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import type { NetworkConfig } from "./network-config.ts";
 import { parseResult, ResultError } from "../protocol/parse-result.ts";
@@ -35,8 +35,6 @@ export interface ParsedConfig {
   readonly fault: NetplugError | undefined;
 }
 
-type Document = Readonly<Record<string, unknown>>;
-
 /**
  * Reads the network config.
  *
@@ -64,7 +62,7 @@ export function parseNetworkConfig(text: string, command: string): ParsedConfig 
   }
 }
 
-function decode(text: string): Document {
+function decode(text: string): JsonObject {
   let document: unknown;
   try {
     document = parseJson(text);
@@ -76,7 +74,7 @@ function decode(text: string): Document {
   return document;
 }
 
-function readVersion(document: Document): string {
+function readVersion(document: JsonObject): string {
   const version = document["cniVersion"] ?? "";
   if (typeof version !== "string") {
     throw new NetplugError("cannotDecode", `read network config: "cniVersion" is ${quoteValue(version)}, want a text`);
@@ -84,7 +82,7 @@ function readVersion(document: Document): string {
   return version === "" ? DEFAULT_VERSION : version;
 }
 
-function readName(document: Document): string {
+function readName(document: JsonObject): string {
   const name = document["name"];
   if (typeof name === "string" && isName(name, "_.-")) return name;
   throw invalid(`read "name": got ${quoteValue(name)}, want letters, digits, "_", "." and "-", a letter or digit first`);
@@ -108,7 +106,7 @@ function requireVerb(command: string, version: CniVersion): CniVerb {
 }
 
 /** Only ADD and CHECK use `prevResult`; for the other verbs a broken one counts as absent. */
-function readPrevResult(document: Document, version: CniVersion, verb: CniVerb, warnings: string[]): CniResult | undefined {
+function readPrevResult(document: JsonObject, version: CniVersion, verb: CniVerb, warnings: string[]): CniResult | undefined {
   const previous = document["prevResult"] ?? undefined;
   if (previous === undefined) return undefined;
   try {

@@ -1,25 +1,23 @@
 /** Reading an object by its table: faults, misspellings. */
 
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { type Field, FieldFault, type Need, type Section, type Table, type Values } from "./field.ts";
 import type { Findings } from "./findings.ts";
 import { isEmpty, readValue, wantedOf } from "./read-value.ts";
 import { warnIfMisspelt, within } from "./spelling.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a document by its table. Goes through the keys of the document, which are few, not through those of the table.
  *
  * @throws {FieldFault}
  */
-export function readTable<T extends Table>(table: T, document: Document, findings: Findings): Values<T> {
+export function readTable<T extends Table>(table: T, document: JsonObject, findings: Findings): Values<T> {
   // The shape of the values follows the table's key by key.
   return readObject(table, document, "", true, findings) as Values<T>;
 }
 
 /** @param isOurs whether an unknown key is worth a look */
-function readObject(table: Table, document: Document, place: string, isOurs: boolean, findings: Findings): Document {
+function readObject(table: Table, document: JsonObject, place: string, isOurs: boolean, findings: Findings): JsonObject {
   const values: Record<string, unknown> = {};
   for (const key of Object.keys(document)) {
     const kind = Object.hasOwn(table, key) ? table[key] : undefined;
@@ -41,7 +39,7 @@ function readSection(
   given: unknown,
   place: string,
   findings: Findings,
-): Document | undefined {
+): JsonObject | undefined {
   if (isJsonObject(given)) {
     return readObject(table, given, place, knownTypes === undefined || knownTypes.includes(given["type"]), findings);
   }
@@ -49,7 +47,7 @@ function readSection(
   return undefined;
 }
 
-function readField(field: Field, given: unknown, place: string, document: Document, findings: Findings): unknown {
+function readField(field: Field, given: unknown, place: string, document: JsonObject, findings: Findings): unknown {
   if ((given === "" || given === 0) && isEmpty(field, given)) return undefined;
   try {
     const value = readValue(field, given, place, findings);
@@ -62,7 +60,7 @@ function readField(field: Field, given: unknown, place: string, document: Docume
   }
 }
 
-function isSuperfluous({ unless }: Field, document: Document): boolean {
+function isSuperfluous({ unless }: Field, document: JsonObject): boolean {
   const other = unless === undefined ? "" : document[unless];
   return typeof other === "string" && other !== "";
 }

@@ -1,5 +1,6 @@
 /** Unknown keys that were meant to be known ones. */
 
+import type { JsonObject } from "../../lib/json.ts";
 import { nearestName } from "../../lib/nearest.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Findings } from "./findings.ts";
@@ -8,7 +9,7 @@ import type { Findings } from "./findings.ts";
 const MAX_UNKNOWN_KEYS = 50;
 
 /** Warns of keys of an entry that were meant to be another of those in `known`. */
-export function checkSpelling(document: Readonly<Record<string, unknown>>, known: object, place: string, findings: Findings): void {
+export function checkSpelling(document: JsonObject, known: object, place: string, findings: Findings): void {
   for (const key of Object.keys(document)) if (!Object.hasOwn(known, key)) warnIfMisspelt(key, known, place, findings);
 }
 

@@ -1,12 +1,10 @@
 /** The network config as a delegate may see it: pure rewriting of the document. */
 
 import type { Family } from "../../lib/ip/address.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import type { CniVerb } from "../protocol/versions.ts";
 import { findRangeFault } from "./host-local.ts";
 import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 const ANY_SUBNET: Readonly<Record<Family, string>> = { 4: "0.0.0.0/0", 6: "::/0" };
 
@@ -21,7 +19,7 @@ const REMOVING_VERBS: readonly CniVerb[] = ["DEL", "GC"];
  * ADD; the other verbs need not know the node. DEL and GC get only the keys that they need. Other delegates get the config unchanged, but for
  * a CHECK by `static`: that compares its gateways with `prevResult`, where our result has none.
  */
-export function toDelegateConfig(verb: CniVerb, type: string, config: Document): Document {
+export function toDelegateConfig(verb: CniVerb, type: string, config: JsonObject): JsonObject {
   if (type === "static" && verb === "CHECK") return toStaticCheck(config);
   if (type !== "host-local") return config;
   if (REMOVING_VERBS.includes(verb)) return toRemovalConfig(config);
@@ -45,11 +43,11 @@ export function toDelegateConfig(verb: CniVerb, type: string, config: Document):
  *
  * @param rewrite gets where the range is: `ipam`, `ipam.ranges[0][1]`
  */
-export function mapIpamRanges(ipam: Document, rewrite: (range: Document, where: string) => Document): Document {
+export function mapIpamRanges(ipam: JsonObject, rewrite: (range: JsonObject, where: string) => JsonObject): JsonObject {
   return mapRanges(rewrite(ipam, "ipam"), "ranges", (range, where) => rewrite(range, `ipam.${where}`));
 }
 
-function toStaticCheck(config: Document): Document {
+function toStaticCheck(config: JsonObject): JsonObject {
   const { ipam } = config;
   if (!isJsonObject(ipam) || !Array.isArray(ipam["addresses"])) return config;
   const addresses = ipam["addresses"].map((address: unknown) => (isJsonObject(address) ? withoutGateway(address) : address));
@@ -57,7 +55,7 @@ function toStaticCheck(config: Document): Document {
 }
 
 /** Without routes and requested addresses. `host-local` requires ranges even for DEL, so broken ones are replaced by any valid ones. */
-function toRemovalConfig(config: Document): Document {
+function toRemovalConfig(config: JsonObject): JsonObject {
   const { ipam, runtimeConfig: _runtimeConfig, args: _args, ...rest } = config;
   if (!isJsonObject(ipam)) return config;
   const { routes: _routes, ...kept } = toHostLocalIpam(ipam);
@@ -65,7 +63,7 @@ function toRemovalConfig(config: Document): Document {
   return { ...rest, ipam: isAnyRange ? withAnyRanges(kept) : kept };
 }
 
-function toHostLocalIpam(ipam: Document): Document {
+function toHostLocalIpam(ipam: JsonObject): JsonObject {
   const rewritten = mapIpamRanges(ipam, withoutGateway);
   return Array.isArray(rewritten["routes"]) ? { ...rewritten, routes: toRoutes(rewritten["routes"]) } : rewritten;
 }
@@ -77,7 +75,7 @@ function toRoutes(routes: readonly unknown[]): readonly unknown[] {
 }
 
 /** Families of the pod CIDRs that are asked for. */
-function podCidrFamiliesOf(ipam: Document): readonly Family[] {
+function podCidrFamiliesOf(ipam: JsonObject): readonly Family[] {
   const families = new Set<Family>();
   mapIpamRanges(ipam, (range) => {
     const family = podCidrFamilyOf(range["subnet"]);
@@ -88,13 +86,13 @@ function podCidrFamiliesOf(ipam: Document): readonly Family[] {
 }
 
 /** Replaces the ranges by valid ones: one for each family of the pod-CIDR keywords, or one of IPv4. */
-function withAnyRanges(ipam: Document): Document {
+function withAnyRanges(ipam: JsonObject): JsonObject {
   const { subnet: _subnet, rangeStart: _start, rangeEnd: _end, ...rest } = toHostLocalIpam(ipam);
   const families = podCidrFamiliesOf(ipam);
   return { ...rest, ranges: (families.length === 0 ? [4 as const] : families).map((family) => [{ subnet: ANY_SUBNET[family] }]) };
 }
 
-function mapRanges(holder: Document, key: string, rewrite: (range: Document, where: string) => Document): Document {
+function mapRanges(holder: JsonObject, key: string, rewrite: (range: JsonObject, where: string) => JsonObject): JsonObject {
   const sets = holder[key];
   if (!Array.isArray(sets)) return holder;
   const rewriteSet = (set: unknown, i: number): unknown =>
@@ -102,11 +100,11 @@ function mapRanges(holder: Document, key: string, rewrite: (range: Document, whe
   return { ...holder, [key]: sets.map(rewriteSet) };
 }
 
-function withoutGateway(range: Document): Document {
+function withoutGateway(range: JsonObject): JsonObject {
   return without(range, "gateway");
 }
 
-function without(document: Document, key: string): Document {
+function without(document: JsonObject, key: string): JsonObject {
   if (!(key in document)) return document;
   const { [key]: _, ...rest } = document;
   return rest;

@@ -2,12 +2,10 @@
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import { podCidrFamilyOf } from "./pod-cidr-keywords.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 /** What is wrong with one key. */
 interface RangeFault {
@@ -20,14 +18,14 @@ interface RangeFault {
 const SUBNET = 'address/length, "usePodCidr" or "usePodCidrIPv6"';
 
 /** Refuses ranges that make no sense, for the verbs that need them. @throws NetplugError invalidConfig */
-export function requireRanges(type: string, config: Document): void {
+export function requireRanges(type: string, config: JsonObject): void {
   const fault = type === "host-local" ? findRangeFault(config) : undefined;
   if (fault === undefined) return;
   throw new NetplugError("invalidConfig", `read "${fault.place}": got ${quoteValue(fault.found)}, want ${fault.wanted}`);
 }
 
 /** The first invalid range, in the order in which `host-local` reads them. */
-export function findRangeFault({ ipam, runtimeConfig }: Document): RangeFault | undefined {
+export function findRangeFault({ ipam, runtimeConfig }: JsonObject): RangeFault | undefined {
   const own = isJsonObject(ipam) ? (findFaultOfRange(ipam, "ipam", false) ?? findFaultOfSets(ipam["ranges"], "ipam.ranges")) : undefined;
   return own ?? (isJsonObject(runtimeConfig) ? findFaultOfSets(runtimeConfig["ipRanges"], "runtimeConfig.ipRanges") : undefined);
 }
@@ -57,7 +55,7 @@ function firstFault(
   return undefined;
 }
 
-function findFaultOfRange(range: Document, place: string, needsSubnet: boolean): RangeFault | undefined {
+function findFaultOfRange(range: JsonObject, place: string, needsSubnet: boolean): RangeFault | undefined {
   const { subnet } = range;
   if (!isSubnet(subnet) && (needsSubnet || !isAbsent(subnet))) return { place: `${place}.subnet`, found: subnet, wanted: SUBNET };
   for (const key of ["rangeStart", "rangeEnd"]) {

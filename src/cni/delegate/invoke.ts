@@ -2,7 +2,7 @@
 
 import type { Deadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Clock, Files, Processes, ProcessResult } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
@@ -23,7 +23,7 @@ export interface Delegate {
   /** `ipam.type`: the file name of the plugin. */
   readonly type: string;
   /** The network config as it came, see `NetworkConfig.raw`; what the delegate must not see is taken out here. */
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: JsonObject;
   /** Our whole environment; the delegate gets it with another `CNI_COMMAND`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** For all runs of this call together, besides the DEL after a failed ADD. */
@@ -58,11 +58,7 @@ export function describeRun(verb: CniVerb, type: string): string {
  * @param config what it gets on stdin
  * @throws NetplugError what {@link findDelegate} throws, delegateFailed when it cannot be started, tryAgainLater when it does not end in time
  */
-export async function invoke(
-  verb: CniVerb,
-  { type, environment, deadline, ports }: Delegate,
-  config: Readonly<Record<string, unknown>>,
-): Promise<DelegateAnswer> {
+export async function invoke(verb: CniVerb, { type, environment, deadline, ports }: Delegate, config: JsonObject): Promise<DelegateAnswer> {
   const command = findDelegate(type, environment["CNI_PATH"], ports.files);
   const what = describeRun(verb, type);
   const request = { command, env: toDelegateEnvironment(verb, environment), stdin: JSON.stringify(config) };

@@ -2,7 +2,7 @@
 
 import { startDeadline } from "../../lib/deadline.ts";
 import { messageOf, NetplugError } from "../../lib/errors.ts";
-import { parseJson } from "../../lib/json.ts";
+import { type JsonObject, parseJson } from "../../lib/json.ts";
 import { quote } from "../../lib/quote.ts";
 import { parseResult } from "../protocol/parse-result.ts";
 import type { CniResult } from "../protocol/result.ts";
@@ -116,7 +116,7 @@ async function isVerbUnknown(verb: "STATUS" | "GC", { code }: DelegateError, del
 async function callInAgreedVersion(
   verb: CniVerb,
   delegate: Delegate,
-  config: Readonly<Record<string, unknown>>,
+  config: JsonObject,
 ): Promise<{ readonly answer: DelegateAnswer; readonly cniVersion: CniVersion }> {
   const wanted = versionOf(config);
   const answer = await invoke(verb, delegate, config);

@@ -1,14 +1,12 @@
 /** Agreeing on a CNI version with a delegate that does not know the one of the config. */
 
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import { parseResult, ResultError } from "../protocol/parse-result.ts";
 import { toResultDocument } from "../protocol/print-result.ts";
 import { DEFAULT_VERSION, isSupportedVersion, SUPPORTED_VERSIONS } from "../protocol/versions.ts";
 import type { CniVersion } from "../protocol/versions.ts";
 import { invoke } from "./invoke.ts";
 import type { Delegate } from "./invoke.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 /**
  * The highest version that both know.
@@ -23,12 +21,12 @@ export async function negotiateVersion(delegate: Delegate): Promise<CniVersion |
 }
 
 /** The CNI version of a network config. */
-export function versionOf({ cniVersion }: Document): CniVersion {
+export function versionOf({ cniVersion }: JsonObject): CniVersion {
   return typeof cniVersion === "string" && isSupportedVersion(cniVersion) ? cniVersion : DEFAULT_VERSION;
 }
 
 /** The network config as one of another version, its `prevResult` included. */
-export function toVersion(config: Document, version: CniVersion): Document {
+export function toVersion(config: JsonObject, version: CniVersion): JsonObject {
   const { prevResult } = config;
   if (prevResult === undefined) return { ...config, cniVersion: version };
   try {

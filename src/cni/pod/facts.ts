@@ -3,6 +3,7 @@
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { PodRequest } from "../../endpoint/annotations/read-pod-request.ts";
 import type { PodPart } from "../../endpoint/plan-attachment.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import type { Call } from "../call.ts";
 
 /** What the API server tells of the pod of a call. */
@@ -25,7 +26,7 @@ export interface KubernetesFacts {
    */
   readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
   /** The network config for the delegate, with the node's pod CIDRs in place of their keywords; undefined: unchanged. */
-  readonly delegateConfig: Readonly<Record<string, unknown>> | undefined;
+  readonly delegateConfig: JsonObject | undefined;
 }
 
 /** Whether pods are looked up, and their annotations honoured. */
@@ -44,7 +45,7 @@ export function isNodeLookedUp({ plugin, config }: Call): boolean {
 }
 
 /** Whether a delegate's config may use a pod-CIDR keyword as a subnet. A quick search of the text; resolving finds the ranges. */
-export function mayUsePodCidr(type: string | undefined, { ipam }: Readonly<Record<string, unknown>>): boolean {
+export function mayUsePodCidr(type: string | undefined, { ipam }: JsonObject): boolean {
   return type === "host-local" && /"subnet":"usePodCidr(IPv6)?"/i.test(JSON.stringify(ipam ?? null));
 }
 

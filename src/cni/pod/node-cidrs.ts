@@ -5,20 +5,18 @@ import { type Node, NODES } from "../../kube/core-types.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
-import { isJsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { quote, quoteValue } from "../../lib/quote.ts";
 import type { Call } from "../call.ts";
 import { mapIpamRanges } from "../delegate/config.ts";
 import { podCidrFamilyOf } from "../delegate/pod-cidr-keywords.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 /**
  * The network config with subnets in place of the pod-CIDR keywords.
  *
  * @throws NetplugError invalidConfig for a keyword where no subnet is wanted; nodeCidrMissing; accessDenied, tryAgainLater
  */
-export async function toConfigWithPodCidrs({ config, node: ownName }: Call, client: KubeClient, signal: AbortSignal): Promise<Document> {
+export async function toConfigWithPodCidrs({ config, node: ownName }: Call, client: KubeClient, signal: AbortSignal): Promise<JsonObject> {
   const { raw } = config;
   const { ipam } = raw;
   if (!isJsonObject(ipam) || !usesKeywords(ipam)) return raw;
@@ -34,7 +32,7 @@ export async function toConfigWithPodCidrs({ config, node: ownName }: Call, clie
 }
 
 /** @throws NetplugError invalidConfig */
-function usesKeywords(ipam: Document): boolean {
+function usesKeywords(ipam: JsonObject): boolean {
   let isUsed = false;
   mapIpamRanges(ipam, (range, where) => {
     for (const key of ["rangeStart", "rangeEnd"]) requireNoKeyword(range[key], `${where}.${key}`);
@@ -49,7 +47,7 @@ function requireNoKeyword(value: unknown, where: string): void {
   throw new NetplugError("invalidConfig", `read "${where}": got ${quoteValue(value)}, which is a value of "subnet" only; want an address`);
 }
 
-function resolveSubnet(range: Document, where: string, name: string, node: Node): Document {
+function resolveSubnet(range: JsonObject, where: string, name: string, node: Node): JsonObject {
   const { subnet } = range;
   const family = podCidrFamilyOf(subnet);
   if (family === undefined) return range;

@@ -2,7 +2,7 @@
 
 import { tryParseAddress } from "../../lib/ip/address.ts";
 import { tryParseCidr } from "../../lib/ip/cidr.ts";
-import { isJsonObject, isText } from "../../lib/json.ts";
+import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
 import { quoteValue } from "../../lib/quote.ts";
 import type { CniResult, ResultInterface, ResultIp, ResultRoute } from "./result.ts";
 import { type CniVersion, isAtLeast, isSupportedVersion } from "./versions.ts";
@@ -11,8 +11,6 @@ import { type CniVersion, isAtLeast, isSupportedVersion } from "./versions.ts";
 export class ResultError extends SyntaxError {
   override readonly name = "ResultError";
 }
-
-type Document = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the result of an ADD.
@@ -32,7 +30,7 @@ export function parseResult(document: unknown, version: CniVersion): CniResult {
 }
 
 /** 0.3.0 and later. `version` of an address, which 1.0.0 dropped, follows from the address. */
-function parseLists(document: Document): CniResult {
+function parseLists(document: JsonObject): CniResult {
   return {
     interfaces: readList(document, "interfaces", "").map(([entry, place]) => toInterface(entry, place)),
     ips: readList(document, "ips", "").map(([{ version: _, ...entry }, place]) => toIp(entry, place)),
@@ -42,7 +40,7 @@ function parseLists(document: Document): CniResult {
 }
 
 /** 0.1.0 and 0.2.0: one address of each family, each with its routes. */
-function parseFamilies(document: Document): CniResult {
+function parseFamilies(document: JsonObject): CniResult {
   const ips: ResultIp[] = [];
   const routes: ResultRoute[] = [];
   for (const family of ["ip4", "ip6"]) {
@@ -56,32 +54,32 @@ function parseFamilies(document: Document): CniResult {
   return { interfaces: [], ips, routes, dns: readDns(document) };
 }
 
-function toInterface(entry: Document, place: string): ResultInterface {
+function toInterface(entry: JsonObject, place: string): ResultInterface {
   const name = required(entry["name"], `${place}.name`, isName, "the name of an interface");
   const texts = checkOptional(entry, ["mac", "sandbox", "socketPath", "pciID"], place, isText, "a text");
   return { ...checkOptional(texts, ["mtu"], place, isCount, "a whole number"), name };
 }
 
-function toIp(entry: Document, place: string, addressKey = "address"): ResultIp {
+function toIp(entry: JsonObject, place: string, addressKey = "address"): ResultIp {
   const address = required(entry["address"], `${place}.${addressKey}`, isCidr, "address/length");
   const gateway = checkOptional(entry, ["gateway"], place, isAddress, "an address");
   return { ...checkOptional(gateway, ["interface"], place, isCount, "an index into the interfaces"), address };
 }
 
-function toRoute(entry: Document, place: string): ResultRoute {
+function toRoute(entry: JsonObject, place: string): ResultRoute {
   const dst = required(entry["dst"], `${place}.dst`, isCidr, "address/length");
   const gateway = checkOptional(entry, ["gw"], place, isAddress, "an address");
   return { ...checkOptional(gateway, ["mtu", "advmss", "priority", "table", "scope"], place, isCount, "a whole number"), dst };
 }
 
-function readDns(document: Document): Document | undefined {
+function readDns(document: JsonObject): JsonObject | undefined {
   const dns = document["dns"] ?? undefined;
   if (dns === undefined || isJsonObject(dns)) return dns;
   throw new ResultError(`dns: got ${quoteValue(dns)}, want an object`);
 }
 
 /** The entries of a list with their places; a list that is absent, or null as Go prints an empty one, has none. */
-function readList(holder: Document, key: string, prefix: string): readonly (readonly [entry: Document, place: string])[] {
+function readList(holder: JsonObject, key: string, prefix: string): readonly (readonly [entry: JsonObject, place: string])[] {
   const list: unknown = holder[key] ?? [];
   if (!Array.isArray(list)) throw new ResultError(`${prefix}${key}: got ${quoteValue(list)}, want a list`);
   return list.map((entry: unknown, i) => {
@@ -97,7 +95,13 @@ function required<T>(value: unknown, place: string, is: (value: unknown) => valu
 }
 
 /** The entry with fields that are right or absent; null and empty text are absent too. */
-function checkOptional(entry: Document, keys: readonly string[], place: string, is: (value: unknown) => boolean, wanted: string): Document {
+function checkOptional(
+  entry: JsonObject,
+  keys: readonly string[],
+  place: string,
+  is: (value: unknown) => boolean,
+  wanted: string,
+): JsonObject {
   let checked = entry;
   for (const key of keys) {
     if (!Object.hasOwn(entry, key)) continue;

@@ -1,10 +1,9 @@
 /** A result as each CNI version prints it. */
 
 import { NetplugError } from "../../lib/errors.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import type { CniResult, ResultIp, ResultRoute } from "./result.ts";
 import { type CniVersion, isAtLeast } from "./versions.ts";
-
-type Document = Readonly<Record<string, unknown>>;
 
 /** Fields that came with 1.1.0. */
 const NEW_INTERFACE_FIELDS: readonly string[] = ["mtu", "socketPath", "pciID"];
@@ -15,11 +14,11 @@ const NEW_ROUTE_FIELDS: readonly string[] = ["mtu", "advmss", "priority", "table
  *
  * @throws NetplugError incompatibleVersion for a result without address in 0.1.0 or 0.2.0, whose form is about addresses only
  */
-export function toResultDocument(result: CniResult, version: CniVersion): Document {
+export function toResultDocument(result: CniResult, version: CniVersion): JsonObject {
   return isAtLeast(version, "0.3.0") ? toLists(result, version) : toFamilies(result, version);
 }
 
-function toLists({ interfaces, ips, routes, dns }: CniResult, version: CniVersion): Document {
+function toLists({ interfaces, ips, routes, dns }: CniResult, version: CniVersion): JsonObject {
   const hasIpVersion = !isAtLeast(version, "1.0.0");
   const document: Record<string, unknown> = { cniVersion: version };
   if (interfaces.length > 0) document["interfaces"] = toEntries(interfaces, version, NEW_INTERFACE_FIELDS);
@@ -30,20 +29,20 @@ function toLists({ interfaces, ips, routes, dns }: CniResult, version: CniVersio
 }
 
 /** Entries without the fields that came with 1.1.0, where the version is older. */
-function toEntries(entries: readonly Document[], version: CniVersion, newFields: readonly string[]): readonly Document[] {
+function toEntries(entries: readonly JsonObject[], version: CniVersion, newFields: readonly string[]): readonly JsonObject[] {
   if (isAtLeast(version, "1.1.0")) return entries;
-  const older: Document[] = [];
+  const older: JsonObject[] = [];
   for (const entry of entries) older.push(without(entry, newFields));
   return older;
 }
 
-function withIpVersion(ips: readonly ResultIp[]): readonly Document[] {
-  const entries: Document[] = [];
+function withIpVersion(ips: readonly ResultIp[]): readonly JsonObject[] {
+  const entries: JsonObject[] = [];
   for (const ip of ips) entries.push({ version: familyOf(ip.address), ...ip });
   return entries;
 }
 
-function toFamilies({ ips, routes, dns }: CniResult, version: CniVersion): Document {
+function toFamilies({ ips, routes, dns }: CniResult, version: CniVersion): JsonObject {
   const ip4 = toFamily("4", ips, routes);
   const ip6 = toFamily("6", ips, routes);
   if (ip4 === undefined && ip6 === undefined) {
@@ -56,7 +55,7 @@ function toFamilies({ ips, routes, dns }: CniResult, version: CniVersion): Docum
 }
 
 /** The first address of a family with the routes of that family. */
-function toFamily(family: "4" | "6", ips: readonly ResultIp[], routes: readonly ResultRoute[]): Document | undefined {
+function toFamily(family: "4" | "6", ips: readonly ResultIp[], routes: readonly ResultRoute[]): JsonObject | undefined {
   const first = ips.find(({ address }) => familyOf(address) === family);
   if (first === undefined) return undefined;
   const { address, interface: _, ...rest } = first;
@@ -69,7 +68,7 @@ function familyOf(cidr: string): "4" | "6" {
   return cidr.includes(":") ? "6" : "4";
 }
 
-function without(entry: Document, fields: readonly string[]): Document {
+function without(entry: JsonObject, fields: readonly string[]): JsonObject {
   const kept: Record<string, unknown> = {};
   for (const field of Object.keys(entry)) if (!fields.includes(field)) kept[field] = entry[field];
   return kept;

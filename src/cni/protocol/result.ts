@@ -2,6 +2,7 @@
 
 import type { Cidr } from "../../lib/ip/cidr.ts";
 import { toCidrText, tryParseCidr } from "../../lib/ip/cidr.ts";
+import type { JsonObject } from "../../lib/json.ts";
 
 /**
  * A result in the shape of CNI 1.1.0, which can hold what every older shape can. Entries may carry fields that we do not know:
@@ -14,7 +15,7 @@ export interface CniResult {
   readonly ips: readonly ResultIp[];
   readonly routes: readonly ResultRoute[];
   /** As it came; undefined when nobody said anything. */
-  readonly dns: Readonly<Record<string, unknown>> | undefined;
+  readonly dns: JsonObject | undefined;
 }
 
 /** Of ours, the first is the host side and the second the pod side. */

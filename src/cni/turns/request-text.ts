@@ -2,7 +2,7 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
-import { isJsonObject, isText } from "../../lib/json.ts";
+import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
 
 /** Another version of the program may write another form. */
 const FORM = 1;
@@ -44,7 +44,7 @@ export function parseOwner(text: string): AllocationOwner | undefined {
   return toOwner(parse(text)?.["owner"]);
 }
 
-function parse(text: string): Readonly<Record<string, unknown>> | undefined {
+function parse(text: string): JsonObject | undefined {
   const said = text.length > MOST_CHARACTERS ? undefined : tryParse(text);
   return isJsonObject(said) && said["form"] === FORM ? said : undefined;
 }
