@@ -111,7 +111,7 @@ function describeDatastores(program: string): readonly string[] {
 /** How similar a proposed command must be: better none than a silly one. */
 const DISTANCE = { threshold: 4, weights: { insertion: 1, deletion: 3, substitution: 2, transposition: 0 } } as const;
 
-/** The words at the beginning that name a command, for hints. */
+/** The words at the beginning that name a command, for what messages propose. */
 export function commandOf(words: readonly string[]): readonly string[] {
   let target: ReturnType<ReturnType<typeof buildRoot>["getRoutingTargetForInput"]> = buildRoot("");
   for (const [index, word] of words.entries()) {

@@ -2,7 +2,7 @@
 
 import { toProblemText, ValidationError } from "../api/schema/problem.ts";
 import { NetplugError, messageOf } from "../lib/errors.ts";
-import { type Call, toCommandLine } from "./hints.ts";
+import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 
 /** What `netplugctl` exits with; scripts rely on it. */
 export const EXIT = {
@@ -59,7 +59,7 @@ export function statusOf(thrown: unknown): number {
 }
 
 /** What stderr shows of a failure: what it was, and the next command to run where one helps. */
-export function toFailureText(thrown: unknown, call: Call, command: readonly string[]): string {
+export function toFailureText(thrown: unknown, call: Invocation, command: readonly string[]): string {
   const problems = thrown instanceof ValidationError && thrown.problems.length > 1 ? thrown.problems : [];
   const lines = [`${call.program}: ${headlineOf(thrown)}`, ...problems.map((problem) => `  ${toProblemText(problem)}`)];
   if (thrown instanceof NetplugError && thrown.details !== undefined) lines.push(`  ${thrown.details}`);
@@ -85,7 +85,7 @@ function isExpected(error: Error): boolean {
   return error instanceof NetplugError || error instanceof ValidationError || error instanceof UsageError || error instanceof CommandFailed;
 }
 
-function nextOf(thrown: unknown, call: Call, command: readonly string[]): string | undefined {
+function nextOf(thrown: unknown, call: Invocation, command: readonly string[]): string | undefined {
   if (thrown instanceof UsageError) return [call.program, ...command, "--help"].join(" ");
   if (thrown instanceof AdvisedFailure) return thrown.next;
   const next = remedyOf(thrown, command);

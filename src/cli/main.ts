@@ -5,7 +5,7 @@ import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
-import { toCommandLine } from "./hints.ts";
+import { toCommandLine } from "./suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";

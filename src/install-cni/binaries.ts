@@ -5,7 +5,7 @@ import { quote } from "../lib/quote.ts";
 import { isGone, putAtomically } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import { hasLeftovers, withFolderLock } from "./files/folder-lock.ts";
-import { isWritable, requireWritable } from "./folders.ts";
+import { isFolderWritable, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 
 /** Of the plugin and of its address management, as network configs name them. */
@@ -36,7 +36,7 @@ export async function placeBinaries(folder: string, choice: BinaryChoice, host: 
   const { disk } = host;
   // First without the lock: usually there is nothing to do, and then the folder may be read-only.
   const isDone = planBinaries(folder, choice, host).length === 0;
-  if (isDone && !(hasLeftovers(disk, folder) && isWritable(folder, disk))) return;
+  if (isDone && !(hasLeftovers(disk, folder) && isFolderWritable(folder, disk))) return;
   requireWritable(folder, disk);
   await withFolderLock(host, folder, () => {
     for (const step of planBinaries(folder, choice, host)) {

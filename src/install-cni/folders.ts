@@ -30,7 +30,7 @@ export function openFolders({ binDir, confDir }: Settings, disk: DurableFiles): 
 }
 
 /** Whether files can be made there; for messages, as the answer may be different a moment later. */
-export function isWritable(folder: string, disk: DurableFiles): boolean {
+export function isFolderWritable(folder: string, disk: DurableFiles): boolean {
   try {
     disk.checkWritable(folder);
     return true;

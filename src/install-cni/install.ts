@@ -7,7 +7,7 @@ import { requestFirstToken } from "./account/first-token.ts";
 import { KUBECONFIG_NAME, KUBECONFIG_PERMISSIONS, toKubeconfig } from "./account/kubeconfig.ts";
 import { type Grant, isAccepted, PluginAccount } from "./account/plugin-account.ts";
 import { placeBinaries } from "./binaries.ts";
-import { isGone, writeAtomically } from "./files/atomic-file.ts";
+import { isGone, writeDurably } from "./files/atomic-file.ts";
 import { withFolderLock } from "./files/folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
@@ -193,13 +193,13 @@ export class Installation implements Disposable {
   }
 
   #writeKubeconfig(text: string): void {
-    const isNew = writeAtomically(this.#host, this.#kubeconfigPath, text, KUBECONFIG_PERMISSIONS);
+    const isNew = writeDurably(this.#host, this.#kubeconfigPath, text, KUBECONFIG_PERMISSIONS);
     this.#kubeconfig = text;
     if (isNew) this.#log.info("access to the Kubernetes API written", { path: this.#kubeconfigPath });
   }
 
   #writeConfig(text: string): void {
-    const isNew = writeAtomically(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
+    const isNew = writeDurably(this.#host, this.#configPath, text, CONFIG_PERMISSIONS);
     if (isNew) this.#log.info("network config written", { path: this.#configPath });
   }
 

@@ -3,7 +3,7 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import { writeAtomically } from "./files/atomic-file.ts";
+import { writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
@@ -24,7 +24,7 @@ export class StateFile {
   say(trouble: string | undefined): void {
     if (this.#path === undefined) return;
     const text = JSON.stringify(trouble === undefined ? { ready: true } : { ready: false, reason: trouble });
-    writeAtomically(this.#host, this.#path, `${text}\n`, PERMISSIONS);
+    writeDurably(this.#host, this.#path, `${text}\n`, PERMISSIONS);
   }
 }
 

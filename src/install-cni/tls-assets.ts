@@ -2,7 +2,7 @@
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { isGone, writeAtomically } from "./files/atomic-file.ts";
+import { isGone, writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
@@ -45,7 +45,7 @@ export function writeTlsAssets(confDir: string, assets: TlsAssets, host: Pick<In
     .filter(([asset, name]) => {
       const path = `${folder}/${name}`;
       const content = assets[asset];
-      return content === undefined ? host.disk.remove(path) : writeAtomically(host, path, content, PERMISSIONS);
+      return content === undefined ? host.disk.remove(path) : writeDurably(host, path, content, PERMISSIONS);
     })
     .map(([, name]) => name);
 }

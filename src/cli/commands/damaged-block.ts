@@ -8,7 +8,7 @@ import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { AdvisedFailure } from "../failure.ts";
-import { toCommandLine } from "../hints.ts";
+import { toCommandLine } from "../suggested-commands.ts";
 import type { Cli } from "../io.ts";
 
 /** @throws {AdvisedFailure} where what is stored about the address makes no sense */

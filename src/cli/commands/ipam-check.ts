@@ -3,7 +3,7 @@
 import { checkConsistency } from "../../ipam/admin/check.ts";
 import { withDatastore } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
-import { toCommandLine } from "../hints.ts";
+import { toCommandLine } from "../suggested-commands.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";

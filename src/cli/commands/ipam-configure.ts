@@ -7,7 +7,7 @@ import { EXIT, UsageError } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { withRetries } from "../resources/compare-and-swap.ts";
 import { NotFound } from "../resources/object-name.ts";
-import { validate } from "../resources/validation.ts";
+import { validateObject } from "../resources/validation.ts";
 import { createResource, updateResource } from "../resources/write.ts";
 
 /** The settings to change, as in `IPAMConfigurationSpec`: at least one. */
@@ -30,7 +30,7 @@ export async function ipamConfigure(cli: Cli, flags: ConfigureFlags): Promise<nu
     );
   const ref = { kind: "IPAMConfiguration", name: SINGLETON_NAME } as const;
   const changed = (metadata: object, spec: object) =>
-    validate({ apiVersion: API_VERSION, kind: ref.kind, metadata, spec: { ...spec, ...Object.fromEntries(changes) } }, undefined);
+    validateObject({ apiVersion: API_VERSION, kind: ref.kind, metadata, spec: { ...spec, ...Object.fromEntries(changes) } }, undefined);
   const spec = await withDatastore(cli, (datastore) =>
     withRetries("configure address management", async () => {
       const target = { datastore, io: cli.io };

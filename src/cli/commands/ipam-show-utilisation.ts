@@ -4,7 +4,7 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import type { UncountedBlock } from "../../ipam/admin/blocks.ts";
 import { readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
 import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { toCommandLine } from "../hints.ts";
+import { toCommandLine } from "../suggested-commands.ts";
 import { type Cli, note } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";

@@ -9,7 +9,7 @@ import { type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT, UsageError } from "../failure.ts";
-import { LOCK } from "../hints.ts";
+import { LOCK } from "../suggested-commands.ts";
 import { type Cli, say } from "../io.ts";
 import { withRetries } from "../resources/compare-and-swap.ts";
 import { guardsFor } from "../resources/write-guards.ts";

@@ -8,7 +8,7 @@ import { type Cli, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName, toTitle } from "../resources/object-name.ts";
-import { validate } from "../resources/validation.ts";
+import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 /** Where the object is, and whether a label may get another value; the words name the object and the changes. */
@@ -39,7 +39,7 @@ export async function label(cli: Cli, flags: LabelFlags, ...words: string[]): Pr
         else labels.set(key, value);
       }
       const { labels: _, ...metadata } = current.metadata;
-      return validate(
+      return validateObject(
         { ...current, metadata: labels.size === 0 ? metadata : { ...metadata, labels: Object.fromEntries(labels) } },
         undefined,
       );

@@ -13,7 +13,7 @@ import { applyPatch, type PatchType } from "../patch/apply.ts";
 import { parseValues } from "../resources/documents.ts";
 import { parseOneName, toRef } from "../resources/name-arguments.ts";
 import { toPathName } from "../resources/object-name.ts";
-import { validate } from "../resources/validation.ts";
+import { validateObject } from "../resources/validation.ts";
 import { updateResource } from "../resources/write.ts";
 
 /** The change, as one text of JSON or YAML, and the kind of patch that it is. */
@@ -64,5 +64,5 @@ function patched(current: Resource, type: PatchType, change: unknown): AnyResour
   }
   if (isJsonObject(value) && value["kind"] !== current.kind)
     throw new CommandFailed(`apply patch: kind: got ${quoteValue(value["kind"] ?? null)}, want "${current.kind}"`);
-  return validate(value, undefined);
+  return validateObject(value, undefined);
 }

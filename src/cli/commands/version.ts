@@ -5,7 +5,7 @@ import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
 import { VERSION } from "../../lib/version.ts";
 import { datastoreConfigOf, withDatastore, withKube } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
-import { toCommandLine, UNLOCK } from "../hints.ts";
+import { toCommandLine, UNLOCK } from "../suggested-commands.ts";
 import { type Cli, note, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";

@@ -3,7 +3,7 @@
 import type { Allocation, AllocationOwner, Block } from "../../api/ipam-block.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore, Stored } from "../../datastore/datastore.ts";
-import { toBlockName as toObjectName } from "../../datastore/kubernetes/objects/block-name.ts";
+import { toBlockName } from "../../datastore/kubernetes/objects/block-name.ts";
 import { toTimeText } from "../../ipam/owner-text.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
@@ -26,9 +26,9 @@ export interface BlockAllocation extends AllocationOwner {
   readonly since: string;
 }
 
-/** The name of a block is a function of its CIDR: `10.65.0.0/26` is `10-65-0-0-26`; on Kubernetes it is that of the object there. */
-export function toBlockName(cidr: Prefix, datastore: Datastore["type"]): string {
-  return datastore === "kubernetes" ? toObjectName(cidr) : toPrefixText(cidr).replaceAll(/[.:/]/g, "-");
+/** The name of a block as netplugctl shows it, a function of its CIDR: `10.65.0.0/26` is `10-65-0-0-26`; on Kubernetes it is that of the object there. */
+export function toShownBlockName(cidr: Prefix, datastore: Datastore["type"]): string {
+  return datastore === "kubernetes" ? toBlockName(cidr) : toPrefixText(cidr).replaceAll(/[.:/]/g, "-");
 }
 
 /** The block with the text of each address in place of its ordinal. */
@@ -42,7 +42,7 @@ export function toBlockResource({ value: block, revision }: Stored<Block>, datas
   return {
     apiVersion: API_VERSION,
     kind: "IPAMBlock",
-    metadata: { name: toBlockName(block.cidr, datastore), resourceVersion: revision },
+    metadata: { name: toShownBlockName(block.cidr, datastore), resourceVersion: revision },
     spec: {
       cidr: toPrefixText(block.cidr),
       node: block.node,

@@ -5,7 +5,7 @@ import type { Damage, Datastore } from "../../datastore/datastore.ts";
 import { comparePrefixes, toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
 import { type LabelSelector, matchesLabels } from "../arguments/label-selector.ts";
-import { toBlockName, toBlockResource } from "./block-resource.ts";
+import { toShownBlockName, toBlockResource } from "./block-resource.ts";
 import { isWritable, type Named } from "./name-arguments.ts";
 import { toTitle } from "./object-name.ts";
 import { describeUnreadable } from "./unreadable.ts";
@@ -81,7 +81,7 @@ async function findBlocks(datastore: Datastore, names: readonly string[]): Promi
 
 /** What people may call a block that cannot be read. */
 function namesOf({ name, cidr }: Damage, datastore: Datastore["type"]): readonly string[] {
-  return cidr === undefined ? [name] : [name, toBlockName(cidr, datastore), toPrefixText(cidr)];
+  return cidr === undefined ? [name] : [name, toShownBlockName(cidr, datastore), toPrefixText(cidr)];
 }
 
 /** People know a block by its CIDR, however they write it. */

@@ -36,7 +36,7 @@ export function checkDocuments(
   const invalid: InvalidDocument[] = [];
   for (const { value, origin } of documents) {
     try {
-      valid.push({ resource: validate(value, namespace, fallback), origin });
+      valid.push({ resource: validateObject(value, namespace, fallback), origin });
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       invalid.push({ origin, error });
@@ -50,7 +50,7 @@ export function checkDocuments(
  *
  * @throws {ValidationError} also when it names another namespace than `-n`
  */
-export function validate(value: unknown, namespace: string | undefined, fallback?: string): AnyResource {
+export function validateObject(value: unknown, namespace: string | undefined, fallback?: string): AnyResource {
   const wanted = namespace ?? fallback;
   const resource = validateResource(value, { checkSelector, ...(wanted === undefined ? {} : { namespace: wanted }) });
   const { metadata, kind } = resource;

@@ -59,7 +59,7 @@ export function expectNetns(kernel: Kernel, netns: Netns): void {
 }
 
 /** How long one call waits for another in the same namespace. */
-export interface LockOptions {
+export interface NetnsLockOptions {
   readonly clock: Pick<Clock, "sleep">;
   /** Milliseconds that are left. */
   readonly remainingMs: () => number;
@@ -74,7 +74,7 @@ export interface LockOptions {
 export async function waitForNetnsLock(
   kernel: Kernel,
   netns: Netns,
-  { clock, remainingMs }: LockOptions,
+  { clock, remainingMs }: NetnsLockOptions,
 ): Promise<"at-once" | "waited" | "busy"> {
   if (kernel.lockNetns(netns)) return "at-once";
   while (remainingMs() > 0) {

@@ -35,7 +35,7 @@ export function putAtomically(disk: DurableFiles, path: string, make: (temporary
  * @returns whether it was something else before
  * @throws NetplugError ioFailure
  */
-export function writeAtomically(
+export function writeDurably(
   { disk, userId }: Pick<InstallHost, "disk" | "userId">,
   path: string,
   content: string,

@@ -8,10 +8,10 @@ export const LOCK = `patch clusterinformation default -p '{"spec":{"datastoreRea
 export const UNLOCK = `patch clusterinformation default -p '{"spec":{"datastoreReady":true}}'`;
 
 /** How the program was called: the proposed command must reach the same datastore. */
-export type Call = Pick<Cli, "program" | "options">;
+export type Invocation = Pick<Cli, "program" | "options">;
 
 /** A command line for the shell, such as `netplugctl --context blue init`. @param command without the program's name */
-export function toCommandLine({ program, options }: Call, command: string): string {
+export function toCommandLine({ program, options }: Invocation, command: string): string {
   const given = (["config", "kubeconfig", "context"] as const).flatMap((name) => {
     const value = options[name];
     return value === undefined ? [] : [`--${name}`, toWord(value)];

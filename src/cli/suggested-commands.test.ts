@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { EtcdFailure } from "../datastore/etcd/protocol/failure.ts";
 import { KubeError } from "../kube/kube-error.ts";
 import { NetplugError } from "../lib/errors.ts";
-import { toCommandLine } from "./hints.ts";
+import { toCommandLine } from "./suggested-commands.ts";
 import type { CliIo, Output } from "./io.ts";
 import { runCli } from "./main.ts";
 
