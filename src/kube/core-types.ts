@@ -43,6 +43,12 @@ export interface Node extends KubeObject {
   };
 }
 
+/** The CIDRs from which a node's pods get addresses. An API server sets both fields: the list, and its first entry. */
+export function podCidrsOf({ spec }: Node): readonly string[] {
+  if (spec?.podCIDRs !== undefined && spec.podCIDRs.length > 0) return spec.podCIDRs;
+  return spec?.podCIDR === undefined || spec.podCIDR === "" ? [] : [spec.podCIDR];
+}
+
 /** Where the API server serves these types. */
 export const PODS: ResourceType<Pod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };
 export const NODES: ResourceType<Node> = { group: "", version: "v1", plural: "nodes", kind: "Node", isNamespaced: false };

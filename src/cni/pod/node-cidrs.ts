@@ -1,7 +1,7 @@
 /** The node's pod CIDRs in the config of `host-local`: `usePodCidr` and `usePodCidrIPv6`, only where a subnet is wanted. */
 
 import type { KubeClient } from "../../kube/client.ts";
-import { type Node, NODES } from "../../kube/core-types.ts";
+import { type Node, NODES, podCidrsOf } from "../../kube/core-types.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import { tryParsePrefix } from "../../lib/ip/prefix.ts";
@@ -59,11 +59,6 @@ function resolveSubnet(range: JsonObject, where: string, name: string, node: Nod
     "nodeCidrMissing",
     `resolve "${where}.subnet" ${quoteValue(subnet)}: node ${quote(name)} has no IPv${family} pod CIDR; its pod CIDRs are ${found}`,
   );
-}
-
-function podCidrsOf({ spec }: Node): readonly string[] {
-  if (spec?.podCIDRs !== undefined && spec.podCIDRs.length > 0) return spec.podCIDRs;
-  return spec?.podCIDR === undefined || spec.podCIDR === "" ? [] : [spec.podCIDR];
 }
 
 function isOfFamily(text: string, family: Family): boolean {

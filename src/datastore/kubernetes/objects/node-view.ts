@@ -5,7 +5,7 @@
 
 import type { NodeAddress, NodeSpec, Node as NodeResource } from "../../../api/node.ts";
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
-import type { Node } from "../../../kube/core-types.ts";
+import { type Node, podCidrsOf } from "../../../kube/core-types.ts";
 import type { JsonPatchOperation } from "../../../kube/patch.ts";
 import { isJsonObject } from "../../../lib/json.ts";
 import type { Revision, Stored } from "../../datastore.ts";
@@ -22,7 +22,7 @@ export function toStoredNode(node: Node): Stored<NodeResource> {
   const { annotations, ...metadata } = toMetadata(node.metadata);
   const { [SPEC_ANNOTATION]: own, ...others } = annotations ?? {};
   const spec = parseSpec(own);
-  const podCIDRs = node.spec?.podCIDRs ?? [];
+  const podCIDRs = podCidrsOf(node);
   const addresses = [...(spec.addresses ?? []), ...addressesOf(node)];
   const value: NodeResource = {
     apiVersion: API_VERSION,
