@@ -10,7 +10,7 @@ export interface IPAMConfigurationSpec {
   readonly autoAllocateBlocks?: boolean;
   /** How many blocks of each family a node may claim, 0..1000000; 0 is the default of {@link DEFAULT_MAX_BLOCKS_PER_HOST}. @default 0 */
   readonly maxBlocksPerHost?: number;
-  /** Seconds that a released address rests before it is given again, 0..1200. @default 0 */
+  /** Seconds that a released address cools down before it is given again, 0..1200. @default 0 */
   readonly ipCooldownSeconds?: number;
 }
 

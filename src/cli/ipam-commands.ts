@@ -90,7 +90,7 @@ const ipamConfigure = buildCommand<ConfigureFlags, [], CliContext>({
       strictAffinity: { ...booleanFlag, brief: "never take addresses from another node's block" },
       autoAllocateBlocks: { ...booleanFlag, brief: "nodes claim blocks by themselves" },
       maxBlocksPerHost: { ...countFlag, brief: "blocks that a node may claim; 0 is the default of 20" },
-      ipCooldownSeconds: { ...countFlag, brief: "how long a released address rests" },
+      ipCooldownSeconds: { ...countFlag, brief: "how long a released address cools down" },
     },
   },
   docs: { brief: "change the settings of address management" },

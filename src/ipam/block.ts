@@ -4,7 +4,7 @@ import type { Allocation, AllocationOwner, AttachmentId, Block } from "../api/ip
 import { WIDTH } from "../lib/ip/address.ts";
 import type { Prefix } from "../lib/ip/prefix.ts";
 
-/** A moment, and how long a released address rests. All in seconds. */
+/** A moment, and how long a released address cools down. All in seconds. */
 export interface Moment {
   /** Since 1970. */
   readonly now: number;
@@ -31,15 +31,15 @@ export function nextOrdinal(block: Block, moment: Moment, isReserved: (ordinal: 
   return block.free.find((ordinal) => !isCoolingDown(block, ordinal, moment) && !isReserved(ordinal));
 }
 
-/** Whether an address rests after its release. */
+/** Whether an address cools down after its release. */
 export function isCoolingDown(block: Block, ordinal: number, moment: Moment): boolean {
-  return isResting(block.releasedAt.get(ordinal), moment);
+  return isWithinCooldown(block.releasedAt.get(ordinal), moment);
 }
 
 /**
  * Whether an address released in that second still cools down. Times are cut to whole seconds, so one more second must begin.
  */
-export function isResting(releasedAt: number | undefined, { now, cooldown }: Moment): boolean {
+export function isWithinCooldown(releasedAt: number | undefined, { now, cooldown }: Moment): boolean {
   return releasedAt !== undefined && cooldown > 0 && now <= releasedAt + cooldown;
 }
 

@@ -112,7 +112,7 @@ describe("a block that a node with a wrong clock left empty, years ahead", () =>
     expect(await deleteEmptyBlocks(world.ports, "n1")).toHaveLength(1);
   });
 
-  test("keeps its addresses for as long as they must rest by what it says", async () => {
+  test("keeps its addresses for as long as they must cool down by what it says", async () => {
     const world = await createWorld();
     await world.configure({ ipCooldownSeconds: 60, strictAffinity: true });
     await leaveEmpty(world, YEARS_MS);

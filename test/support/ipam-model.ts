@@ -190,7 +190,7 @@ class History {
     const blocks = stored.map(({ value }) => value).filter(({ cidr }) => cidr.family === family);
     const now = Math.floor(this.#world.clock.now() / 1000);
     const isFree = (address: string): boolean =>
-      !this.#held.has(address) && !this.#reserved.includes(address) && !this.#rests(address, now);
+      !this.#held.has(address) && !this.#reserved.includes(address) && !this.#isCoolingDown(address, now);
     const own: string[] = [];
     const others: string[] = [];
     const mayClaim = this.#mayClaim && blocks.filter(({ node }) => node === on).length < (this.#maxBlocks || 20);
@@ -199,7 +199,7 @@ class History {
       const inPool = blocks.filter((block) => containsPrefix(parsePrefix(cidr), block.cidr));
       for (const block of inPool) {
         const free = addressesOf(toPrefixText(block.cidr)).filter(isFree);
-        const isEmpty = block.emptySince !== undefined && block.emptySince <= now && !this.#isResting(toPrefixText(block.cidr), now);
+        const isEmpty = block.emptySince !== undefined && block.emptySince <= now && !this.#hasCoolingDown(toPrefixText(block.cidr), now);
         if (block.node === on) own.push(...free);
         else if ((isEmpty && mayClaim) || !this.#strict) others.push(...free);
       }
@@ -213,12 +213,12 @@ class History {
     return { all: [...own, ...others], own: inOrder };
   }
 
-  #isResting(cidr: string, now: number): boolean {
-    return addressesOf(cidr).some((address) => this.#rests(address, now));
+  #hasCoolingDown(cidr: string, now: number): boolean {
+    return addressesOf(cidr).some((address) => this.#isCoolingDown(address, now));
   }
 
   /** A whole cool-down has surely passed only when one second more is counted: times are cut to seconds. */
-  #rests(address: string, now: number): boolean {
+  #isCoolingDown(address: string, now: number): boolean {
     return this.#cooldown > 0 && now <= (this.#releasedAt.get(address) ?? -Infinity) + this.#cooldown;
   }
 

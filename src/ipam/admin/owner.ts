@@ -15,7 +15,7 @@ export interface AddressState {
   readonly allocation: Allocation | undefined;
   /** The claimed block around it. */
   readonly block: { readonly cidr: Prefix; readonly node: string } | undefined;
-  /** It was released, and rests. */
+  /** It was released, and cools down. */
   readonly isCoolingDown: boolean;
 }
 

@@ -14,7 +14,7 @@ import type { AddressRequest } from "../request.ts";
 import { byBorrowing } from "./borrowing.ts";
 import { noAddressLeft } from "./exhausted.ts";
 import { claimsNear, findFreeBlock } from "./free-block.ts";
-import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
+import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned, PlanContext } from "./plan-context.ts";
 
 type Refs = readonly BlockRef[];
@@ -44,8 +44,8 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     pools: selection.usable,
     own,
     spread,
-    resting: new Map(),
-    restingBlocks: new Set(),
+    coolingDown: new Map(),
+    coolingDownBlocks: new Set(),
   };
   const begun = fromOwnBlocks(read);
   if (begun !== undefined) return begun;
@@ -56,7 +56,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     (noClaim === undefined ? (fromFreeBlock(search) ?? fromEmptyBlock(search)) : undefined) ??
     (context.configuration.strictAffinity ? undefined : byBorrowing(search));
   if (found !== undefined) return found;
-  for (const { block } of search.own) noteResting(search, block.cidr, freeOrdinalsOf(block));
+  for (const { block } of search.own) noteCoolingDown(search, block.cidr, freeOrdinalsOf(block));
   throw noAddressLeft({
     family,
     node,
@@ -64,8 +64,8 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     pools: selection.usable,
     refused: selection.refused,
     noClaim,
-    resting: search.resting,
-    restingBlocks: search.restingBlocks,
+    coolingDown: search.coolingDown,
+    coolingDownBlocks: search.coolingDownBlocks,
   });
 }
 
@@ -145,7 +145,7 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
         const found = blockAt(context.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
         if (found === undefined || found.block.node === request.owner.node) continue;
         if (!isEmpty(found.block, context.moment)) {
-          if (found.block.emptySince !== undefined) search.restingBlocks.add(toPrefixText(ref.cidr));
+          if (found.block.emptySince !== undefined) search.coolingDownBlocks.add(toPrefixText(ref.cidr));
           continue;
         }
         const ordinal = usableOrdinal(search, found);
@@ -162,24 +162,24 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
  * longer than a cool-down come first: in the others addresses may still cool down, if the setting was raised after they were listed. Where
  * borrowing is allowed, further blocks are not tried: addresses in them can be borrowed.
  */
-function* emptyBlocks({ context, request, spread, restingBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
+function* emptyBlocks({ context, request, spread, coolingDownBlocks }: Search, pool: Pool, later: readonly Pool[]): Generator<Refs> {
   const queryOf = ({ cidr }: Pool, limit: number) => ({ type: "empty-blocks", within: cidr, limit }) as const satisfies Query;
   const { now, cooldown } = context.moment;
   const seen = new Set<string>();
   for (let limit = EMPTY_BLOCKS; ; limit *= 8) {
     const listed = know(context.facts, queryOf(pool, limit), () => later.map((other) => queryOf(other, EMPTY_BLOCKS)));
-    const rested: BlockRef[] = [];
+    const cooled: BlockRef[] = [];
     const recent: BlockRef[] = [];
     for (const { cidr, node, since } of listed) {
       const text = toPrefixText(cidr);
       if (seen.has(text) || node === request.owner.node || !isAllowed(context, pool, cidr)) continue;
       seen.add(text);
-      if (!hasBegun(since, now)) restingBlocks.add(text);
-      else (since + cooldown < now ? rested : recent).push({ cidr, node });
+      if (!hasBegun(since, now)) coolingDownBlocks.add(text);
+      else (since + cooldown < now ? cooled : recent).push({ cidr, node });
     }
-    yield rotate(rested, spread);
+    yield rotate(cooled, spread);
     yield rotate(recent, spread);
-    const hasCandidates = rested.length + recent.length > 0;
+    const hasCandidates = cooled.length + recent.length > 0;
     if (listed.length < limit || (hasCandidates && !context.configuration.strictAffinity)) return;
   }
 }

@@ -5,12 +5,12 @@ import type { BlockRef } from "../../api/ipam-block.ts";
 import type { Query } from "../../datastore/datastore.ts";
 import type { Address } from "../../lib/ip/address.ts";
 import { baseOf, subnetAt, subnetCount, toPrefixText } from "../../lib/ip/prefix.ts";
-import { isResting } from "../block.ts";
+import { isWithinCooldown } from "../block.ts";
 import { blockAt, type Draft } from "../draft.ts";
 import { know } from "../facts.ts";
 import type { Pool } from "../pools.ts";
 import { reservedIn } from "../reservations.ts";
-import { freeOrdinalsOf, give, isAllowed, noteResting, poolsAfter, type Search, usableOrdinal } from "./search.ts";
+import { freeOrdinalsOf, give, isAllowed, noteCoolingDown, poolsAfter, type Search, usableOrdinal } from "./search.ts";
 import type { Assigned } from "./plan-context.ts";
 
 /** Blocks with spare addresses that one query asks for at first; more when none of them will do. */
@@ -31,7 +31,7 @@ export function byBorrowing(search: Search): Assigned | undefined {
         if (found === undefined || found.block.node === request.owner.node) continue;
         const ordinal = usableOrdinal(search, found);
         if (ordinal !== undefined) return give(search, pool, found, ordinal);
-        noteResting(search, ref.cidr, freeOrdinalsOf(found.block));
+        noteCoolingDown(search, ref.cidr, freeOrdinalsOf(found.block));
       }
     }
   }
@@ -44,8 +44,8 @@ function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): bool
   const { reserved, moment } = search.context;
   const isReserved = reservedIn(reserved, cidr);
   const givable = next.listed.filter(([ordinal]) => !isReserved(ordinal));
-  if (givable.some(([, releasedAt]) => !isResting(releasedAt || undefined, moment))) return true;
-  noteResting(search, cidr, givable);
+  if (givable.some(([, releasedAt]) => !isWithinCooldown(releasedAt || undefined, moment))) return true;
+  noteCoolingDown(search, cidr, givable);
   // Free addresses that are not listed were released later, so they cool down as well.
   return givable.length === 0 && !next.isAll;
 }

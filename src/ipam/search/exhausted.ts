@@ -17,10 +17,10 @@ export interface Exhaustion {
   readonly refused: readonly RefusedPool[];
   /** Why the node could have no further block; undefined: it could. */
   readonly noClaim: string | undefined;
-  /** How many addresses are known to rest after their release, by the CIDR of their block. */
-  readonly resting: ReadonlyMap<string, number>;
-  /** CIDRs of other nodes' blocks that are empty and cannot be taken over before their addresses have rested. */
-  readonly restingBlocks: ReadonlySet<string>;
+  /** How many addresses are known to cool down after their release, by the CIDR of their block. */
+  readonly coolingDown: ReadonlyMap<string, number>;
+  /** CIDRs of other nodes' blocks that are empty and cannot be taken over before their addresses have cooled down. */
+  readonly coolingDownBlocks: ReadonlySet<string>;
 }
 
 /** Error 101. */
@@ -42,40 +42,40 @@ function noPool({ family, context }: Exhaustion): string {
 }
 
 function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
-  const { noClaim, context, resting } = exhaustion;
+  const { noClaim, context, coolingDown } = exhaustion;
   const { configuration, reserved } = context;
   if (reserved.covers(pool.cidr)) return "all its addresses are reserved";
-  const restingCount = countResting(pool, resting);
+  const coolingDownCount = countCoolingDown(pool, coolingDown);
   if (configuration.strictAffinity) {
-    const own = restingCount === 0 ? "" : ` (at least ${restingCount} of their addresses cool down after their release)`;
+    const own = coolingDownCount === 0 ? "" : ` (at least ${coolingDownCount} of their addresses cool down after their release)`;
     const noBlock = noClaim ?? whyNoBlock(pool, exhaustion);
     return `nothing left in the node's own blocks${own}, ${noBlock}, and strictAffinity forbids to use other nodes' blocks`;
   }
   if (noClaim !== undefined) {
-    const rest = restingCount === 0 ? "" : ` (at least ${restingCount} of the pool's addresses cool down after their release)`;
-    return `nothing left in any claimed block${rest}, and ${noClaim}`;
+    const cooling = coolingDownCount === 0 ? "" : ` (at least ${coolingDownCount} of the pool's addresses cool down after their release)`;
+    return `nothing left in any claimed block${cooling}, and ${noClaim}`;
   }
   const total = sizeOf(pool.cidr);
   const reservedCount = reserved.countIn(pool.cidr);
-  const rest = restingCount === 0 ? "" : `, or cool down after their release (at least ${restingCount} of them)`;
-  if (reservedCount > 0n) return `full: all ${total} addresses are in use${rest} or reserved (${reservedCount} of them)`;
-  return `full: all ${total} addresses are in use${rest}`;
+  const cooling = coolingDownCount === 0 ? "" : `, or cool down after their release (at least ${coolingDownCount} of them)`;
+  if (reservedCount > 0n) return `full: all ${total} addresses are in use${cooling} or reserved (${reservedCount} of them)`;
+  return `full: all ${total} addresses are in use${cooling}`;
 }
 
 /** For a node that may use only its own blocks: why it gets no further block. */
-function whyNoBlock({ cidr, blockLength }: Pool, { context, restingBlocks }: Exhaustion): string {
-  const resting = [...restingBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
+function whyNoBlock({ cidr, blockLength }: Pool, { context, coolingDownBlocks }: Exhaustion): string {
+  const coolingDown = [...coolingDownBlocks].filter((text) => containsPrefix(cidr, parsePrefix(text))).length;
   const reserved = context.reserved.countIn(cidr);
   const besides = [
-    ...(resting === 0 ? [] : [`${resting} of them are empty, but cool down after the last release`]),
+    ...(coolingDown === 0 ? [] : [`${coolingDown} of them are empty, but cool down after the last release`]),
     ...(reserved === 0n ? [] : [`${reserved} addresses are reserved`]),
   ];
   return `none of its ${subnetCount(cidr, blockLength)} blocks is free${besides.length === 0 ? "" : ` (${besides.join("; ")})`}`;
 }
 
 /** Addresses of a pool that could be given if they did not cool down. */
-function countResting({ cidr }: Pool, resting: Exhaustion["resting"]): number {
+function countCoolingDown({ cidr }: Pool, coolingDown: Exhaustion["coolingDown"]): number {
   let count = 0;
-  for (const [text, some] of resting) if (containsPrefix(cidr, parsePrefix(text))) count += some;
+  for (const [text, some] of coolingDown) if (containsPrefix(cidr, parsePrefix(text))) count += some;
   return count;
 }

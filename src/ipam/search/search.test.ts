@@ -102,7 +102,7 @@ test.each([
   expect(cost.rounds).toBeLessThanOrEqual(12);
 });
 
-test("what rests, or is reserved, in some blocks does not hide what others have", async () => {
+test("what cools down, or is reserved, in some blocks does not hide what others have", async () => {
   const { world, inner } = await createWorld();
   await world.putPool("a", "10.65.0.0/16");
   await world.configure({ ipCooldownSeconds: 1_200 });
@@ -121,8 +121,8 @@ test("what rests, or is reserved, in some blocks does not hide what others have"
 });
 
 describe("256 empty blocks of other nodes, and a cool-down that was made longer since they became empty", () => {
-  /** The first `resting` were left a moment ago, the others long since; what is listed counts from the cool-down of then. */
-  async function createEmpty(resting: number, strictAffinity: boolean) {
+  /** The first `coolingDown` were left a moment ago, the others long since; what is listed counts from the cool-down of then. */
+  async function createEmpty(coolingDown: number, strictAffinity: boolean) {
     const made = await createWorld();
     await made.world.putPool("a", "10.65.0.0/16", { blockSize: 24 });
     const now = Math.floor(made.world.clock.now() / 1000);
@@ -130,7 +130,7 @@ describe("256 empty blocks of other nodes, and a cool-down that was made longer 
     await fill(
       made.inner,
       Array.from({ length: 256 }, (_, i): Block => {
-        const releasedAt = i < resting ? now - 10 : now - 5_000;
+        const releasedAt = i < coolingDown ? now - 10 : now - 5_000;
         const times = new Map(free.map((ordinal) => [ordinal, releasedAt]));
         return { ...blockOf("10.65.0.0/16", 0, 0), cidr: emptyAt(i), allocations: [], free, releasedAt: times, emptySince: releasedAt };
       }),
@@ -170,15 +170,15 @@ describe("256 empty blocks of other nodes, and a cool-down that was made longer 
   });
 });
 
-test("what rests in a node's own blocks is told where strictAffinity forbids to look elsewhere, or no block may be claimed", async () => {
+test("what cools down in a node's own blocks is told where strictAffinity forbids to look elsewhere, or no block may be claimed", async () => {
   const { world } = await createWorld();
   await world.putPool("a", "10.65.0.0/30", { blockSize: 31 });
   await world.configure({ ipCooldownSeconds: 60, strictAffinity: true, maxBlocksPerHost: 1 });
   await world.add("c1", "n1");
   await world.add("c2", "n1");
   await world.del("c1", "n1");
-  const resting = "at least 1 of their addresses cool down after their release";
-  expect(await failureOf(world.add("c3", "n1"))).toMatchObject({ message: expect.stringContaining(`own blocks (${resting}), node`) });
+  const coolingDown = "at least 1 of their addresses cool down after their release";
+  expect(await failureOf(world.add("c3", "n1"))).toMatchObject({ message: expect.stringContaining(`own blocks (${coolingDown}), node`) });
   await world.configure({ ipCooldownSeconds: 60, maxBlocksPerHost: 1 });
   expect(await failureOf(world.add("c3", "n1"))).toMatchObject({
     message: expect.stringContaining("any claimed block (at least 1 of the pool's addresses cool down after their release), and node"),

@@ -4,7 +4,7 @@ import type { NextOrdinal } from "../../api/ipam-block-spare.ts";
 import type { Block } from "../../api/ipam-block.ts";
 import type { Family } from "../../lib/ip/address.ts";
 import { addressAt, containsPrefix, type Prefix, toPrefixText } from "../../lib/ip/prefix.ts";
-import { isResting, nextOrdinal, take } from "../block.ts";
+import { isWithinCooldown, nextOrdinal, take } from "../block.ts";
 import { type Draft, type DraftBlock, withBlock } from "../draft.ts";
 import type { Pool } from "../pools.ts";
 import type { AddressRequest } from "../request.ts";
@@ -21,10 +21,10 @@ export interface Search {
   /** The node's own blocks. */
   readonly own: readonly DraftBlock[];
   readonly spread: bigint;
-  /** Addresses that rest after their release, by the CIDR of their block: for the message when nothing is found. */
-  readonly resting: Map<string, number>;
-  /** CIDRs of other nodes' empty blocks that cannot be taken over yet, because addresses in them rest: for the same message. */
-  readonly restingBlocks: Set<string>;
+  /** Addresses that cool down after their release, by the CIDR of their block: for the message when nothing is found. */
+  readonly coolingDown: Map<string, number>;
+  /** CIDRs of other nodes' empty blocks that cannot be taken over yet, because addresses in them cool down: for the same message. */
+  readonly coolingDownBlocks: Set<string>;
 }
 
 /** How many further pools' first queries are sent with those of the first pool; twice as many after each pool that had nothing. */
@@ -63,8 +63,14 @@ export function freeOrdinalsOf({ free, releasedAt }: Block): readonly NextOrdina
 }
 
 /** Remembers how many of these addresses could be given if they did not cool down. */
-export function noteResting({ context: { reserved, moment }, resting }: Search, cidr: Prefix, ordinals: readonly NextOrdinal[]): void {
+export function noteCoolingDown(
+  { context: { reserved, moment }, coolingDown }: Search,
+  cidr: Prefix,
+  ordinals: readonly NextOrdinal[],
+): void {
   const isReserved = reservedIn(reserved, cidr);
-  const count = ordinals.filter(([ordinal, releasedAt]) => !isReserved(ordinal) && isResting(releasedAt || undefined, moment)).length;
-  if (count > 0) resting.set(toPrefixText(cidr), count);
+  const count = ordinals.filter(
+    ([ordinal, releasedAt]) => !isReserved(ordinal) && isWithinCooldown(releasedAt || undefined, moment),
+  ).length;
+  if (count > 0) coolingDown.set(toPrefixText(cidr), count);
 }

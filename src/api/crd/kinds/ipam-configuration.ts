@@ -18,7 +18,7 @@ export const IPAM_CONFIGURATION_DEFINITION: KindDefinition<IPAMConfigurationSpec
     strictAffinity: "Whether a node never takes addresses from another node's block.",
     autoAllocateBlocks: "Whether a node that needs space claims blocks by itself.",
     maxBlocksPerHost: `How many blocks a node may claim, 0..${MAX_BLOCKS_PER_HOST_LIMIT}; 0 means ${DEFAULT_MAX_BLOCKS_PER_HOST}.`,
-    ipCooldownSeconds: `Seconds that a released address rests before it is given again, 0..${MAX_IP_COOLDOWN_SECONDS}.`,
+    ipCooldownSeconds: `Seconds that a released address cools down before it is given again, 0..${MAX_IP_COOLDOWN_SECONDS}.`,
   },
   samples: [{}],
   rules: {
@@ -35,7 +35,7 @@ export const IPAM_CONFIGURATION_DEFINITION: KindDefinition<IPAMConfigurationSpec
     specColumn("Strict affinity", "strictAffinity", "boolean", "Whether nodes never borrow addresses."),
     specColumn("Auto allocate", "autoAllocateBlocks", "boolean", "Whether nodes claim blocks by themselves."),
     specColumn("Max blocks", "maxBlocksPerHost", "integer", `How many blocks a node may claim; 0 means ${DEFAULT_MAX_BLOCKS_PER_HOST}.`),
-    specColumn("Cooldown", "ipCooldownSeconds", "integer", "Seconds that a released address rests."),
+    specColumn("Cooldown", "ipCooldownSeconds", "integer", "Seconds that a released address cools down."),
     AGE,
   ],
 };

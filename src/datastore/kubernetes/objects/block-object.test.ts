@@ -33,7 +33,7 @@ describe("the object of a block", () => {
     });
   });
 
-  test("says which addresses are next where they are few, or rest after their release", () => {
+  test("says which addresses are next where they are few, or cool down after their release", () => {
     const nextOf = (block: Block): string | undefined => toBlockObject(block).metadata.annotations?.["netplug.io/next"];
     expect(nextOf(FULL)).toBeUndefined();
     expect(nextOf(withSpare(40))).toBeUndefined();
