@@ -59,7 +59,7 @@ export class Installation implements Disposable {
   }
 
   /** Puts everything in its place. What can be checked is checked before anything is changed. @throws NetplugError */
-  async place(): Promise<void> {
+  async install(): Promise<void> {
     const settings = this.#settings;
     requireWritable(this.#folders.conf, this.#host.disk);
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
@@ -116,7 +116,7 @@ export class Installation implements Disposable {
    *
    * @throws NetplugError, LostFolder when it never can
    */
-  async mend(): Promise<void> {
+  async reconcile(): Promise<void> {
     const { disk } = this.#host;
     openFolders(this.#settings, disk);
     await this.#placeBinaries(false);

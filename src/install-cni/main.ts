@@ -7,7 +7,7 @@ import { parseCommandLine, USAGE } from "./command-line.ts";
 import type { InstallHost } from "./host.ts";
 import { Installation } from "./install.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { readTrouble, StateFile } from "./state-file.ts";
+import { readNotReadyReason, StateFile } from "./state-file.ts";
 import { stay } from "./stay.ts";
 import { toIsoTime } from "./token-renewal.ts";
 import { readPath } from "./variables.ts";
@@ -39,9 +39,9 @@ export async function runInstallCni(args: readonly string[], host: InstallHost):
 
 function sayReadiness({ env, disk, say }: InstallHost): number {
   try {
-    const trouble = readTrouble(readPath(env, "STATE_FILE"), disk);
-    say(trouble ?? "ready");
-    return trouble === undefined ? EXIT.done : EXIT.failed;
+    const reason = readNotReadyReason(readPath(env, "STATE_FILE"), disk);
+    say(reason ?? "ready");
+    return reason === undefined ? EXIT.done : EXIT.failed;
   } catch (thrown) {
     say(`netplug install-cni: ${messageOf(thrown)}`);
     return EXIT.usage;
@@ -53,7 +53,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
   state.say("not everything is in its place yet");
   using installation = new Installation(settings, host, log);
   try {
-    await installation.place();
+    await installation.install();
   } catch (thrown) {
     if (!host.stopped.aborted) throw thrown;
     log.warning("asked to end before everything was in its place");

@@ -4,28 +4,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NetplugError } from "../lib/errors.ts";
 import { durableFiles } from "../linux/durable-files.ts";
-import { readTrouble, StateFile } from "./state-file.ts";
+import { readNotReadyReason, StateFile } from "./state-file.ts";
 
 const PATH = "/run/netplug/state";
 
-test.each<[text: string | undefined, trouble: string | undefined]>([
+test.each<[text: string | undefined, reason: string | undefined]>([
   ['{"ready":true}\n', undefined],
   ['{"ready":false,"reason":"token has expired"}\n', "token has expired"],
   [undefined, `the installer has not started: there is no "${PATH}"`],
   ['{"ready":"true"}', `read "${PATH}": no installer has written it`],
   ["[]", `read "${PATH}": no installer has written it`],
-])("a file with %j says %j", (text, trouble) => expect(readTrouble(PATH, { readText: () => text })).toBe(trouble));
+])("a file with %j says %j", (text, reason) => expect(readNotReadyReason(PATH, { readText: () => text })).toBe(reason));
 
 test("what cannot be read is not ready, and why is said", () => {
-  expect(readTrouble(PATH, { readText: () => "{" })).toStartWith("line 1, column 2");
+  expect(readNotReadyReason(PATH, { readText: () => "{" })).toStartWith("line 1, column 2");
   const readText = (): string => {
     throw new NetplugError("ioFailure", "open: EACCES");
   };
-  expect(readTrouble(PATH, { readText })).toBe("open: EACCES");
+  expect(readNotReadyReason(PATH, { readText })).toBe("open: EACCES");
 });
 
 test("nobody is ready or not without a file", () => {
-  expect(() => readTrouble(undefined, { readText: () => undefined })).toThrow("read STATE_FILE: got nothing");
+  expect(() => readNotReadyReason(undefined, { readText: () => undefined })).toThrow("read STATE_FILE: got nothing");
 });
 
 test("what an installer says is what the other process reads, each time", () => {
@@ -35,9 +35,9 @@ test("what an installer says is what the other process reads, each time", () => 
     // As an installer leaves it that is killed while it writes.
     writeFileSync(join(folder, ".state.netplug-tmp"), "{");
     const state = new StateFile(path, { disk: durableFiles, userId: process.getuid?.() ?? 0 });
-    for (const trouble of ["token has expired", undefined, "no space left"]) {
-      state.say(trouble);
-      expect(readTrouble(path, durableFiles)).toBe(trouble);
+    for (const reason of ["token has expired", undefined, "no space left"]) {
+      state.say(reason);
+      expect(readNotReadyReason(path, durableFiles)).toBe(reason);
       expect(durableFiles.list(folder)).toEqual(["state"]);
       expect(durableFiles.stat(path)).toMatchObject({ permissions: 0o600 });
     }

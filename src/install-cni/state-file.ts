@@ -20,10 +20,10 @@ export class StateFile {
     this.#host = host;
   }
 
-  /** @param trouble why pods on this node may get no network; undefined: they do @throws NetplugError ioFailure */
-  say(trouble: string | undefined): void {
+  /** @param reason why pods on this node may get no network; undefined: they do @throws NetplugError ioFailure */
+  say(reason: string | undefined): void {
     if (this.#path === undefined) return;
-    const text = JSON.stringify(trouble === undefined ? { ready: true } : { ready: false, reason: trouble });
+    const text = JSON.stringify(reason === undefined ? { ready: true } : { ready: false, reason });
     writeDurably(this.#host, this.#path, `${text}\n`, PERMISSIONS);
   }
 }
@@ -34,7 +34,7 @@ export class StateFile {
  * @returns why the node is not ready; undefined: it is
  * @throws NetplugError invalidConfig without a path
  */
-export function readTrouble(path: string | undefined, disk: Pick<DurableFiles, "readText">): string | undefined {
+export function readNotReadyReason(path: string | undefined, disk: Pick<DurableFiles, "readText">): string | undefined {
   if (path === undefined)
     throw new NetplugError("invalidConfig", "read STATE_FILE: got nothing, want the path that the installer was given");
   let text: string | undefined;

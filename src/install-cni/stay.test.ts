@@ -18,15 +18,15 @@ interface Kept extends AsyncDisposable {
   readonly renewals: readonly number[];
   /** How often the API server was asked whether it takes the token. */
   readonly asks: number;
-  readonly mends: number;
+  readonly reconciliations: number;
   /** What those heard who ask whether the node is ready, each once. */
-  readonly troubles: readonly (string | undefined)[];
+  readonly reasons: readonly (string | undefined)[];
   fail(what: Failures): void;
 }
 
 interface Failures {
   readonly renewing?: Error;
-  readonly mending?: Error;
+  readonly reconciling?: Error;
   readonly telling?: Error;
   readonly isTokenRefused?: boolean;
 }
@@ -37,7 +37,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
   const renewals: number[] = [];
   const stop = new AbortController();
   let failures: Failures = {};
-  let mends = 0;
+  let reconciliations = 0;
   let asks = 0;
   const installation = {
     grant,
@@ -51,18 +51,18 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
       return await Promise.resolve(failures.isTokenRefused !== true);
     },
     followRuntime: async () => await Promise.resolve(),
-    mend: async () => {
-      mends++;
-      if (failures.mending !== undefined) throw failures.mending;
+    reconcile: async () => {
+      reconciliations++;
+      if (failures.reconciling !== undefined) throw failures.reconciling;
       await Promise.resolve();
     },
   };
   const log = createLog({ clock, level: "INFO", sinks: [{ write: (record) => records.push(record) }] });
-  const troubles: (string | undefined)[] = [];
+  const reasons: (string | undefined)[] = [];
   const state = {
-    say: (trouble: string | undefined) => {
+    say: (reason: string | undefined) => {
       if (failures.telling !== undefined) throw failures.telling;
-      if (troubles.length === 0 || troubles.at(-1) !== trouble) troubles.push(trouble);
+      if (reasons.length === 0 || reasons.at(-1) !== reason) reasons.push(reason);
     },
   };
   const ended = stay(installation, { tokenRefreshMs, state }, { clock, random: () => random, stopped: stop.signal }, log);
@@ -70,12 +70,12 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
     clock,
     log: records,
     renewals,
-    troubles,
+    reasons,
     get asks() {
       return asks;
     },
-    get mends() {
-      return mends;
+    get reconciliations() {
+      return reconciliations;
     },
     fail: (what) => void (failures = what),
     async [Symbol.asyncDispose]() {
@@ -143,12 +143,12 @@ describe("a token", () => {
         expires: new Date(1_700_000_000_000 + DAY).toISOString(),
       },
     });
-    expect(kept.troubles).toEqual([undefined, "token has expired and cannot be renewed: connection refused"]);
+    expect(kept.reasons).toEqual([undefined, "token has expired and cannot be renewed: connection refused"]);
     kept.fail({});
     await kept.clock.advance(300_000);
     expect(kept.renewals).toHaveLength(1);
     expect(kept.log.at(-1)).toMatchObject({ level: "INFO", msg: "token renewed" });
-    expect(kept.troubles.at(-1)).toBeUndefined();
+    expect(kept.reasons.at(-1)).toBeUndefined();
   });
 
   test("is renewed as often as somebody wants it, but not later than at half of its life", async () => {
@@ -201,22 +201,22 @@ describe("a token", () => {
     await kept.clock.advance(2 * HOUR);
     expect(kept.log.length).toBeLessThan(2 * 25 + 10);
     expect(kept.log.filter(({ msg }) => msg.startsWith("the API server"))).toHaveLength(1);
-    const trouble = "token is not accepted any more and cannot be renewed: not permitted";
-    expect(kept.log.at(-1)).toMatchObject({ level: "ERROR", msg: "pods get no network on this node", fields: { reason: trouble } });
-    expect(kept.troubles).toEqual([undefined, trouble]);
+    const reason = "token is not accepted any more and cannot be renewed: not permitted";
+    expect(kept.log.at(-1)).toMatchObject({ level: "ERROR", msg: "pods get no network on this node", fields: { reason } });
+    expect(kept.reasons).toEqual([undefined, reason]);
     kept.fail({});
     await kept.clock.advance(300_000);
-    expect(kept.troubles.at(-1)).toBeUndefined();
+    expect(kept.reasons.at(-1)).toBeUndefined();
   });
 
   test("that is refused and cannot be renewed makes the node not ready with the first try that fails, until it is accepted again", async () => {
     await using kept = keep({ token: "t", lifeMs: DAY }, fakeClock(), 0, 30_000);
     kept.fail({ isTokenRefused: true, renewing: new NetplugError("notInitialised", "no account") });
     await kept.clock.advance(30_000);
-    expect(kept.troubles).toEqual([undefined, "token is not accepted any more and cannot be renewed: no account"]);
+    expect(kept.reasons).toEqual([undefined, "token is not accepted any more and cannot be renewed: no account"]);
     kept.fail({ renewing: REFUSAL });
     await kept.clock.advance(300_000);
-    expect([kept.troubles.at(-1), kept.renewals]).toEqual([undefined, []]);
+    expect([kept.reasons.at(-1), kept.renewals]).toEqual([undefined, []]);
   });
 
   test("that was refused for a while makes the node not ready for no more than 40 s longer, however seldom it is asked for by then", async () => {
@@ -228,10 +228,10 @@ describe("a token", () => {
     // Twice a minute, and once for each renewal that fails.
     expect(kept.asks - asks).toBeLessThan(120 + 25);
     for (const { length } = kept.log; kept.log.length === length;) await kept.clock.advance(10_000);
-    expect(kept.troubles.at(-1)).toBe("token is not accepted any more and cannot be renewed: connection refused");
+    expect(kept.reasons.at(-1)).toBe("token is not accepted any more and cannot be renewed: connection refused");
     kept.fail({ renewing: OUTAGE });
     await kept.clock.advance(40_000);
-    expect(kept.troubles.at(-1)).toBeUndefined();
+    expect(kept.reasons.at(-1)).toBeUndefined();
   });
 
   test("that there is none of is not renewed", async () => {
@@ -245,34 +245,34 @@ describe("files", () => {
   test("are looked at every ten seconds, and not once more after the end", async () => {
     const kept = keep(undefined);
     await kept.clock.advance(60_000);
-    expect(kept.mends).toBe(6);
+    expect(kept.reconciliations).toBe(6);
     await kept[Symbol.asyncDispose]();
     await kept.clock.advance(60_000);
-    expect([kept.mends, kept.clock.sleepers]).toEqual([6, 0]);
+    expect([kept.reconciliations, kept.clock.sleepers]).toEqual([6, 0]);
   });
 
   test("that cannot be kept are said once, and again after it was better", async () => {
     await using kept = keep(undefined);
-    const mending = new NetplugError("ioFailure", "EROFS");
-    kept.fail({ mending });
+    const reconciling = new NetplugError("ioFailure", "EROFS");
+    kept.fail({ reconciling });
     await kept.clock.advance(60_000);
     expect(kept.log.map(({ msg, fields }) => [msg, fields["reason"]])).toEqual([["cannot keep files in place, trying again", "EROFS"]]);
     kept.fail({});
     await kept.clock.advance(10_000);
-    kept.fail({ mending });
+    kept.fail({ reconciling });
     await kept.clock.advance(10_000);
     expect(kept.log).toHaveLength(2);
-    const trouble = "files cannot be kept in place: EROFS";
-    expect(kept.troubles).toEqual([trouble, undefined, trouble]);
+    const reason = "files cannot be kept in place: EROFS";
+    expect(kept.reasons).toEqual([reason, undefined, reason]);
   });
 
   test("are kept also when nobody can be told so: that is said once", async () => {
     await using kept = keep(undefined);
-    kept.fail({ telling: new NetplugError("ioFailure", "ENOSPC"), mending: new NetplugError("ioFailure", "ENOSPC") });
+    kept.fail({ telling: new NetplugError("ioFailure", "ENOSPC"), reconciling: new NetplugError("ioFailure", "ENOSPC") });
     await kept.clock.advance(30_000);
     kept.fail({ telling: new NetplugError("ioFailure", "ENOSPC") });
     await kept.clock.advance(30_000);
-    expect([kept.mends, kept.log.map(({ fields }) => fields["reason"])]).toEqual([6, ["ENOSPC"]]);
+    expect([kept.reconciliations, kept.log.map(({ fields }) => fields["reason"])]).toEqual([6, ["ENOSPC"]]);
   });
 });
 

@@ -23,7 +23,7 @@ export interface StayOptions {
   readonly state: Pick<StateFile, "say">;
 }
 
-type Kept = TokenHolder & Pick<Installation, "followRuntime" | "mend">;
+type Kept = TokenHolder & Pick<Installation, "followRuntime" | "reconcile">;
 
 /** Returns when the process is asked to end. @throws LostFolder when only another process can go on */
 export async function stay(
@@ -44,8 +44,8 @@ export async function stay(
     if (renewal.dueInMs() <= 0) await renewal.run(stopped);
     try {
       if (isTry) await installation.followRuntime();
-      await installation.mend();
-      state.say(renewal.trouble());
+      await installation.reconcile();
+      state.say(renewal.notReadyReason());
       lastComplaint = undefined;
     } catch (thrown) {
       if (stopped.aborted) return;
@@ -60,11 +60,11 @@ export async function stay(
 }
 
 /** If the state cannot be written, readers find the former one, and the log has the reason. */
-function trySay(state: StayOptions["state"], trouble: string): void {
+function trySay(state: StayOptions["state"], reason: string): void {
   try {
-    state.say(trouble);
+    state.say(reason);
   } catch {
-    // Most likely it is the same disk that made the trouble.
+    // Most likely it is the disk that is the reason.
   }
 }
 

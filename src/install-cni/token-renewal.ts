@@ -53,7 +53,7 @@ export class TokenRenewal {
   }
 
   /** Why pods get no network for want of a token; undefined: the token is good. */
-  trouble(): string | undefined {
+  notReadyReason(): string | undefined {
     const isExpired = this.#clock.now() >= this.#end;
     if (this.#failures === 0 || !(isExpired || this.#isRefused)) return undefined;
     return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
@@ -73,9 +73,9 @@ export class TokenRenewal {
       this.#reason = messageOf(thrown);
       await this.#look();
       const fields = { reason: this.#reason, expires: toIsoTime(this.#end) };
-      const trouble = this.trouble();
-      if (trouble === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
-      else this.#log.error("pods get no network on this node", { ...fields, reason: trouble });
+      const notReadyReason = this.notReadyReason();
+      if (notReadyReason === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
+      else this.#log.error("pods get no network on this node", { ...fields, reason: notReadyReason });
     }
   }
 

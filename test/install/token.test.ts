@@ -199,7 +199,7 @@ test("a token whose account was made anew is known to be of no use, and replaced
   const host = node.host({ env: inPod(), host: { serviceAccountFolder: account } });
   const settings = readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env);
   using installation = new Installation(settings, host, silentLog);
-  await installation.place();
+  await installation.install();
   expect(await installation.isTokenAccepted()).toBe(true);
   await api.kubectl(["delete", "serviceaccount", "netplug-cni-plugin", "-n", "kube-system"]);
   await api.kubectl(["apply", "--server-side", "-f", join(repositoryRoot, "manifests/rbac.yaml")]);
@@ -223,13 +223,13 @@ test("a certificate authority that the pod is shown later is in the file a minut
     host,
     silentLog,
   );
-  await installation.place();
+  await installation.install();
   const before = readConfig();
   const next = createCertificateFolder(node.folder).createAuthority("next");
   const both = readFileSync(join(own, "ca.crt"), "utf8") + readFileSync(next.certFile, "utf8");
   writeFileSync(join(own, "ca.crt"), both);
   aheadMs = 61_000;
-  await installation.mend();
+  await installation.reconcile();
   const { clusters, users } = readConfig();
   expect([clusters[0]?.cluster["certificate-authority-data"], users]).toEqual([Buffer.from(both).toString("base64"), before.users]);
   expect([await whoAmI(join(node.confDir, KUBECONFIG)), await installation.isTokenAccepted()]).toEqual([PLUGIN, true]);
@@ -237,7 +237,7 @@ test("a certificate authority that the pod is shown later is in the file a minut
   // the old one is taken away before the server shows a certificate of the next
   writeFileSync(join(own, "ca.crt"), readFileSync(next.certFile));
   aheadMs += 61_000;
-  await installation.mend();
+  await installation.reconcile();
   expect(await installation.isTokenAccepted()).toBe(false);
 });
 
@@ -284,7 +284,7 @@ test("a token of the plugin that has ended is known to be of no use, and replace
   const host = node.host({ env: inPod(), host: { serviceAccountFolder: account } });
   const settings = readSettings({ binDir: node.binDir, confDir: node.confDir, isOnce: false }, host.env);
   using installation = new Installation(settings, host, silentLog);
-  await installation.place();
+  await installation.install();
   const config = readFileSync(join(node.confDir, KUBECONFIG), "utf8");
   const token = await issueShortToken(api, { namespace: "kube-system", name: "netplug-cni-plugin" }, lifeMs);
   writeFileSync(join(node.confDir, KUBECONFIG), config.replace(readConfig().users[0]?.user.token ?? "", token));

@@ -53,7 +53,7 @@ test("calls and watches, of which no connection lasts, go on where they were onc
   await put("expired");
   await until("an object on a watch that stands", async () => views.every(({ objects }) => objects.has("expired")));
   proxy.cut();
-  await until("refusals", async () => views.every(({ troubles }) => troubles.includes("unauthorized")));
+  await until("refusals", async () => views.every(({ errors }) => errors.includes("unauthorized")));
   await put("unseen");
   await api.kubectl(["delete", "configmap", "before"]);
   expect(views.map(({ objects }) => [...objects.keys()].sort())).toEqual([
@@ -68,5 +68,5 @@ test("calls and watches, of which no connection lasts, go on where they were onc
     views.every(({ objects }) => JSON.stringify([...objects.keys()].sort()) === '["expired","unseen"]'),
   );
   expect(views.map(({ resets }) => resets)).toEqual([1, 1]);
-  expect(JSON.stringify([error, views.map(({ troubles }) => troubles)])).not.toContain(token);
+  expect(JSON.stringify([error, views.map(({ errors }) => errors)])).not.toContain(token);
 });

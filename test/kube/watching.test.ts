@@ -68,7 +68,7 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     await until("both watches", async () => ours.length === 3 && theirs.length === 3);
     expect(ours).toEqual(["ADDED d", "MODIFIED a", "DELETED b"]);
     expect(theirs).toEqual(ours);
-    expect(view).toMatchObject({ resets: 1, troubles: [] });
+    expect(view).toMatchObject({ resets: 1, errors: [] });
     request.abort();
     controller.abort(new NetplugError("tryAgainLater", "enough"));
     await watching;
@@ -89,7 +89,7 @@ describe.each(["http1.1", "http2"] as const)("following over %s", (protocol) => 
     await untilEqual(view, namespace);
     // A server that starts knows no changes from before: it may answer that the revision is too old.
     expect(view.resets).toBeLessThanOrEqual(2);
-    expect(view.troubles.length).toBeGreaterThan(0);
+    expect(view.errors.length).toBeGreaterThan(0);
   });
 
   test("begins anew when history was compacted while the server was away (needs cluster)", async () => {

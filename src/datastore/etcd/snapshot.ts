@@ -2,7 +2,7 @@
 
 import type { CallOptions, EtcdClient } from "./client/client.ts";
 import { blockRange } from "./layout/keys.ts";
-import { EtcdFailure, judge } from "./protocol/failure.ts";
+import { classify, EtcdFailure } from "./protocol/failure.ts";
 import { type KeyValue, MAX_TXN_OPS, type RangeReply, type RangeRequest, type ReadReply } from "./protocol/rpc.ts";
 
 /** Keys per page, at most. */
@@ -31,7 +31,7 @@ export async function readSnapshot(client: EtcdClient, ranges: readonly RangeReq
       return await readOnce(client, ranges, options);
     } catch (thrown) {
       const { cause } = thrown as { cause?: unknown };
-      if (attempt === TRIES || !(cause instanceof EtcdFailure) || judge(cause) !== "compacted") throw thrown;
+      if (attempt === TRIES || !(cause instanceof EtcdFailure) || classify(cause) !== "compacted") throw thrown;
     }
   }
 }

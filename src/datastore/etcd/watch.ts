@@ -87,7 +87,7 @@ async function hasGoneBack({ client }: WatchSource, { key, startRevision }: Watc
   return BigInt(revision) < startRevision - 1n;
 }
 
-/** @throws what no waiting mends */
+/** @throws what no retry can fix */
 async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!(thrown instanceof NetplugError) || thrown.kind !== "tryAgainLater") throw thrown;
   await clock.sleep(delayAfter(failures, BETWEEN_CONNECTIONS, random), signal).catch(() => undefined);

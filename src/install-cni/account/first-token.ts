@@ -17,7 +17,7 @@ const REFUSAL_MS = 5_000;
 /**
  * Asks until there is a token; without `isOnce` an outage may last as long as it likes.
  *
- * @throws NetplugError what waiting does not mend
+ * @throws NetplugError what no retry can fix
  */
 export async function requestFirstToken(
   account: Pick<PluginAccount, "requestToken">,

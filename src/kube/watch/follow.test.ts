@@ -72,7 +72,7 @@ async function firstEvents(
 }
 
 function toWords(one: FollowEvent<Node>): string {
-  if (one.type === "trouble") return `trouble ${one.failure.reason}`;
+  if (one.type === "error") return `error ${one.failure.reason}`;
   return "object" in one ? `${one.type} ${one.object.metadata.name} ${one.object.metadata.resourceVersion}` : one.type;
 }
 
@@ -117,7 +117,7 @@ describe("following", () => {
     expect(revisionsWatched(server)).toEqual(["5", "9"]);
   });
 
-  test("tells of trouble and goes on where it was", async () => {
+  test("tells of an error, and goes on where it was", async () => {
     await using server = serving(
       [() => list("5")],
       [
@@ -126,13 +126,13 @@ describe("following", () => {
         () => stream([event("ADDED", "b", "7")], true),
       ],
     );
-    expect(await firstEvents(server, 6)).toEqual(["reset", "in-sync", "put a 6", "trouble serverFault", "trouble lost", "put b 7"]);
+    expect(await firstEvents(server, 6)).toEqual(["reset", "in-sync", "put a 6", "error serverFault", "error lost", "put b 7"]);
     expect(revisionsWatched(server)).toEqual(["5", "6", "6"]);
   });
 
   test("waits for a server that cannot list yet", async () => {
     await using server = serving([() => Response.json(statusObject(401, "Unauthorized", "x"), { status: 401 }), () => list("5")], []);
-    expect(await firstEvents(server, 3)).toEqual(["trouble unauthorized", "reset", "in-sync"]);
+    expect(await firstEvents(server, 3)).toEqual(["error unauthorized", "reset", "in-sync"]);
   });
 
   test("waits for an API server behind something that speaks for it meanwhile", async () => {
@@ -140,7 +140,7 @@ describe("following", () => {
       [() => list("5")],
       [() => new Response("<html>sorry</html>", { status: 421 }), () => stream([event("ADDED", "a", "6")], true)],
     );
-    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "trouble unexpected", "put a 6"]);
+    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "error unexpected", "put a 6"]);
   });
 
   test.each([
@@ -152,7 +152,7 @@ describe("following", () => {
     '{"type":"RENAMED","object":{"metadata":{}}}',
   ])("goes on where it was after the line %p", async (line) => {
     await using server = serving([() => list("5")], [() => stream([event("ADDED", "a", "6"), `${line}\n`]), () => silent()]);
-    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "put a 6", "trouble lost"]);
+    expect(await firstEvents(server, 4)).toEqual(["reset", "in-sync", "put a 6", "error lost"]);
     expect(revisionsWatched(server)).toEqual(["5"]);
   });
 
@@ -178,7 +178,7 @@ describe("following", () => {
     expect(pauses).toEqual([pauseMs]);
   });
 
-  test("ends with what no waiting mends", async () => {
+  test("ends with what no retry can fix", async () => {
     await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
     expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });
   });

@@ -20,7 +20,7 @@ export type FollowEvent<T> =
   | { readonly type: "delete"; readonly object: T }
   | { readonly type: "in-sync" }
   /** For logs and health; the iteration goes on by itself. */
-  | { readonly type: "trouble"; readonly failure: KubeError };
+  | { readonly type: "error"; readonly failure: KubeError };
 
 /** What is followed, until the signal aborts. */
 export interface FollowOptions extends Selection {
@@ -50,7 +50,7 @@ const WATCH_SECONDS = 300;
  * same revision; when the history that this needs is gone, everything is listed again, unless the options say otherwise. Ends when the
  * signal aborts.
  *
- * @throws KubeError or NetplugError for what no waiting mends: no permission, a resource that is not served, settings that make no sense
+ * @throws KubeError or NetplugError for what no retry can fix: no permission, a resource that is not served, settings that make no sense
  */
 export async function* follow<T extends KubeObject>(
   client: KubeClient,
@@ -71,8 +71,8 @@ export async function* follow<T extends KubeObject>(
       failures = await pauseIfShort(ports, startedAt, failures, signal);
     } catch (thrown) {
       if (signal.aborted) return;
-      const failure = requireCurable(thrown);
-      yield { type: "trouble", failure };
+      const failure = requireRetriable(thrown);
+      yield { type: "error", failure };
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
@@ -113,8 +113,8 @@ async function* followFrom<T extends KubeObject>(
       if (isShort(ports, startedAt)) await pause(ports, ++failures, signal);
     } catch (thrown) {
       if (signal.aborted || isKubeError(thrown, "expired")) return;
-      const failure = requireCurable(thrown);
-      yield { type: "trouble", failure };
+      const failure = requireRetriable(thrown);
+      yield { type: "error", failure };
       await pause(ports, ++failures, signal, failure.retryAfterMs);
     }
   }
@@ -130,11 +130,11 @@ function isShort({ clock }: FollowPorts, startedAt: number): boolean {
 }
 
 /** Besides what may be tried again: credentials that somebody may renew, and answers of a proxy while the API server behind it restarts. */
-const CURABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
+const RETRIABLE: ReadonlySet<KubeReason> = new Set(["unauthorized", "unexpected"]);
 
-/** @throws what no waiting mends */
-function requireCurable(thrown: unknown): KubeError {
-  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || CURABLE.has(thrown.reason))) return thrown;
+/** @throws what no retry can fix */
+function requireRetriable(thrown: unknown): KubeError {
+  if (thrown instanceof KubeError && (thrown.kind === "tryAgainLater" || RETRIABLE.has(thrown.reason))) return thrown;
   throw thrown;
 }
 

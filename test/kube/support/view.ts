@@ -9,7 +9,7 @@ import { type ConfigMap, CONFIG_MAPS, realPorts } from "./real-api.ts";
 export interface View extends AsyncDisposable {
   readonly objects: ReadonlyMap<string, ConfigMap>;
   readonly resets: number;
-  readonly troubles: readonly string[];
+  readonly errors: readonly string[];
   readonly isInSync: boolean;
 }
 
@@ -18,9 +18,9 @@ export function watchNamespace(client: KubeClient, namespace: string): View {
   const controller = new AbortController();
   const objects = new Map<string, ConfigMap>();
   const state = { resets: 0, isInSync: false };
-  const troubles: string[] = [];
+  const errors: string[] = [];
   const apply = (event: FollowEvent<ConfigMap>): void => {
-    if (event.type === "trouble") troubles.push(event.failure.reason);
+    if (event.type === "error") errors.push(event.failure.reason);
     else if (event.type === "in-sync") state.isInSync = true;
     else if (event.type === "reset") {
       objects.clear();
@@ -34,7 +34,7 @@ export function watchNamespace(client: KubeClient, namespace: string): View {
   })();
   return {
     objects,
-    troubles,
+    errors,
     get resets() {
       return state.resets;
     },

@@ -2,7 +2,7 @@
 
 import type { Clock, Connect, Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
-import { type EtcdFailure, judge, neverSent } from "../protocol/failure.ts";
+import { classify, type EtcdFailure, neverSent } from "../protocol/failure.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
 import { PlainHttp } from "../wire/gateway/plain-http.ts";
 import { createGateway } from "../wire/gateway/transport.ts";
@@ -90,7 +90,7 @@ export class Access {
    * @returns whether the same request may succeed now
    */
   async #repair(failure: EtcdFailure, transport: Transport, forget: () => boolean): Promise<boolean> {
-    switch (judge(failure)) {
+    switch (classify(failure)) {
       case "use-grpc":
         return await this.#useGrpc(transport);
       case "needs-user":

@@ -4,7 +4,7 @@ import { type Backoff, delayAfter } from "../../../lib/backoff.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import type { Random } from "../../../lib/ports.ts";
 import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../datastore-config.ts";
-import { EtcdFailure, isSurelyNotApplied, judge, STATUS, type Verdict } from "../protocol/failure.ts";
+import { classify, EtcdFailure, type FailureClass, isSurelyNotApplied, STATUS } from "../protocol/failure.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
 import { toFailure } from "../wire/fetch-failure.ts";
@@ -104,9 +104,9 @@ export class EtcdClient {
       if (thrown instanceof NetplugError) throw thrown;
       const failure = toFailure(thrown);
       endpoints.onFailure(endpoint);
-      const verdict = judge(failure);
+      const failureClass = classify(failure);
       const { failedError } = await messages();
-      throw failedError("watch", [{ endpoint, failure }], hasBegun && isMendedAtStart(verdict) ? "try-elsewhere" : verdict);
+      throw failedError("watch", [{ endpoint, failure }], hasBegun && isFixedByReconnect(failureClass) ? "try-elsewhere" : failureClass);
     } finally {
       connection.abort();
     }
@@ -208,20 +208,20 @@ export class EtcdClient {
 /** Only calls that fail need them. */
 const messages = () => import("./messages.ts");
 
-/** @throws what makes another try senseless or dangerous, judged by the last one */
+/** @throws what makes another try senseless or dangerous, told by the last one */
 async function throwIfFinal(action: Action, tries: readonly FailedTry[], signal: AbortSignal | undefined): Promise<void> {
   const last = tries.at(-1);
   if (last === undefined) return;
   const { abortedError, failedError, lostCommitError } = await messages();
   if (action === "commit to" && !isSurelyNotApplied(last.failure)) throw lostCommitError(last);
   if (signal?.aborted === true) throw abortedError(action, signal.reason);
-  const verdict = judge(last.failure);
-  if (verdict !== "try-elsewhere") throw failedError(action, [last], verdict);
+  const failureClass = classify(last.failure);
+  if (failureClass !== "try-elsewhere") throw failedError(action, [last], failureClass);
 }
 
 /** Whether the start of the next connection repairs the failure, by a new log-in or another transport. */
-function isMendedAtStart(verdict: Verdict): boolean {
-  return verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc";
+function isFixedByReconnect(failureClass: FailureClass): boolean {
+  return failureClass === "log-in-again" || failureClass === "needs-user" || failureClass === "use-grpc";
 }
 
 /** @throws EtcdFailure for a watch that the server ends; its reason is text only */

@@ -2,7 +2,7 @@
 
 import { type ErrorName, NetplugError } from "../../../lib/errors.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
-import { type EtcdFailure, NO_REPLY, STATUS, type Verdict } from "../protocol/failure.ts";
+import { type EtcdFailure, type FailureClass, NO_REPLY, STATUS } from "../protocol/failure.ts";
 
 /** What was being done. */
 export type Action = "read from" | "commit to" | "watch";
@@ -14,9 +14,11 @@ export interface FailedTry {
 }
 
 /** No endpoint could do it, or one refused for good. */
-export function failedError(action: Action, tries: readonly FailedTry[], verdict: Verdict): NetplugError {
+export function failedError(action: Action, tries: readonly FailedTry[], failureClass: FailureClass): NetplugError {
   const text = tries.map(({ endpoint, failure }) => `${endpoint}: ${failure.message}`).join("; ") || "no time left to ask";
-  return new NetplugError(kindOf(tries, verdict), `${action} etcd: ${text}${adviceFor(tries, verdict)}`, { cause: tries.at(-1)?.failure });
+  return new NetplugError(kindOf(tries, failureClass), `${action} etcd: ${text}${adviceFor(tries, failureClass)}`, {
+    cause: tries.at(-1)?.failure,
+  });
 }
 
 /** A write whose reply did not come. */
@@ -30,10 +32,11 @@ export function abortedError(action: Action, reason: unknown): NetplugError {
   return new NetplugError("tryAgainLater", `${action} etcd: interrupted`, { cause: reason });
 }
 
-function kindOf(tries: readonly FailedTry[], verdict: Verdict): ErrorName {
-  if (verdict === "defect") return "internal";
-  if (verdict === "denied" || verdict === "log-in-again" || verdict === "needs-user" || verdict === "use-grpc") return "accessDenied";
-  // A certificate that we do not trust is nothing that waiting mends, unless another endpoint is merely down.
+function kindOf(tries: readonly FailedTry[], failureClass: FailureClass): ErrorName {
+  if (failureClass === "defect") return "internal";
+  if (failureClass === "denied" || failureClass === "log-in-again" || failureClass === "needs-user" || failureClass === "use-grpc")
+    return "accessDenied";
+  // A certificate that we do not trust is nothing that a retry can fix, unless another endpoint is merely down.
   return tries.length > 0 && tries.every(({ failure }) => failure.reason === "untrusted") ? "accessDenied" : "tryAgainLater";
 }
 
@@ -43,10 +46,11 @@ export const ALARM_ADVICE = {
   corrupt: "its members do not have the same data; replace those that are wrong, then disarm the alarm",
 } as const;
 
-function adviceFor(tries: readonly FailedTry[], verdict: Verdict): string {
-  if (verdict === "needs-user") return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
-  if (verdict === "no-space" || verdict === "corrupt") return `; ${ALARM_ADVICE[verdict]}`;
-  if (verdict === "denied") {
+function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): string {
+  if (failureClass === "needs-user")
+    return "; give etcd_username and etcd_password, or a client certificate whose common name is an etcd user";
+  if (failureClass === "no-space" || failureClass === "corrupt") return `; ${ALARM_ADVICE[failureClass]}`;
+  if (failureClass === "denied") {
     const isForbidden = tries.at(-1)?.failure.status === STATUS.permissionDenied;
     return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
   }

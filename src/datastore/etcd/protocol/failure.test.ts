@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { toRefusal } from "../wire/gateway/refusal.ts";
-import { EtcdFailure, isSurelyNotApplied, judge, STATUS } from "./failure.ts";
+import { classify, EtcdFailure, isSurelyNotApplied, STATUS } from "./failure.ts";
 
 /** What etcd answers, with its gRPC status, what that means, and whether a commit that got it was surely not applied. */
 const REFUSALS = [
@@ -31,9 +31,9 @@ const REFUSALS = [
 ] as const;
 
 describe("a refusal", () => {
-  test.each(REFUSALS)("%p (%i) means %p; surely not applied: %p", (message, status, verdict, isNotApplied) => {
+  test.each(REFUSALS)("%p (%i) means %p; surely not applied: %p", (message, status, failureClass, isNotApplied) => {
     const failure = new EtcdFailure("refused", message, status);
-    expect(judge(failure)).toBe(verdict);
+    expect(classify(failure)).toBe(failureClass);
     expect(isSurelyNotApplied(failure)).toBe(isNotApplied);
   });
 });

@@ -50,7 +50,7 @@ export const STATUS = {
 } as const;
 
 /** What the caller of one try does next. */
-export type Verdict =
+export type FailureClass =
   /** The next endpoint, or the same one later, may do it. */
   | "try-elsewhere"
   /** Our token is old: log in and try again. */
@@ -85,7 +85,7 @@ const NOTHING_PROPOSED: readonly number[] = [
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
   // Of a password for a user that has none, etcd says so with the status "unknown".
-  if (isLogInRefused(failure) || judge(failure) === "corrupt") return true;
+  if (isLogInRefused(failure) || classify(failure) === "corrupt") return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {
     return /no leader|not capable|not supported for learner/.test(failure.message);
@@ -98,7 +98,7 @@ function isLogInRefused({ message }: EtcdFailure): boolean {
 }
 
 /** What is to be done about a failure, by its status and by etcd's own text. */
-export function judge(failure: EtcdFailure): Verdict {
+export function classify(failure: EtcdFailure): FailureClass {
   if (failure.reason === "unsupported") return "use-grpc";
   if (failure.reason !== "refused") return "try-elsewhere";
   const { message, status } = failure;

@@ -76,7 +76,7 @@ async function followType<T extends KubeObject>(
       case "in-sync":
         onInSync();
         break;
-      case "trouble":
+      case "error":
         break; // it goes on by itself
     }
   }
