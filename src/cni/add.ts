@@ -95,7 +95,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
   let created: CreatedLink | undefined;
   const create = ({ link }: Planned): CreatedLink =>
-    (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.expect)));
+    (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.requireHeld)));
   // The kernel works while the datastore commits; but an existing interface is replaced only after the commit.
   const createEarly = (plan: Planned): void => {
     if (existing === undefined) create(plan);
@@ -111,10 +111,10 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   });
   if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {
-    hold.expect();
+    hold.requireHeld();
     await whileHeld(hold, awaitUsable);
   }
-  hold.expect();
+  hold.requireHeld();
   return toAddResult(call, plan, delegated?.dns);
 }
 
@@ -187,7 +187,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome.isNew && plan.writes.length > 0) makeUndoable();
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, served: plan.served };
       },
-      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.expect, ...work },
+      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...work },
     ),
   );
   return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
@@ -211,7 +211,7 @@ async function whileHeld<T>(hold: Hold, work: () => T | Promise<T>): Promise<T> 
   try {
     return await work();
   } catch (thrown) {
-    hold.expect();
+    hold.requireHeld();
     throw thrown;
   }
 }

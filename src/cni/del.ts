@@ -87,7 +87,7 @@ async function withdrawOwn(
 ): Promise<void> {
   let isTaken = false;
   const beforeCommit = (): void => {
-    expectGone(removal);
+    requireGone(removal);
     isTaken = ended.isTaken();
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
@@ -155,7 +155,7 @@ function beginLinkRemoval(call: LocalCall): LinkRemoval {
 }
 
 /** As long as the link exists, its addresses must not be given to anybody else. @throws what keeps the link */
-function expectGone(removal: LinkRemoval): void {
+function requireGone(removal: LinkRemoval): void {
   const link = removal.finish();
   if (!link.ok) throw link.error;
 }
@@ -163,7 +163,7 @@ function expectGone(removal: LinkRemoval): void {
 async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
-  expectGone(removal);
+  requireGone(removal);
   const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
   if (ended.isTaken()) return;
   await call.ledger.time("delegate", () => delegateDel(delegate));

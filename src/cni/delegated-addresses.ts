@@ -44,7 +44,7 @@ export async function askDelegate(call: Call, named: Delegate, facts: Facts, opt
   if (recorded !== undefined && isRepeated) return { addresses: recorded, dns: notedDns(call) };
   return await call.ledger.time("delegate", async () => {
     if (recorded !== undefined && (await isHeld(call, delegate, recorded))) return { addresses: recorded, dns: notedDns(call) };
-    hold.expect();
+    hold.requireHeld();
     if (recorded !== undefined || isRepeated) await delegateDel(delegate);
     const result = await delegateAdd(delegate);
     const release = async (): Promise<void> => await unlessTaken(call, hold, async () => await undoDelegateAdd(call, delegate));

@@ -63,11 +63,11 @@ async function whileWanted<T>(
   let isCommitted = false;
   try {
     const given = await give(() => {
-      hold.expect();
+      hold.requireHeld();
       isCommitted = true;
     });
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
-    if (hold.state() === "taken" || isOver()) hold.expect();
+    if (hold.state() === "taken" || isOver()) hold.requireHeld();
     mark?.drop();
     return given;
   } catch (thrown) {

@@ -147,7 +147,7 @@ export class TestNetns extends NetworkPlace implements Disposable, AsyncDisposab
 
   /** Deletes it now, as a runtime that lost its sandbox does. @throws Error when it is still there */
   delete(): void {
-    this.#expectGone(new NetworkPlace().run(toDelete(this.netns)));
+    this.#requireGone(new NetworkPlace().run(toDelete(this.netns)));
   }
 
   [Symbol.dispose](): void {
@@ -155,10 +155,10 @@ export class TestNetns extends NetworkPlace implements Disposable, AsyncDisposab
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#expectGone(await new NetworkPlace().runAsync(toDelete(this.netns)));
+    this.#requireGone(await new NetworkPlace().runAsync(toDelete(this.netns)));
   }
 
-  #expectGone({ stderr }: CommandResult): void {
+  #requireGone({ stderr }: CommandResult): void {
     if (existsSync(this.path)) throw new Error(`${toDelete(this.netns).join(" ")}: ${stderr}`);
   }
 }

@@ -12,7 +12,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
-import { expectNetns, openNetnsIfThere } from "../link/pod-netns.ts";
+import { requireNetns, openNetnsIfThere } from "../link/pod-netns.ts";
 import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
@@ -43,7 +43,7 @@ export interface Hold {
    *
    * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
    */
-  expect(): void;
+  requireHeld(): void;
   /**
    * Takes hold again after a wait for other calls in the namespace: a DEL among them may have ended the hold.
    *
@@ -53,7 +53,7 @@ export interface Hold {
 }
 
 /**
- * Takes hold of the call's attachment. When the file cannot be written, `expect()` checks only the namespace.
+ * Takes hold of the call's attachment. When the file cannot be written, `requireHeld()` checks only the namespace.
  *
  * @param netns undefined: the caller wants addresses alone
  * @throws {NetplugError} tryAgainLater when an ADD has it that took hold after this process began
@@ -93,8 +93,8 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   take();
   return {
     state: () => look()[0],
-    expect() {
-      if (netns !== undefined) expectNetns(host.kernel, netns);
+    requireHeld() {
+      if (netns !== undefined) requireNetns(host.kernel, netns);
       const [state, where] = look();
       if (state === "ended") fail("a DEL or GC has ended it meanwhile");
       if (state === "taken") failAsTaken(where);

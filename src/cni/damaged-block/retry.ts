@@ -33,7 +33,7 @@ export interface FailedRun {
 export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<string> {
   const own = new OwnAddresses(call);
   const mayGoOn = conditionOf(verb, call, own);
-  const expectMayGoOn = (): void => {
+  const requireMayGoOn = (): void => {
     if (!mayGoOn()) throw fault;
   };
   // The first DEL after the repair releases it. Which plugin held the attachment is not known any more: the failed run has ended the hold.
@@ -45,11 +45,11 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
       leftOut.push(reason);
     },
     onRead: (query, answer) => own.add(query, answer),
-    beforeCommit: expectMayGoOn,
+    beforeCommit: requireMayGoOn,
   });
   try {
     const answer = await run(verb, { ...call, datastore, isWithoutDamaged: true });
-    expectMayGoOn();
+    requireMayGoOn();
     if (verb === "GC") throw fault;
     if (verb === "DEL" && own.mayBeUnrecorded()) leaveToNext();
     return answer;

@@ -53,7 +53,7 @@ export function openNetnsIfThere(kernel: Kernel, path: string): Netns | undefine
  *
  * @throws {NetplugError} badNetns
  */
-export function expectNetns(kernel: Kernel, netns: Netns): void {
+export function requireNetns(kernel: Kernel, netns: Netns): void {
   if (kernel.isNamed(netns)) return;
   throw new NetplugError("badNetns", `use network namespace ${quote(netns.path)}: it was removed, the container has ended meanwhile`);
 }
