@@ -32,7 +32,7 @@ export async function check(call: Call): Promise<void> {
   // The parser of the network config refuses a CHECK without prevResult.
   const previous = call.config.prevResult ?? EMPTY_RESULT;
   const addresses = ownAddresses(addressesOf(previous), stored);
-  const hasAllocations = hasOwnIpam(call) && !(await isGivenPastIpam(call, addresses, stored));
+  const hasAllocations = hasOwnIpam(call) && !(await isGivenWithoutIpam(call, addresses, stored));
   const faults = [
     ...(call.plugin === "netplug" ? checkAttachment(call, previous, stored, addresses) : []),
     ...(hasAllocations ? checkAllocations(stored.held, addresses) : []),
@@ -86,10 +86,10 @@ function ownAddresses(listed: readonly Cidr[], { held, record, pools }: StoredAt
 }
 
 /**
- * Whether the pod's annotations gave it addresses that bypass our address management. Reads the pod only when an address is not allocated:
+ * Whether the pod's annotations gave it addresses without IPAM. Reads the pod only when an address is not allocated:
  * other CHECKs do not need the API server.
  */
-async function isGivenPastIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
+async function isGivenWithoutIpam(call: Call, addresses: readonly Address[], { held }: StoredAttachment): Promise<boolean> {
   const isHeld = (address: Address): boolean => held.some((other) => equalAddresses(other, address));
   if (call.plugin !== "netplug" || !isPodLookedUp(call) || (held.length > 0 && addresses.every(isHeld))) return false;
   const { readPodFacts } = await import("./pod/ask.ts");

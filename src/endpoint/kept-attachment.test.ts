@@ -117,7 +117,7 @@ describe("keepAddresses()", () => {
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
   });
 
-  test("keeps recorded addresses that are past management", async () => {
+  test("keeps recorded addresses that are without IPAM", async () => {
     const world = await createWorld();
     await recordPast(world, "192.0.2.7");
     expect(shown(await keep(world, ETCD_TRAITS))).toBe("past 192.0.2.7");

@@ -215,7 +215,7 @@ describe("planAdds()", () => {
     expect(second).toMatchObject({ isNew: false });
   });
 
-  test("of a repeated ADD that asks for addresses past management by now gives what is held, and these where nothing is", async () => {
+  test("of a repeated ADD that asks for addresses without IPAM by now gives what is held, and these where nothing is", async () => {
     const world = await createWorld();
     const past = [parseAddress("192.0.2.7")];
     for (const [containerID, isHeld] of [

@@ -46,10 +46,10 @@ const changes: readonly [what: string, before: Annotations, after: Readonly<Reco
   ["no MAC address any more", { hwAddr: "02:00:5e:10:00:01" }, { hwAddr: null }],
   ["other addresses", { ipAddrs: '["10.65.0.77"]' }, { ipAddrs: '["10.65.0.78", "fd65::78"]' }],
   ["a pool and a family", {}, { ipv4pools: '["blue"]', ipFamilies: '["IPv6"]' }],
-  ["other addresses past management", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: '["192.0.2.8", "2001:db8::8"]' }],
-  ["none past management any more", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: null }],
+  ["other addresses without IPAM", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: '["192.0.2.8", "2001:db8::8"]' }],
+  ["none without IPAM any more", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: null }],
   ["one of a pool in its place", { ipAddrsNoIpam: '["192.0.2.7"]' }, { ipAddrsNoIpam: null, ipAddrs: '["10.65.0.79"]' }],
-  ["one past management", {}, { ipAddrsNoIpam: '["192.0.2.8"]' }],
+  ["one without IPAM", {}, { ipAddrsNoIpam: '["192.0.2.8"]' }],
   ["other floating addresses", { floatingIPs: '["192.0.2.9"]' }, { floatingIPs: '["192.0.2.10"]' }],
   ["floating addresses and source prefixes", {}, { floatingIPs: '["192.0.2.9"]', allowedSourcePrefixes: '["198.51.100.0/24"]' }],
 ];
@@ -87,7 +87,7 @@ describe("an interface that is gone is made anew", () => {
     expect(await world.node.addressesInUse()).toBe(1);
   });
 
-  test("with what is asked for now, when that is past management and nothing is held (needs cluster)", async () => {
+  test("with what is asked for now, when that is without IPAM and nothing is held (needs cluster)", async () => {
     await using running = await startPod({ ipAddrsNoIpam: '["192.0.2.7"]' });
     running.netns.must(["ip", "link", "delete", "eth0"]);
     await annotate(running, { ipAddrsNoIpam: '["192.0.2.8"]' });
@@ -96,7 +96,7 @@ describe("an interface that is gone is made anew", () => {
   });
 });
 
-test("an address that somebody has released is no longer the pod's, whatever it asks for past management (needs cluster)", async () => {
+test("an address that somebody has released is no longer the pod's, whatever it asks for without IPAM (needs cluster)", async () => {
   await using running = await startPod({});
   await world.node.ctl(["ipam", "release", `--ip=${running.result.ips?.[0]?.address.replace("/32", "")}`]);
   await annotate(running, { ipAddrsNoIpam: '["192.0.2.8"]' });

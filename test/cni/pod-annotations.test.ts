@@ -157,7 +157,7 @@ describe("addresses", () => {
   });
 });
 
-describe("addresses past address management", () => {
+describe("addresses without IPAM", () => {
   const open = (): Json => podConfig({ feature_control: { ip_addrs_no_ipam: true } });
 
   test("reach pod, routes and record, and no block; CHECK knows them, and so does it when the API server tells no more of them (needs cluster)", async () => {

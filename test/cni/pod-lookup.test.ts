@@ -243,7 +243,7 @@ describe("netplug-ipam under another main plugin", () => {
     expect((await addByPtp({ hwAddr: "02:00:5e:10:00:01" })).status).toBe(0);
   });
 
-  test("cannot give an address past itself: code 105 (needs cluster)", async () => {
+  test("cannot give an address without IPAM: code 105 (needs cluster)", async () => {
     expect((await addByPtp({ ipAddrsNoIpam: '["192.0.2.1"]' })).json?.code).toBe(105);
   });
 });

@@ -72,7 +72,7 @@ export class OwnAddresses {
 
   #addRecord(record: WorkloadEndpoint): void {
     if (record.spec.containerID !== this.#call.environment.containerID) this.#isTaken = true;
-    // Addresses that the annotations gave past address management are in no block.
+    // Addresses that the annotations gave without IPAM are in no block.
     else if (record.metadata.annotations?.[ENDPOINT_IPAM] === undefined) this.#recorded = recordedAddresses(record).map(toAddressText);
   }
 }

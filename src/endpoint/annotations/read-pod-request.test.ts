@@ -120,7 +120,7 @@ describe("addresses", () => {
     ['["10.65.0.7"]', ["10.65.0.7"]],
     ['["FD00:65::7"]', ["fd00:65::7"]],
     ['["fd00:65::7", "10.65.0.7"]', ["fd00:65::7", "10.65.0.7"]],
-  ])("%s are asked for, through address management or past it", (value, addresses) => {
+  ])("%s are asked for, through IPAM or without it", (value, addresses) => {
     expect(texts(read({ ipAddrs: value }))).toMatchObject({ addresses, addressesWithoutIpam: [] });
     expect(texts(read({ ipAddrsNoIpam: value }))).toMatchObject({ addresses: [], addressesWithoutIpam: addresses });
   });
@@ -222,7 +222,7 @@ describe("code 104 for", () => {
     expect(message).toStartWith(`read annotation "cni.netplug.io/${annotation}" of namespace "prod" for pod "prod/web-0": got "x", want `);
   });
 
-  test("addresses through and past address management together, whatever the gate and the values", () => {
+  test("addresses through and without IPAM together, whatever the gate and the values", () => {
     const closed = { ...CONFIG, featureControl: { ipAddrsNoIpam: false, floatingIPs: false } };
     for (const config of [CONFIG, closed, FOREIGN]) {
       for (const value of ['["10.0.0.1"]', "x"]) {

@@ -39,11 +39,11 @@ export function adopt(state: State, asked: Asked, reply: CniReply, given: readon
     other.isSuperseded = true;
     other.takenBy.add(asked.sandbox.node);
   });
-  const isPastIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const isWithoutIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
   const attachment = {
     ...asked,
     addresses: given,
-    isPastIpam,
+    isWithoutIpam,
     result: reply.json,
     isUncertain: false,
     isSuperseded: false,
@@ -112,11 +112,11 @@ export function doubt(state: State, verb: "ADD" | "DEL", asked: Asked): void {
   if (verb === "ADD" && before !== undefined && !before.isUncertain && !before.isSuperseded) return;
   if (verb === "DEL" && before === undefined) return;
   if (verb === "ADD") supersede(state, asked, (other) => (other.isUncertain = true));
-  const isPastIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const isWithoutIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
   const attachment = before ?? {
     ...asked,
     addresses: [],
-    isPastIpam,
+    isWithoutIpam,
     result: undefined,
     isUncertain: true,
     isSuperseded: false,

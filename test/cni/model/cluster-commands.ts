@@ -91,7 +91,7 @@ function problemsOf(state: State, world: World, blocks: readonly BlockView[]): r
   const cidrs = [...state.pools.values()].map(({ cidr }) => cidr);
   const isInPool = (address: string): boolean => cidrs.some((cidr) => isWithin(address, cidr));
   const lost = [...state.attachments.values()].filter(
-    (one) => !one.isPastIpam && (world.hasPods ? one.isSuperseded || one.sandbox.isStale : isRecordTaken(one)),
+    (one) => !one.isWithoutIpam && (world.hasPods ? one.isSuperseded || one.sandbox.isStale : isRecordTaken(one)),
   );
   return [
     ...blocks.filter(({ cidr }) => !cidrs.some((pool) => haveCommon(pool, cidr))).map(({ cidr }) => `orphaned-block ${cidr}`),
@@ -148,8 +148,8 @@ function releaseCommand(at: number, isAddedAgain: boolean): Command {
 
 function victimsOf({ attachments }: Readonly<State>): readonly Attachment[] {
   return [...attachments.values()].filter(
-    ({ sandbox, isUncertain, isSuperseded, isPastIpam }) =>
-      !isUncertain && !isSuperseded && !isPastIpam && sandbox.hasNetns && !sandbox.isStale,
+    ({ sandbox, isUncertain, isSuperseded, isWithoutIpam }) =>
+      !isUncertain && !isSuperseded && !isWithoutIpam && sandbox.hasNetns && !sandbox.isStale,
   );
 }
 

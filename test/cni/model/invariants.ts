@@ -38,7 +38,7 @@ function findBlockFaults(state: State, blocks: readonly BlockView[]): readonly s
   for (const attachment of attachments) {
     if (attachment.isUncertain) continue;
     const held = heldBy(attachment, blocks);
-    const wanted = attachment.isPastIpam ? [] : attachment.addresses;
+    const wanted = attachment.isWithoutIpam ? [] : attachment.addresses;
     if (!isSame(held, wanted)) faults.push(`${nameOf(attachment)}: blocks hold [${held.join(", ")}] for it, want [${wanted.join(", ")}]`);
   }
   return faults;
@@ -73,7 +73,7 @@ function findPodFaults(state: State, sandbox: Sandbox, view: KernelView | undefi
     if (attachment.isUncertain) {
       const held = heldBy(attachment, blocks);
       const loose = (link?.addresses ?? []).filter((address) => !held.includes(address));
-      if (loose.length > 0 && !attachment.isPastIpam)
+      if (loose.length > 0 && !attachment.isWithoutIpam)
         faults.push(`${nameOf(attachment)}: ${loose.join(", ")} on its interface, but not in a block`);
       continue;
     }

@@ -26,7 +26,7 @@ export interface Order {
 
 export const order: fc.Arbitrary<Order> = fc.record({ slot, ifName, wish, podWish });
 
-/** An address past all management is the pod's, not its second interface's; and who is called without a namespace is believed. */
+/** An address without IPAM is the pod's, not its second interface's; and who is called without a namespace is believed. */
 export function canAdd({ sandboxes }: Pick<State, "sandboxes">, { slot: at, ifName: name, podWish: ofPod }: Order): boolean {
   const sandbox = sandboxes.get(at);
   const ofThere = sandbox === undefined ? ofPod : (sandbox.pod?.wish ?? {});

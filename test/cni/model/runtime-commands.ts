@@ -109,13 +109,13 @@ async function checkOne(state: State, world: World, attachment: Attachment): Pro
   expectRefusal(`CHECK ${nameOf(attachment)}`, reply, forecastCheck(state, world, attachment));
 }
 
-/** Whether addresses are given past IPAM only the pod tells, which is asked first: it may be another one by now, or gone. */
+/** Whether addresses are given without IPAM only the pod tells, which is asked first: it may be another one by now, or gone. */
 function forecastCheck(
   state: State,
   world: World,
-  { sandbox, isPastIpam }: Attachment,
+  { sandbox, isWithoutIpam }: Attachment,
 ): { readonly code: number; readonly names: readonly string[] } {
-  if (isPastIpam && sandbox.isStale && world.hasPods) {
+  if (isWithoutIpam && sandbox.isStale && world.hasPods) {
     const { name = "", uid = "" } = sandbox.pod ?? {};
     const isMadeAnew = [...state.sandboxes.values()].some(({ pod }) => pod?.name === name);
     return { code: 106, names: isMadeAnew ? [name, uid] : [name] };
@@ -144,7 +144,7 @@ async function collect(state: State, world: World, on: NodeName, name: string, v
     if (attachment.sandbox.node !== on || attachment.ifName !== name || valid.includes(attachment)) continue;
     state.attachments.delete(key);
     // nothing tells GC the pod's name, which a cluster has very many of; the record goes with the pod, or with its next ADD
-    if (attachment.isPastIpam && world.hasPods) state.lingering.add(key);
+    if (attachment.isWithoutIpam && world.hasPods) state.lingering.add(key);
   }
 }
 

@@ -65,8 +65,8 @@ export interface Attachment {
   readonly wish: Wish;
   /** Those of its last ADD that succeeded. */
   addresses: readonly string[];
-  /** Whether they are of no address management. */
-  isPastIpam: boolean;
+  /** Whether they were given without IPAM. */
+  isWithoutIpam: boolean;
   /** The ADD's result, for CHECK and DEL. */
   result: object | undefined;
   /** A call of it was killed: anything may be there of it, or nothing. */
