@@ -13,9 +13,9 @@ import type { Files } from "../lib/ports.ts";
 
 const FILE_MODE = 0o600;
 /** A file that has more, or names more, is not ours. */
-const MOST_CHARACTERS = 32_768;
-const MOST_QUERIES = 64;
-const MOST_CLAIMS = 4_096;
+const MAX_CHARACTERS = 32_768;
+const MAX_QUERIES = 64;
+const MAX_CLAIMS = 4_096;
 /** Besides letters and digits, and the longest name, of a pool (RFC 1123): a datastore may refuse a query for any other name. */
 const NAME_CHARACTERS = "-.";
 const NAME_LENGTH = 253;
@@ -56,18 +56,18 @@ function toFileText(queries: readonly Query[]): string {
     if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];
     return query.type === "get" && query.ref.kind === "IPPool" ? [{ pool: query.ref.name }] : [];
   });
-  return expected.length === 0 ? "" : JSON.stringify(expected.slice(0, MOST_QUERIES));
+  return expected.length === 0 ? "" : JSON.stringify(expected.slice(0, MAX_QUERIES));
 }
 
 /** @returns none for anything that we do not write */
 function parseExpected(text: string): readonly Query[] {
   let expected: unknown;
   try {
-    expected = text === "" || text.length > MOST_CHARACTERS ? [] : JSON.parse(text);
+    expected = text === "" || text.length > MAX_CHARACTERS ? [] : JSON.parse(text);
   } catch {
     return [];
   }
-  if (!Array.isArray(expected) || expected.length > MOST_QUERIES) return [];
+  if (!Array.isArray(expected) || expected.length > MAX_QUERIES) return [];
   return expected.flatMap((entry: unknown): readonly Query[] => {
     const query = isJsonObject(entry) ? toQuery(entry) : undefined;
     return query === undefined ? [] : [query];
@@ -79,6 +79,6 @@ function toQuery({ pool, within, limit }: JsonObject): Query | undefined {
     return { type: "get", ref: { kind: "IPPool", name: pool } };
   }
   const prefix = typeof within === "string" ? tryParsePrefix(within) : undefined;
-  if (prefix === undefined || typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MOST_CLAIMS) return undefined;
+  if (prefix === undefined || typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MAX_CLAIMS) return undefined;
   return { type: "claimed-blocks", within: prefix, limit };
 }

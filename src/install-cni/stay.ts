@@ -10,7 +10,7 @@ import type { StateFile } from "./state-file.ts";
 import { type TokenHolder, TokenRenewal } from "./token-renewal.ts";
 
 /** How often the files are looked at. */
-const LOOK_EVERY_MS = 10_000;
+const POLL_INTERVAL_MS = 10_000;
 
 /** How often the API server is asked whether it takes the token, and which runtime the node has: every node of a cluster does this. */
 const TRY_EVERY_MS = 300_000;
@@ -37,7 +37,7 @@ export async function stay(
   /** The same complaint every ten seconds would hide all others. */
   let lastComplaint: string | undefined;
   let triedAt = clock.monotonic() - TRY_EVERY_MS * random();
-  while (await sleepUnlessStopped(Math.min(LOOK_EVERY_MS, renewal.dueInMs()), clock, stopped)) {
+  while (await sleepUnlessStopped(Math.min(POLL_INTERVAL_MS, renewal.dueInMs()), clock, stopped)) {
     const isTry = clock.monotonic() - triedAt >= TRY_EVERY_MS;
     if (isTry) triedAt = clock.monotonic();
     if (isTry || renewal.isDoubtDue()) await renewal.ask();

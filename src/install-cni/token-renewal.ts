@@ -9,7 +9,7 @@ import type { InstallHost } from "./host.ts";
 import type { Installation } from "./install.ts";
 
 /** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
-const AFTER_FAILURE = { firstMs: 5_000, maxMs: 300_000 } as const;
+const RENEWAL_BACKOFF = { firstMs: 5_000, maxMs: 300_000 } as const;
 
 /** Milliseconds after which the API server is asked again whether it takes a token that it refused, and that cannot be renewed. */
 const DOUBT_MS = 30_000;
@@ -69,7 +69,7 @@ export class TokenRenewal {
       this.#log.info("token renewed", { expires: toIsoTime(this.#end) });
     } catch (thrown) {
       if (stopped.aborted) return;
-      this.#schedule(delayAfter(++this.#failures, AFTER_FAILURE, this.#random));
+      this.#schedule(delayAfter(++this.#failures, RENEWAL_BACKOFF, this.#random));
       this.#reason = messageOf(thrown);
       await this.#look();
       const fields = { reason: this.#reason, expires: toIsoTime(this.#end) };

@@ -87,7 +87,7 @@ export interface TransactOptions<T> {
 const IMMEDIATE_TRIES = 2;
 
 /** The winner of a race is done within a round trip. */
-const AFTER_CONFLICT: Backoff = { firstMs: 2, maxMs: 100 };
+const CONFLICT_BACKOFF: Backoff = { firstMs: 2, maxMs: 100 };
 
 /** How often a decision may repeat queries that were answered: two repeats can happen while a block moves from node to node. */
 const REPEATS = 3;
@@ -219,7 +219,7 @@ async function readAfterLoss({ ports, queries }: Reading, commit: Refusal, lost:
   const { clock, random, deadline } = ports;
   const isUnknown = commit instanceof OutcomeUnknown;
   if (!isUnknown && lost <= IMMEDIATE_TRIES) return toFacts(queries, commit.current);
-  const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), AFTER_CONFLICT, random);
+  const delayMs = delayAfter(Math.max(1, lost - IMMEDIATE_TRIES), CONFLICT_BACKOFF, random);
   if (delayMs >= deadline.remainingMs()) {
     const text = `commit addresses: ${isUnknown ? "no certain reply" : "others changed the same blocks"} after ${lost} tries, and the time is over`;
     const failure = new NetplugError("tryAgainLater", text);

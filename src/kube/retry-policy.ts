@@ -7,7 +7,7 @@ import type { KubeError } from "./kube-error.ts";
 import { isRead, type KubeRequest } from "./request.ts";
 
 /** A server that restarts is back within seconds; a server's own Retry-After counts if it is longer. */
-const BETWEEN_TRIES: Backoff = { firstMs: 50, maxMs: 1_000 };
+const RETRY_BACKOFF: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 /** After so many tries an unreachable server counts as down. */
 const TRIES_WHEN_UNREACHABLE = 3;
@@ -26,7 +26,7 @@ export function retryDelayMs(
   random: Random,
 ): number | undefined {
   if (!mayRepeat(failure, request, attempt)) return undefined;
-  const ownMs = delayAfter(attempt, BETWEEN_TRIES, random);
+  const ownMs = delayAfter(attempt, RETRY_BACKOFF, random);
   // Spread out, because all clients that were refused got the same time. With a Retry-After of 0 our own pause still holds.
   const delayMs = Math.max(ownMs, (failure.retryAfterMs ?? 0) * (1 + random() / 10));
   return delayMs < leftMs ? delayMs : undefined;

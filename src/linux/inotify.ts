@@ -14,7 +14,7 @@ const IN_ONLYDIR = 0x0100_0000;
  * The runtime cannot wait for this descriptor, so it is looked at in this rhythm, which costs 2 µs each. The runtime's own watch
  * takes 5 ms to begin with, more than what a pod waits for its policy on average.
  */
-const LOOK_EVERY_MS = 4;
+const POLL_INTERVAL_MS = 4;
 
 /**
  * Calls back some milliseconds after a change inside a folder; several changes may be one call. A folder that is deleted and made again
@@ -34,7 +34,7 @@ export function watchDirectory(folder: string, onChange: () => void): Disposable
   const events = new Uint8Array(4096);
   const timer = setInterval(() => {
     if (readEvents(fd, events)) onChange();
-  }, LOOK_EVERY_MS);
+  }, POLL_INTERVAL_MS);
   return {
     [Symbol.dispose]() {
       clearInterval(timer);

@@ -8,7 +8,7 @@ import { untilCallsRun } from "./running-calls.ts";
 import { createReplicas } from "./workload.ts";
 
 /** How often it is looked whether all have gone and come: each look is some processes. */
-const LOOK_EVERY_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /** Two Deployments, one of which has pods. */
 export class Turnover {
@@ -65,7 +65,7 @@ export class Turnover {
   }
 
   async #untilTurned(): Promise<void> {
-    for (const end = performance.now() + 180_000; ; await Bun.sleep(LOOK_EVERY_MS)) {
+    for (const end = performance.now() + 180_000; ; await Bun.sleep(POLL_INTERVAL_MS)) {
       try {
         expect(await this.#names(this.#empty)).toEqual([]);
         const ready = ["get", "deployment", this.#full, "-o", "jsonpath={.status.readyReplicas}"];

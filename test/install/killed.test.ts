@@ -9,7 +9,7 @@ import { filesThatDie, type Moment } from "./support/steps.ts";
 const OLD = "the old executable, which was longer than the new one\n";
 const NEW = "the executable\n";
 /** More than any run has. */
-const MOST_STEPS = 200;
+const MAX_STEPS = 200;
 
 const api = share(() => startTokenServer());
 
@@ -46,7 +46,7 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
     "killed %s each step",
     async (moment) => {
       const met: string[] = [];
-      for (let at = 1; at <= MOST_STEPS; at++) {
+      for (let at = 1; at <= MAX_STEPS; at++) {
         using node = new InstallNode(NEW);
         node.addPlugin("portmap", ["1.0.0", "1.1.0"]);
         await prepare(node);
@@ -67,7 +67,7 @@ describe.each(SCENARIOS)("$name", ({ prepare, env }) => {
       }
       // Two executables, kubeconfig, conflist: making, renaming, flushing each, and the locks.
       expect(met.length).toBeGreaterThan(25);
-      expect(met.length).toBeLessThan(MOST_STEPS);
+      expect(met.length).toBeLessThan(MAX_STEPS);
     },
     60_000,
   );

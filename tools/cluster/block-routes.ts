@@ -3,7 +3,7 @@
 import type { Cluster } from "../../test/cluster/cluster.ts";
 import { mustNetplugctl } from "../../test/support/netplugctl.ts";
 
-const LOOK_EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /** What `ipam show -o json` and `ipam show --show-borrowed -o json` say, as far as it matters here. */
 interface Shown {
@@ -44,7 +44,7 @@ export function keepRouted(cluster: Cluster, access: Readonly<Record<string, str
       .finally(() => {
         isLooking = false;
       });
-  }, LOOK_EVERY_MS);
+  }, POLL_INTERVAL_MS);
   return () => clearInterval(timer);
 }
 

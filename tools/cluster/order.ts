@@ -4,7 +4,7 @@ import { TaskFailure } from "../terminal.ts";
 
 const NETWORKS = ["netplug", "ptp"] as const;
 const DATASTORES = ["kubernetes", "etcdv3"] as const;
-const MOST_NODES = 20;
+const MAX_NODES = 20;
 
 /** What a cluster with netplug has, as `pool-0`, `pool-1`. The IPv6 pool is for pods that ask: `cni.netplug.io/ipFamilies`. */
 export const CLUSTER_POOLS = ["10.65.0.0/16", "fd65::/112"] as const;
@@ -24,7 +24,7 @@ export const CLUSTER_USAGE = `npm run cluster -- [--nodes=N] [--network=${NETWOR
 npm run cluster -- api        kube-apiserver and etcd only
 npm run cluster -- build      builds everything that a cluster needs, minutes the first time
 
-  --nodes=N                   how many nodes, 1..${MOST_NODES} (1)
+  --nodes=N                   how many nodes, 1..${MAX_NODES} (1)
   --network=netplug|ptp       this plugin, or ptp and host-local of the CNI project to compare with (netplug)
   --datastore=kubernetes|etcdv3
                               where netplug keeps its addresses (kubernetes)`;
@@ -52,8 +52,8 @@ export function parseClusterOrder(args: readonly string[]): ClusterOrder {
 }
 
 function parseNodes(value: string): number {
-  if (/^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_NODES) return Number(value);
-  throw new TaskFailure(`cluster: --nodes: got "${value}", want 1..${MOST_NODES}`);
+  if (/^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_NODES) return Number(value);
+  throw new TaskFailure(`cluster: --nodes: got "${value}", want 1..${MAX_NODES}`);
 }
 
 function parseWord<Word extends string>(option: string, value: string, words: readonly Word[]): Word {

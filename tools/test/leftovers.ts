@@ -18,7 +18,7 @@ export const RUN_MARK = "NETPLUG_TEST_RUN";
 const CLUSTER_JANITOR = /\/test\/cluster\/janitor\.ts$/;
 
 const END_LIMIT_MS = 30_000;
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 
 /** Names of the network namespaces that tests have made, with the process that did. */
 export function testNamespaces(): readonly { readonly name: string; readonly maker: number }[] {
@@ -29,7 +29,7 @@ export function testNamespaces(): readonly { readonly name: string; readonly mak
 export async function clearLeftovers(): Promise<readonly string[]> {
   const cleared: string[] = [];
   // a process that is ended leaves what it made itself
-  for (let pass = 0; pass < MOST_PASSES; pass++) {
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
     const now = await clearOnce();
     if (now.length === 0) break;
     cleared.push(...now);

@@ -13,7 +13,7 @@ import { type PendingNote, readPending, writePending } from "./pending-note.ts";
 import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
 
 /** Failures that pass without a repair of the stored data, so that a later DEL can succeed. */
-const PASSING: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
+const TRANSIENT: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
 
 /** No namespace must be gone before the release: our interface is known to be gone. */
 const NOTHING: Pick<PendingNote, "path" | "id"> = { path: "", id: "" };
@@ -40,7 +40,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
  * @param holder the plugin that held the attachment, if that is known
  */
 export function leavePending(call: LocalCall, reason: unknown, holder: string | undefined): void {
-  if (reason instanceof NetplugError && PASSING.includes(reason.kind)) notePending(call, holder);
+  if (reason instanceof NetplugError && TRANSIENT.includes(reason.kind)) notePending(call, holder);
 }
 
 /**

@@ -17,7 +17,7 @@ import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
 import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawAll } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */
-const MOST = 48;
+const MAX_RELEASES = 48;
 /** Milliseconds for all of them. */
 const PENDING_MS = 3_000;
 
@@ -91,7 +91,7 @@ async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<voi
 }
 
 /**
- * At most {@link MOST} ended attachments of the call's network. Begins at a random place, so that releases that always fail do not keep the
+ * At most {@link MAX_RELEASES} ended attachments of the call's network. Begins at a random place, so that releases that always fail do not keep the
  * others from their turn.
  */
 function listPending(call: LocalCall): readonly Ended[] {
@@ -106,7 +106,7 @@ function listPending(call: LocalCall): readonly Ended[] {
       const note = readPending(call, attachment);
       if (note !== undefined && isOver(call, attachment, note)) found.push({ ...attachment, addresses: note.addresses });
     });
-    if (found.length === MOST) break;
+    if (found.length === MAX_RELEASES) break;
   }
   return found;
 }

@@ -7,7 +7,7 @@ import { isJsonObject, isText, type JsonObject } from "../../lib/json.ts";
 /** Another version of the program may write another form. */
 const FORM = 1;
 /** A text that is longer is not ours. */
-const MOST_CHARACTERS = 65_536;
+const MAX_CHARACTERS = 65_536;
 const OWNER_KEYS = ["network", "containerID", "ifName", "node"] as const;
 const OPTIONAL_OWNER_KEYS = ["pod", "namespace", "podUID", "endpoint"] as const;
 
@@ -45,7 +45,7 @@ export function parseOwner(text: string): AllocationOwner | undefined {
 }
 
 function parse(text: string): JsonObject | undefined {
-  const said = text.length > MOST_CHARACTERS ? undefined : tryParse(text);
+  const said = text.length > MAX_CHARACTERS ? undefined : tryParse(text);
   return isJsonObject(said) && said["form"] === FORM ? said : undefined;
 }
 

@@ -39,7 +39,7 @@ export interface PolicyWaitOptions {
  * Milliseconds between looks without an event. They find what a watch cannot: a folder that appears, or was deleted and created again, and
  * lost events.
  */
-const LOOK_EVERY_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
 /**
  * Waits until the endpoint's status file says what was just set up; a file that says anything else counts as absent.
@@ -58,7 +58,7 @@ export async function waitForPolicy(
   const end = ports.clock.monotonic() + options.timeoutMs;
   for (;;) {
     const remainingMs = end - ports.clock.monotonic();
-    const missing = await lookAndWait(path, wanted, Math.min(LOOK_EVERY_MS, Math.max(0, remainingMs)), options.folder, ports);
+    const missing = await lookAndWait(path, wanted, Math.min(POLL_INTERVAL_MS, Math.max(0, remainingMs)), options.folder, ports);
     if (missing === undefined) return true;
     if (remainingMs > 0) continue;
     const message = `wait for policy: not programmed within ${toDurationText(options.timeoutMs)}: ${quote(path)}: ${missing}`;

@@ -13,7 +13,7 @@ import type { KeyEvent, WatchRange } from "./protocol/watch-rpc.ts";
 import { readSnapshot } from "./snapshot.ts";
 
 /** Between two connections while none lasts. */
-const BETWEEN_CONNECTIONS: Backoff = { firstMs: 50, maxMs: 5_000 };
+const RECONNECT_BACKOFF: Backoff = { firstMs: 50, maxMs: 5_000 };
 
 /** A connection of this age has lasted, although it gave no event: milliseconds. */
 const LASTING_MS = 10_000;
@@ -90,7 +90,7 @@ async function hasGoneBack({ client }: WatchSource, { key, startRevision }: Watc
 /** @throws what no retry can fix */
 async function pauseOrThrow({ clock, random }: WatchSource, thrown: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!(thrown instanceof NetplugError) || thrown.kind !== "tryAgainLater") throw thrown;
-  await clock.sleep(delayAfter(failures, BETWEEN_CONNECTIONS, random), signal).catch(() => undefined);
+  await clock.sleep(delayAfter(failures, RECONNECT_BACKOFF, random), signal).catch(() => undefined);
 }
 
 function toWatchEvent(event: KeyEvent): WatchEvent {

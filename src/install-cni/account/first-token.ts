@@ -6,7 +6,7 @@ import type { Log } from "../../lib/log.ts";
 import type { InstallHost } from "../host.ts";
 import type { Grant, PluginAccount } from "./plugin-account.ts";
 
-const BETWEEN_TRIES = { firstMs: 500, maxMs: 10_000 } as const;
+const RETRY_BACKOFF = { firstMs: 500, maxMs: 10_000 } as const;
 
 /** How long `--once` waits for an API server that does not answer: its caller waits for the process to end. */
 const OUTAGE_ONCE_MS = 60_000;
@@ -31,7 +31,7 @@ export async function requestFirstToken(
       return await account.requestToken(stopped);
     } catch (thrown) {
       stopped.throwIfAborted();
-      const delayMs = delayAfter(attempt, BETWEEN_TRIES, random);
+      const delayMs = delayAfter(attempt, RETRY_BACKOFF, random);
       if (clock.monotonic() - start + delayMs > waitLimitMs(thrown, isOnce)) throw thrown;
       log.warning("no access to the Kubernetes API yet, trying again", { reason: messageOf(thrown) });
       await clock.sleep(delayMs, stopped);

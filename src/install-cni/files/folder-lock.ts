@@ -8,7 +8,7 @@ import type { DurableFiles } from "./durable-files.ts";
 
 /** How long another installer may be at work in a folder: it copies 100 MB at most. */
 const WAIT_MS = 60_000;
-const LOOK_EVERY_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 /**
  * Works in a folder while no other installer does, after it has removed what one that was killed left behind.
@@ -34,7 +34,7 @@ export async function withFolderLock<T>(
       const message = `lock ${quote(folder)}: another installer has been at work there for ${WAIT_MS / 1000} s`;
       throw new NetplugError("tryAgainLater", message);
     }
-    await clock.sleep(LOOK_EVERY_MS, stopped);
+    await clock.sleep(POLL_INTERVAL_MS, stopped);
   }
 }
 

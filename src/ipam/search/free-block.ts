@@ -27,7 +27,7 @@ const WINDOW = 64;
 /** A part with so many slots, or so many claims, is not divided further. */
 const PART_BLOCKS = 1_024;
 /** Claims of a part that are read at once: blocks may be smaller than the slots. */
-const MOST_CLAIMS = 2 * PART_BLOCKS;
+const MAX_CLAIMS = 2 * PART_BLOCKS;
 /** Bits of a prefix that one round of counting decides. */
 const STEP_BITS = 4;
 
@@ -147,7 +147,7 @@ function descend(
 
 /** Whether all claims of a part are read at once. */
 function isSmall(pool: Pool, { within, count }: Part): boolean {
-  return count <= PART_BLOCKS || (subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS) && count < MOST_CLAIMS);
+  return count <= PART_BLOCKS || (subnetCount(within, pool.blockLength) <= BigInt(PART_BLOCKS) && count < MAX_CLAIMS);
 }
 
 type CountQuery = Query & { type: "count-blocks" };
@@ -163,7 +163,7 @@ function countQueriesOf(pool: Pool, within: Prefix): readonly CountQuery[] {
 }
 
 function claimsQueryOf(within: Prefix) {
-  return { type: "claimed-blocks", within, limit: MOST_CLAIMS } as const satisfies Query;
+  return { type: "claimed-blocks", within, limit: MAX_CLAIMS } as const satisfies Query;
 }
 
 function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, ahead: () => readonly Query[]): Prefix | undefined {

@@ -13,7 +13,7 @@ import { takePem } from "./named-files.ts";
 import { normaliseApiRoot, normaliseServer } from "./server-url.ts";
 
 /** How many names an error offers. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /**
  * Reads the context that settings name, or the current one, with its cluster and its user.
@@ -58,7 +58,7 @@ function find(config: Kubeconfig, kind: "context" | "cluster" | "user", name: st
 /** Names to choose from, for a message; a cloud's kubeconfig can have dozens. */
 function toChoice(names: readonly string[]): string {
   if (names.length === 0) return "";
-  return `, want ${names.slice(0, MOST_NAMED).map(quote).join(" or ")}${names.length > MOST_NAMED ? ", or another of it" : ""}`;
+  return `, want ${names.slice(0, MAX_NAMED).map(quote).join(" or ")}${names.length > MAX_NAMED ? ", or another of it" : ""}`;
 }
 
 function toServer(cluster: Entry | undefined, context: Entry, { apiRoot, names }: KubeSettings, usesTls: boolean): string {

@@ -37,7 +37,7 @@ export interface FollowPorts {
 }
 
 /** Pauses between connections while none lasts. */
-const BETWEEN_CONNECTIONS: Backoff = { firstMs: 100, maxMs: 10_000 };
+const RECONNECT_BACKOFF: Backoff = { firstMs: 100, maxMs: 10_000 };
 
 /** The longest wait that a server may ask for, in milliseconds: the answer may come from something in front of it. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
@@ -126,7 +126,7 @@ function revisionOf<T extends KubeObject>(event: KubeEvent<T>): string | undefin
 
 /** Whether a watch ended so soon that a pause is needed before the next. */
 function isShort({ clock }: FollowPorts, startedAt: number): boolean {
-  return clock.monotonic() - startedAt < BETWEEN_CONNECTIONS.maxMs;
+  return clock.monotonic() - startedAt < RECONNECT_BACKOFF.maxMs;
 }
 
 /** Besides what may be tried again: credentials that somebody may renew, and answers of a proxy while the API server behind it restarts. */
@@ -139,6 +139,6 @@ function requireRetriable(thrown: unknown): KubeError {
 }
 
 async function pause({ clock, random }: FollowPorts, failures: number, signal: AbortSignal, retryAfterMs = 0): Promise<void> {
-  const ms = Math.max(delayAfter(failures, BETWEEN_CONNECTIONS, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+  const ms = Math.max(delayAfter(failures, RECONNECT_BACKOFF, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
   await clock.sleep(ms, signal).catch(() => undefined);
 }

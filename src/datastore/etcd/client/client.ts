@@ -43,7 +43,7 @@ export interface CallOptions {
 const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
 
 /** An election takes one to two seconds; a server that restarts is back sooner or much later. */
-const BETWEEN_ROUNDS: Backoff = { firstMs: 50, maxMs: 800 };
+const ROUND_BACKOFF: Backoff = { firstMs: 50, maxMs: 800 };
 
 /** Milliseconds; with less time left, no further round, which would only replace the last failure by a timeout. */
 const LEAST_ROUND_MS = 250;
@@ -167,7 +167,7 @@ export class EtcdClient {
         }
       }
       const isTooLateIn = (ms: number): boolean => clock.monotonic() + ms + LEAST_ROUND_MS > end;
-      const delayMs = delayAfter(round, BETWEEN_ROUNDS, random);
+      const delayMs = delayAfter(round, ROUND_BACKOFF, random);
       if (round >= roundsWorthTrying(tries) || isTooLateIn(delayMs)) throw (await messages()).failedError(action, tries, "try-elsewhere");
       await clock.sleep(delayMs, options.signal).catch(async (reason: unknown) => {
         throw (await messages()).abortedError(action, reason);

@@ -1,6 +1,6 @@
 /**
  * Finds blocks by their metadata. A query about a small part of the address space lists the blocks that are labelled with its cells; a query
- * about more than {@link MOST_CELLS} cells lists all blocks that have the query's label, such as spare.
+ * about more than {@link MAX_CELLS} cells lists all blocks that have the query's label, such as spare.
  */
 
 import type { SpareBlock } from "../../../api/ipam-block-spare.ts";
@@ -30,12 +30,12 @@ export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
 type Entries = readonly BlockEntry[];
 
 /** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
-const MOST_CELLS = 64;
+const MAX_CELLS = 64;
 
 /**
  * Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB.
  */
-const MOST_CELLS_TOGETHER = 128;
+const MAX_CELLS_TOGETHER = 128;
 
 /** What the index queries of one round are answered from. */
 export interface IndexSources {
@@ -124,7 +124,7 @@ export class IndexReads {
 
   #selectorFor(query: IndexQuery): string {
     const cells = cellsFor(query);
-    if (cells !== undefined && this.#cells.length <= MOST_CELLS_TOGETHER) return `${BLOCK_LABELS.cell} in (${this.#cells.join(",")})`;
+    if (cells !== undefined && this.#cells.length <= MAX_CELLS_TOGETHER) return `${BLOCK_LABELS.cell} in (${this.#cells.join(",")})`;
     if (query.type === "empty-blocks") return BLOCK_LABELS.empty;
     return query.type === "spare-blocks" ? BLOCK_LABELS.spare : BLOCK_LABELS.cell;
   }
@@ -137,7 +137,7 @@ export function isIndexQuery(query: Query): query is IndexQuery {
 
 /** @returns undefined when they are many */
 function cellsFor(query: IndexQuery): readonly string[] | undefined {
-  return query.type === "block-of-address" ? [cellAround(query.address)] : cellsOf(query.within, MOST_CELLS);
+  return query.type === "block-of-address" ? [cellAround(query.address)] : cellsOf(query.within, MAX_CELLS);
 }
 
 function inside(within: Prefix, entries: Entries): Entries {

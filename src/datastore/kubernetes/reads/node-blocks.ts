@@ -37,7 +37,7 @@ export interface NodeReads {
  * At most so many blocks are read by name; for more, one list by label is cheaper. A call may make 100 requests at once (the default of
  * `burst`). After a GC has used these up, 16 more are still sent within a request's time limit, at the default `qps` of 5.
  */
-const MOST_BY_NAME = 16;
+const MAX_BY_NAME = 16;
 
 /** Reads by name what the hint names, where it can be believed; else by label, and replaces the hint. */
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
@@ -45,7 +45,7 @@ export async function readNodeBlocks(node: string, reads: NodeReads): Promise<No
   if (hints?.node !== node) return sort(node, await listHeld(node, reads));
   const found = hints.read();
   const { believed } = found;
-  if (believed !== undefined && believed.blocks.length <= MOST_BY_NAME) {
+  if (believed !== undefined && believed.blocks.length <= MAX_BY_NAME) {
     const [cluster, objects] = await Promise.all([readCluster(), readByName(believed.blocks, batch)]);
     if (believed.cluster === cluster) return sort(node, objects);
     onAnotherRound();
@@ -53,7 +53,7 @@ export async function readNodeBlocks(node: string, reads: NodeReads): Promise<No
   const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
   const blocks = sort(node, objects);
   // A hint that is too long for reading by name is complete nevertheless, and need not be replaced.
-  if (believed?.cluster !== cluster || objects.length <= MOST_BY_NAME) {
+  if (believed?.cluster !== cluster || objects.length <= MAX_BY_NAME) {
     await hints.replace(
       found,
       cluster,

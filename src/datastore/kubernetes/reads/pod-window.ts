@@ -5,14 +5,14 @@ import type { Query } from "../../datastore.ts";
 import type { Batch } from "./batch.ts";
 
 /** Pods that are asked for at once. An ADD or DEL never asks for more, what a DEL does for earlier ones included. */
-const MOST_AT_ONCE = 16;
+const MAX_AT_ONCE = 16;
 
 /** Whether these queries ask for so many endpoints. */
 export function areManyPods(queries: readonly Query[]): boolean {
-  return queries.filter((query) => query.type === "get" && query.ref.kind === "WorkloadEndpoint").length > MOST_AT_ONCE;
+  return queries.filter((query) => query.type === "get" && query.ref.kind === "WorkloadEndpoint").length > MAX_AT_ONCE;
 }
 
-/** A sliding window of {@link MOST_AT_ONCE} requests: each begins when the one that is so many before it is answered. */
+/** A sliding window of {@link MAX_AT_ONCE} requests: each begins when the one that is so many before it is answered. */
 export class PodWindow {
   readonly #batch: Batch;
   readonly #asked: Promise<Pod | undefined>[] = [];
@@ -23,7 +23,7 @@ export class PodWindow {
 
   /** @returns undefined when there is none */
   get(name: { readonly namespace: string; readonly name: string }): Promise<Pod | undefined> {
-    const before = this.#asked.at(-MOST_AT_ONCE);
+    const before = this.#asked.at(-MAX_AT_ONCE);
     const asking = (async () => {
       await before;
       return await this.#batch.get(PODS, name);

@@ -11,14 +11,14 @@ import type { Clock } from "../../../lib/ports.ts";
 const LIFETIME_MS = 5_000;
 
 /** Nobody loses so many claims in that time. */
-const MOST_CLAIMS = 10_000;
+const MAX_CLAIMS = 10_000;
 
 /** Remembered by one process for some seconds. */
 export class LostClaims {
   readonly #claims: ExpiringMap<Prefix>;
 
   constructor(clock: Clock) {
-    this.#claims = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_CLAIMS });
+    this.#claims = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MAX_CLAIMS });
   }
 
   add(cidr: Prefix): void {

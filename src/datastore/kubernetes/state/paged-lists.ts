@@ -7,7 +7,7 @@ import type { Clock } from "../../../lib/ports.ts";
 const LIFETIME_MS = 5_000;
 
 /** Nobody reads so many lists at once. */
-const MOST_LISTS = 16;
+const MAX_LISTS = 16;
 
 interface Rest<T> {
   readonly next: bigint;
@@ -19,7 +19,7 @@ export class PagedLists<T> {
   readonly #rests: ExpiringMap<Rest<T>>;
 
   constructor(clock: Clock) {
-    this.#rests = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_LISTS });
+    this.#rests = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MAX_LISTS });
   }
 
   /** @param next where the following page begins */

@@ -12,14 +12,14 @@ import type { Stored } from "../../datastore.ts";
 const LIFETIME_MS = 500;
 
 /** No node borrows from so many blocks: a caller that reads more goes through all nodes, and will not ask for the blocks. */
-const MOST_BLOCKS = 256;
+const MAX_BLOCKS = 256;
 
 /** Remembered by one process, from one round to the next. */
 export class RecentBlocks {
   readonly #blocks: ExpiringMap<Stored<Block>>;
 
   constructor(clock: Clock) {
-    this.#blocks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST_BLOCKS });
+    this.#blocks = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MAX_BLOCKS });
   }
 
   keep(name: string, stored: Stored<Block>): void {

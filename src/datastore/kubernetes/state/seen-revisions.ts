@@ -10,7 +10,7 @@ import type { ResourceRef, Revision, Stored } from "../../datastore.ts";
 const LIFETIME_MS = 5_000;
 
 /** More than any operation reads one by one. */
-const MOST = 10_000;
+const MAX_REVISIONS = 10_000;
 
 interface Seen {
   /** undefined: there was none. */
@@ -22,7 +22,7 @@ export class SeenRevisions {
   readonly #seen: ExpiringMap<Seen>;
 
   constructor(clock: Clock) {
-    this.#seen = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MOST });
+    this.#seen = new ExpiringMap(clock, { lifetimeMs: LIFETIME_MS, most: MAX_REVISIONS });
   }
 
   note(ref: ResourceRef, revision: Revision | undefined): void {
