@@ -165,7 +165,7 @@ export class EventRecorder {
       remember(this.#limits, subject, limit);
     }
     if (limit.take() === 0) return true;
-    limit.giveBack();
+    limit.refund();
     return false;
   }
 }

@@ -23,7 +23,7 @@ test("what is given back is as if it had never been taken", () => {
   const limit = new RateLimit({ qps: 1, burst: 1 }, fakeClock());
   limit.take();
   expect(limit.take()).toBe(1000);
-  limit.giveBack();
+  limit.refund();
   expect(limit.take()).toBe(1000);
 });
 

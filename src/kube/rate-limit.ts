@@ -40,7 +40,7 @@ export class RateLimit {
   }
 
   /** A request that was taken is not made after all. */
-  giveBack(): void {
+  refund(): void {
     this.#tokens += 1;
   }
 }

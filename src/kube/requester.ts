@@ -153,7 +153,7 @@ export class Requester {
     { signal, limitMs = REQUEST_LIMIT_MS }: CallOptions,
   ): Promise<void> {
     if (this.#ports.clock.monotonic() + waitMs >= end) {
-      this.#rate.giveBack();
+      this.#rate.refund();
       throw new KubeError(
         "throttled",
         `${toActionText(request)}: not sent within ${toDurationText(limitMs)}, for so many requests are waiting; raise qps and burst`,
@@ -162,7 +162,7 @@ export class Requester {
     try {
       await this.#sleep(request, waitMs, signal);
     } catch (thrown) {
-      this.#rate.giveBack();
+      this.#rate.refund();
       throw thrown;
     }
   }
