@@ -88,7 +88,7 @@ export function decodeBlock(text: string, ref: BlockRef): Block {
 }
 
 /** Number of addresses of a block. */
-export function sizeOfBlock(cidr: Prefix, ref: BlockRef): number {
+function sizeOfBlock(cidr: Prefix, ref: BlockRef): number {
   const size = 2 ** (WIDTH[cidr.family] - cidr.length);
   if (size > MAX_SIZE) throw new CorruptBlock(ref, `got ${size} addresses, a block has at most ${MAX_SIZE}`);
   return size;

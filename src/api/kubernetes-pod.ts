@@ -22,12 +22,12 @@ const SYSTEM_LABELS: ReadonlySet<string> = new Set(Object.values(ENDPOINT_LABELS
 const LABEL_VALUE_LENGTH = 63;
 
 /** Name of the profile that a namespace stands for. */
-export function toNamespaceProfile(namespace: string): string {
+function toNamespaceProfile(namespace: string): string {
   return `kns.${namespace}`;
 }
 
 /** Name of the profile that a service account stands for. */
-export function toServiceAccountProfile(namespace: string, serviceAccount: string): string {
+function toServiceAccountProfile(namespace: string, serviceAccount: string): string {
   return `ksa.${namespace}.${serviceAccount}`;
 }
 

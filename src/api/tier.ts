@@ -1,7 +1,5 @@
 /** Tiers: the order in which groups of policies are asked. */
 
-import type { Resource } from "./resource.ts";
-
 /** Where the tier stands, and how it ends; policies name the tier that they belong to. */
 export interface TierSpec {
   /** Smaller is asked first; absent: after all that have one. */
@@ -10,10 +8,7 @@ export interface TierSpec {
   readonly defaultAction?: "Deny" | "Pass";
 }
 
-/** `initialise()` makes the {@link BUILT_IN_TIERS}; administrators add others. */
-export type Tier = Resource<"Tier", TierSpec>;
-
-/** Tiers that exist in every initialised datastore; they cannot be deleted or changed. */
+/** Tiers that `initialise()` makes in every datastore; they cannot be deleted or changed. Administrators add others. */
 export const BUILT_IN_TIERS = [
   { name: "kube-admin", spec: { order: 1_000, defaultAction: "Pass" } },
   { name: "default", spec: { order: 1_000_000, defaultAction: "Deny" } },

@@ -33,7 +33,7 @@ export interface KubeEventObject extends KubeObject {
 }
 
 /** Where the API server serves events. */
-export const EVENTS: ResourceType<KubeEventObject> = {
+const EVENTS: ResourceType<KubeEventObject> = {
   group: "events.k8s.io",
   version: "v1",
   plural: "events",

@@ -24,7 +24,7 @@ export interface Lease extends KubeObject {
 }
 
 /** Where the API server serves leases. */
-export const LEASES: ResourceType<Lease> = {
+const LEASES: ResourceType<Lease> = {
   group: "coordination.k8s.io",
   version: "v1",
   plural: "leases",

@@ -13,7 +13,7 @@ import { lastErrno, libc, untilDone } from "./libc.ts";
 
 /** @see include/uapi/asm-generic/fcntl.h */
 const LOCK_EX = 2;
-export const LOCK_NB = 4;
+const LOCK_NB = 4;
 const LOCK_UN = 8;
 
 const LOCK_MODE = 0o600;

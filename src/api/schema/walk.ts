@@ -35,7 +35,7 @@ export function walk(schema: v.GenericSchema, value: unknown, path: readonly Pat
 }
 
 /** The problem of a field that does not exist. */
-export function unknownField(path: readonly PathStep[], key: string, known: readonly string[]): Problem {
+function unknownField(path: readonly PathStep[], key: string, known: readonly string[]): Problem {
   const shown = quote(key);
   const meant = closestName(key, known);
   const hint = meant === undefined ? "no field is wanted here" : `the nearest known one is "${meant}"; known are ${known.join(", ")}`;

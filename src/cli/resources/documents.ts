@@ -38,7 +38,7 @@ export async function readDocuments(io: CliIo, sources: readonly string[]): Prom
  *
  * @throws {CommandFailed} text that is neither YAML nor JSON
  */
-export async function parseDocuments(text: string, name: string): Promise<readonly InputDocument[]> {
+async function parseDocuments(text: string, name: string): Promise<readonly InputDocument[]> {
   const values = await parseValues(text, name);
   return values.flatMap((value, index) => {
     const origin = values.length === 1 ? name : `${name}, document ${index + 1}`;

@@ -3,7 +3,7 @@
 import { quote } from "../../lib/quote.ts";
 
 /** Longest label key. */
-export const MAX_LABEL_LENGTH = 512;
+const MAX_LABEL_LENGTH = 512;
 
 /** Text that is no selector; the message says where, what was found and what was wanted. */
 export class SelectorError extends SyntaxError {

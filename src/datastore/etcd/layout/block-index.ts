@@ -12,7 +12,7 @@ export interface IndexChange {
 }
 
 /** All index entries that a block needs, key to value. */
-export function indexEntriesOf(block: Block): ReadonlyMap<string, string> {
+function indexEntriesOf(block: Block): ReadonlyMap<string, string> {
   const { cidr, node } = block;
   const owned = JSON.stringify({ node });
   const entries = new Map([[indexKey("claims", cidr), owned]]);

@@ -93,7 +93,7 @@ export class MessageWriter {
 export type Field = { readonly field: number; readonly number: bigint } | { readonly field: number; readonly bytes: Uint8Array };
 
 /** Fields of a message in their order, as {@link MessageWriter} writes them; those of fixed width are skipped. @throws ProtobufError */
-export function* fieldsOf(message: Uint8Array): Iterable<Field> {
+function* fieldsOf(message: Uint8Array): Iterable<Field> {
   let position = 0;
   const varint = (): bigint => {
     let value = 0n;
