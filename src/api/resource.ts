@@ -17,7 +17,7 @@ export type Kind =
   "IPPool" | "IPReservation" | "IPAMConfiguration" | "ClusterInformation" | "Node" | "Profile" | "Tier" | "WorkloadEndpoint";
 
 /** Kinds that Kubernetes has itself: ours are views of its nodes and pods. */
-export type ViewKind = "Node" | "WorkloadEndpoint";
+type ViewKind = "Node" | "WorkloadEndpoint";
 
 /** Kinds with a CRD. */
 export type CustomKind = Exclude<Kind, ViewKind>;

@@ -5,7 +5,7 @@ import { VERSION } from "../lib/version.ts";
 import { buildCli, commandOf } from "./app.ts";
 import type { CliContext } from "./context.ts";
 import { EXIT, statusOf, toFailureText, UsageError } from "./failure.ts";
-import { toCommandLine } from "./suggested-commands.ts";
+import { type Invocation, toCommandLine } from "./suggested-commands.ts";
 import type { CliIo, GlobalOptions, Output } from "./io.ts";
 import { red } from "./output/table.ts";
 import { parseCommandLine } from "./arguments/command-line.ts";
@@ -58,14 +58,15 @@ export async function runCli(argv: readonly string[], io: CliIo, { program = "ne
   await run(buildCli(program), words, context);
   if (status !== undefined) return status;
   // Only help, and what the parser refused, end without a command that ran.
-  const isDone = base.process.exitCode === 0;
-  if (!isDone) {
-    const meant = commandMeantBy(words.slice(0, command.length + 1), words.slice(command.length + 1));
-    io.stderr.write(
-      `next: ${meant === undefined ? [program, ...command, "--help"].join(" ") : toCommandLine({ program, options }, meant)}\n`,
-    );
-  }
-  return isDone ? EXIT.done : EXIT.usage;
+  if (base.process.exitCode === 0) return EXIT.done;
+  io.stderr.write(`next: ${proposeNext(words, command, { program, options })}\n`);
+  return EXIT.usage;
+}
+
+/** What to type instead of words that the parser refused. @param command those of them that name a command */
+function proposeNext(words: readonly string[], command: readonly string[], invocation: Invocation): string {
+  const meant = commandMeantBy(words.slice(0, command.length + 1), words.slice(command.length + 1));
+  return meant === undefined ? [invocation.program, ...command, "--help"].join(" ") : toCommandLine(invocation, meant);
 }
 
 /** Colour depth as the parser of commands asks for it. */

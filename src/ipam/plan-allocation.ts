@@ -110,15 +110,10 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
     return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), forNext: [], defects, served: [] };
-  const served: AddressRequest[] = [];
-  for (const request of options.others?.() ?? []) {
-    const attempt = attemptRequest(request, context, draft);
-    // Whoever cannot be served like this gets its own turn, and its own error.
-    if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
-    served.push(request);
-    draft = attempt.draft;
-    for (const pool of attempt.pools) pools.set(pool.name, pool);
-  }
+  const others = serveOthers(options.others?.() ?? [], context, draft);
+  const { served } = others;
+  ({ draft } = others);
+  for (const pool of others.pools) pools.set(pool.name, pool);
   const blockWrites = toBlockWrites(draft);
   // An invalid pool that is repaired meanwhile, and older, takes precedence: its blocks may have another size.
   const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
@@ -130,6 +125,25 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const forNext = queriesForNext([...requests, ...served], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
   return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), forNext, defects, served };
+}
+
+/** Serves those requests that change no further block. Whoever cannot be served like this gets its own turn, and its own error. */
+function serveOthers(
+  requests: readonly AddressRequest[],
+  context: PlanContext,
+  before: Draft,
+): Pick<Attempt, "draft" | "pools"> & Pick<AllocationPlan, "served"> {
+  let draft = before;
+  const pools: Pool[] = [];
+  const served: AddressRequest[] = [];
+  for (const request of requests) {
+    const attempt = attemptRequest(request, context, draft);
+    if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
+    served.push(request);
+    ({ draft } = attempt);
+    pools.push(...attempt.pools);
+  }
+  return { draft, pools, served };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */

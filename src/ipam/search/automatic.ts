@@ -137,24 +137,32 @@ function fromFreeBlock(search: Search): Assigned | undefined {
 
 /** Takes over a block in which another node has nothing left. */
 function fromEmptyBlock(search: Search): Assigned | undefined {
-  const { context, request, draft } = search;
   for (const [i, pool] of search.pools.entries()) {
     for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
       for (const [at, ref] of candidates.entries()) {
         // The first one can nearly always be used; after each that cannot, more are read at once.
-        const found = blockAt(context.facts, draft, ref, candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at)));
-        if (found === undefined || found.block.node === request.owner.node) continue;
-        if (!isEmpty(found.block, context.moment)) {
-          if (found.block.emptySince !== undefined) search.coolingDownBlocks.add(toPrefixText(ref.cidr));
-          continue;
-        }
-        const ordinal = usableOrdinal(search, found);
-        if (ordinal === undefined) continue;
-        return give(search, pool, { stored: found.stored, block: moveTo(found.block, request.owner.node) }, ordinal);
+        const together = candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at));
+        const taken = tryTakeOver(search, pool, ref, together);
+        if (taken !== undefined) return taken;
       }
     }
   }
   return undefined;
+}
+
+/** @param together what is read with the block, if it must be read */
+function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, together: Refs): Assigned | undefined {
+  const { context, request, draft } = search;
+  const { node } = request.owner;
+  const found = blockAt(context.facts, draft, ref, together);
+  if (found === undefined || found.block.node === node) return undefined;
+  const { stored, block } = found;
+  if (!isEmpty(block, context.moment)) {
+    if (block.emptySince !== undefined) search.coolingDownBlocks.add(toPrefixText(ref.cidr));
+    return undefined;
+  }
+  const ordinal = usableOrdinal(search, found);
+  return ordinal === undefined ? undefined : give(search, pool, { stored, block: moveTo(block, node) }, ordinal);
 }
 
 /**
