@@ -15,17 +15,17 @@ const report: EventReport = {
   note: "no address left in pool blue",
 };
 
-function createRecorder(server: FakeApiServer, clock: FakeClock): { readonly recorder: EventRecorder; readonly trouble: string[] } {
-  const trouble: string[] = [];
+function createRecorder(server: FakeApiServer, clock: FakeClock): { readonly recorder: EventRecorder; readonly errors: string[] } {
+  const errors: string[] = [];
   const recorder = new EventRecorder({
     client: clientOf(server, { qps: 0 }, clock),
     clock,
     random: seededRandom(1),
     controller: "netplug.io/controllers",
     instance: "node-1",
-    onTrouble: (message) => trouble.push(message),
+    onError: (message) => errors.push(message),
   });
-  return { recorder, trouble };
+  return { recorder, errors };
 }
 
 const echo = (): FakeApiServer => startFakeApiServer(({ body }) => new Response(body));
@@ -84,11 +84,11 @@ describe("an event", () => {
     await using server = startFakeApiServer(({ method, body }) =>
       method === "PATCH" ? statusAnswer(404, "NotFound", "gone") : new Response(body),
     );
-    const { recorder, trouble } = createRecorder(server, fakeClock());
+    const { recorder, errors } = createRecorder(server, fakeClock());
     await recorder.record(report);
     await recorder.record(report);
     expect(server.seen.map(({ method }) => method)).toEqual(["POST", "PATCH", "POST"]);
-    expect(trouble).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   test.each(["x", "é", "界", "🙂"])(
@@ -123,9 +123,9 @@ describe("an event", () => {
     await using server = startFakeApiServer(() =>
       statusAnswer(403, "Forbidden", 'cannot create resource "events" in API group "events.k8s.io"'),
     );
-    const { recorder, trouble } = createRecorder(server, fakeClock());
+    const { recorder, errors } = createRecorder(server, fakeClock());
     await recorder.record(report);
-    expect(trouble).toEqual(["create events.events.k8s.io is not permitted"]);
+    expect(errors).toEqual(["create events.events.k8s.io is not permitted"]);
   });
 });
 

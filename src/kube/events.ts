@@ -51,7 +51,7 @@ export interface EventRecorderOptions {
   /** Which process of it: the pod's or the node's name. */
   readonly instance: string;
   /** Is told of an event that could not be written; work goes on. */
-  readonly onTrouble?: (message: string) => void;
+  readonly onError?: (message: string) => void;
 }
 
 /** An event as the caller knows it; the rest is filled in when it is sent. @see Kubernetes API, events.k8s.io/v1 */
@@ -102,7 +102,7 @@ export class EventRecorder {
   /** Reports that something happened. Resolves when it is written, or dropped. */
   async record(report: EventReport): Promise<void> {
     const { regarding, type, reason, action, note } = report;
-    const { clock, controller, onTrouble } = this.#options;
+    const { clock, controller, onError } = this.#options;
     const subject = `${regarding.kind}/${regarding.namespace ?? ""}/${regarding.name}/${regarding.uid ?? ""}`;
     const key = JSON.stringify([subject, type, reason, action, note, controller]);
     const series = this.#series.get(key);
@@ -110,7 +110,7 @@ export class EventRecorder {
       if (series !== undefined && clock.now() - series.lastAt < SERIES_MS && (await this.#count(key, series))) return;
       if (this.#mayCreate(subject)) await this.#create(key, report);
     } catch (thrown) {
-      onTrouble?.(messageOf(thrown));
+      onError?.(messageOf(thrown));
     }
   }
 

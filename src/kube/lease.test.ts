@@ -143,13 +143,13 @@ describe("a lease", () => {
     expect(endedAt).toBeLessThan(5_000 + 15_000);
   });
 
-  test("that cannot be read is a trouble that is told, one that another takes first is none", async () => {
+  test("that cannot be read is an error that is told, one that another takes first is none", async () => {
     await using server = startLeaseServer();
     const clock = fakeClock();
     const told: string[] = [];
-    const onTrouble = (message: string): number => told.push(message);
+    const onError = (message: string): number => told.push(message);
     const work = (identity: string): Promise<string | undefined> =>
-      withLease({ ...optionsOf(server, identity, clock), onTrouble }, () => Promise.resolve(identity));
+      withLease({ ...optionsOf(server, identity, clock), onError }, () => Promise.resolve(identity));
     server.state.fault = () => statusAnswer(403, "Forbidden", "not yet");
     const first = work("a");
     await pass(clock, 1_000);

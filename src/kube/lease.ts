@@ -49,7 +49,7 @@ export interface LeaseOptions {
   /** Ends the waiting or the work. */
   readonly signal: AbortSignal;
   /** Called when an attempt to take or renew it fails. */
-  readonly onTrouble?: (message: string) => void;
+  readonly onError?: (message: string) => void;
 }
 
 /** A lease as we last saw it, and when we first saw this state, by our own clock: the holder's may differ. */
@@ -139,12 +139,12 @@ class Elector {
     const { lease } = this.#seen;
     if (lease === undefined || lease.spec?.holderIdentity !== identity) return;
     const spec = { ...this.#toSpec(lease), holderIdentity: "", leaseDurationSeconds: 1 };
-    await client.update(LEASES, { ...lease, spec }).catch((thrown: unknown) => this.#options.onTrouble?.(messageOf(thrown)));
+    await client.update(LEASES, { ...lease, spec }).catch((thrown: unknown) => this.#options.onError?.(messageOf(thrown)));
   }
 
   /** Takes it or renews it. @param limitMs of all its requests together @returns whether it is ours now */
   async #attempt(limitMs = this.#renewLimitMs): Promise<boolean> {
-    const { client, clock, lease: name, identity, onTrouble, signal } = this.#options;
+    const { client, clock, lease: name, identity, onError, signal } = this.#options;
     const end = clock.monotonic() + limitMs;
     const limited = (): CallOptions => ({ limitMs: Math.max(1, end - clock.monotonic()), signal });
     try {
@@ -159,7 +159,7 @@ class Elector {
       return true;
     } catch (thrown) {
       const isLostRace = isKubeError(thrown, "conflict") || isKubeError(thrown, "alreadyExists");
-      if (!isLostRace) onTrouble?.(messageOf(thrown));
+      if (!isLostRace) onError?.(messageOf(thrown));
       return false;
     }
   }

@@ -14,7 +14,7 @@ test("of many that want a lease one works at a time, and each gets its turn (nee
   let working = 0;
   let most = 0;
   const turns: string[] = [];
-  const trouble: string[] = [];
+  const errors: string[] = [];
   const looks = new Map<string, number>();
   const compete = async (identity: string): Promise<void> => {
     const client = openClient(api);
@@ -35,7 +35,7 @@ test("of many that want a lease one works at a time, and each gets its turn (nee
         renewLimitMs: 20_000,
         periodMs: 100,
         signal: new AbortController().signal,
-        onTrouble: (message) => trouble.push(message),
+        onError: (message) => errors.push(message),
       },
       async () => {
         turns.push(identity);
@@ -52,7 +52,7 @@ test("of many that want a lease one works at a time, and each gets its turn (nee
   await Promise.all(names.map(compete));
   expect(most).toBe(1);
   expect(turns.toSorted()).toEqual(names);
-  expect(trouble).toEqual([]);
+  expect(errors).toEqual([]);
   const lease = JSON.parse(await api.kubectl(["get", "lease", "netplug-test", "-n", "kube-system", "-o", "json"])) as {
     readonly spec: object;
   };
@@ -87,7 +87,7 @@ test("of a holder that died without a word the lease is taken after its duration
 });
 
 test("an event is accepted, counted, and shown by kubectl describe (needs cluster)", async () => {
-  const trouble: string[] = [];
+  const errors: string[] = [];
   const client = openClient(api);
   await api.kubectl(["create", "configmap", "thing"]);
   const { metadata } = JSON.parse(await api.kubectl(["get", "configmap", "thing", "-o", "json"])) as {
@@ -98,7 +98,7 @@ test("an event is accepted, counted, and shown by kubectl describe (needs cluste
     ...realPorts,
     controller: "netplug.io/controllers",
     instance: "node-1",
-    onTrouble: (message) => trouble.push(message),
+    onError: (message) => errors.push(message),
   });
   const report = {
     regarding: { apiVersion: "v1", kind: "ConfigMap", name: "thing", namespace: "default", uid: metadata.uid },
@@ -109,7 +109,7 @@ test("an event is accepted, counted, and shown by kubectl describe (needs cluste
   } as const;
   for (let i = 0; i < 3; i++) await recorder.record(report);
   await recorder.record({ ...report, regarding: { apiVersion: "v1", kind: "Node", name: "node-1" } });
-  expect(trouble).toEqual([]);
+  expect(errors).toEqual([]);
   const { items } = JSON.parse(await api.kubectl(["get", "events.events.k8s.io", "-A", "-o", "json"])) as {
     readonly items: readonly object[];
   };

@@ -61,8 +61,8 @@ async function releaseEmptyBlocks(target: Target, within: Prefix): Promise<numbe
   let released = 0;
   for (;;) {
     const [empty] = await target.datastore.read([{ type: "empty-blocks", within, limit: PAGE }]);
-    const rested = empty.filter(({ since }) => hasBegun(since, now));
-    const done = await Promise.all(rested.map((ref) => deleteIfEmpty(target, ref)));
+    const cooled = empty.filter(({ since }) => hasBegun(since, now));
+    const done = await Promise.all(cooled.map((ref) => deleteIfEmpty(target, ref)));
     const count = done.filter(Boolean).length;
     released += count;
     if (count === 0 || empty.length < PAGE) return released;

@@ -140,7 +140,7 @@ describe("256 empty blocks of other nodes, and a cool-down that was made longer 
   }
   const emptyAt = (index: number) => subnetAt(parsePrefix("10.65.0.0/16"), 24, index);
 
-  test("one that has rested is found behind those that have not, of which it reads more at once with each", async () => {
+  test("one that has cooled down is found behind those that have not, of which it reads more at once with each", async () => {
     const { world, reads } = await createEmpty(250, true);
     const cost = await readsOf(reads, async () =>
       expect(await world.add("c", "late")).toEqual([expect.stringMatching(/^10\.65\.25[0-5]\.0$/)]),
