@@ -79,7 +79,7 @@ export class TokenRenewal {
     }
   }
 
-  /** Whether {@link ask} is to be called to learn whether it is accepted again: an API server whose own store is away refuses everybody for a while. */
+  /** Whether {@link ask} is to be called to learn whether the token is accepted again: an API server whose own store is away refuses everybody for a while. */
   isDoubtDue(): boolean {
     return this.#isRefused && this.#clock.monotonic() - this.#askedAt >= DOUBT_MS;
   }
