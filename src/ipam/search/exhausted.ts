@@ -42,24 +42,24 @@ function noPool({ family, context }: Exhaustion): string {
 }
 
 function whyNothingLeft(pool: Pool, exhaustion: Exhaustion): string {
-  const { noClaim, context, coolingDown } = exhaustion;
+  const { noClaim, context } = exhaustion;
   const { configuration, reserved } = context;
   if (reserved.covers(pool.cidr)) return "all its addresses are reserved";
-  const coolingDownCount = countCoolingDown(pool, coolingDown);
+  const cooling = countCoolingDown(pool, exhaustion.coolingDown);
   if (configuration.strictAffinity) {
-    const own = coolingDownCount === 0 ? "" : ` (at least ${coolingDownCount} of their addresses cool down after their release)`;
+    const own = cooling === 0 ? "" : ` (at least ${cooling} of their addresses cool down after their release)`;
     const noBlock = noClaim ?? whyNoBlock(pool, exhaustion);
     return `nothing left in the node's own blocks${own}, ${noBlock}, and strictAffinity forbids to use other nodes' blocks`;
   }
   if (noClaim !== undefined) {
-    const cooling = coolingDownCount === 0 ? "" : ` (at least ${coolingDownCount} of the pool's addresses cool down after their release)`;
-    return `nothing left in any claimed block${cooling}, and ${noClaim}`;
+    const besides = cooling === 0 ? "" : ` (at least ${cooling} of the pool's addresses cool down after their release)`;
+    return `nothing left in any claimed block${besides}, and ${noClaim}`;
   }
   const total = sizeOf(pool.cidr);
   const reservedCount = reserved.countIn(pool.cidr);
-  const cooling = coolingDownCount === 0 ? "" : `, or cool down after their release (at least ${coolingDownCount} of them)`;
-  if (reservedCount > 0n) return `full: all ${total} addresses are in use${cooling} or reserved (${reservedCount} of them)`;
-  return `full: all ${total} addresses are in use${cooling}`;
+  const besides = cooling === 0 ? "" : `, or cool down after their release (at least ${cooling} of them)`;
+  if (reservedCount > 0n) return `full: all ${total} addresses are in use${besides} or reserved (${reservedCount} of them)`;
+  return `full: all ${total} addresses are in use${besides}`;
 }
 
 /** For a node that may use only its own blocks: why it gets no further block. */
