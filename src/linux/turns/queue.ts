@@ -30,7 +30,7 @@ const LONGEST_SLICE_MS = 5_000;
 const SLICE_GROWTH = 4;
 
 /** Milliseconds between looks at the lock by a process that is not the first in the queue. */
-const LOOK_EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Milliseconds until a process looks that was told of passing: later than the passed ones, if those still run. */
 const AFTER_PASSING_MS = 20;
 
@@ -82,8 +82,8 @@ async function waitFor(
   for (;;) {
     using pipe = place?.findBefore();
     if (place === undefined || pipe === undefined) break;
-    let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : LOOK_EVERY_MS);
-    for (; !(await wait.untilEnded(pipe, lookAt)); lookAt += LOOK_EVERY_MS) {
+    let lookAt = clock.monotonic() + (isPassing ? AFTER_PASSING_MS : POLL_INTERVAL_MS);
+    for (; !(await wait.untilEnded(pipe, lookAt)); lookAt += POLL_INTERVAL_MS) {
       if (isServed()) return "served";
       wait.look(place.countPlaces());
       const isLast = wait.isOver();

@@ -20,7 +20,7 @@ const FILE_MODE = 0o600;
 /** Ends the name of the file of a request that was served. The text stays: older versions beside us look for it. */
 const SERVED = ".met";
 /** More would make the turn of whoever serves them too long. */
-const MOST = 32;
+const MAX_REQUESTS = 32;
 
 /** What those who wait want done. */
 export interface QueuedRequests {
@@ -94,7 +94,7 @@ function readLiving(path: string, onDead: (text: string) => void): readonly Queu
   const requests: QueuedRequest[] = [];
   const textOf = (name: string): string => linuxFiles.readText(fileOf(path, name)) ?? "";
   for (const name of [...(listFolder(requestsOf(path)) ?? [])].sort()) {
-    if (requests.length === MOST) break;
+    if (requests.length === MAX_REQUESTS) break;
     const isServed = name.endsWith(SERVED);
     const place = isServed ? name.slice(0, -SERVED.length) : name;
     if (!isPlaceTaken(queueOf(path), place)) {
