@@ -33,13 +33,13 @@ const version = buildCommand<VersionFlags, [], CliContext>({
 /** Where the plugin writes its log with the network configs that come with netplug. */
 const DEFAULT_LOG_FILE = "/var/log/netplug/cni/cni.log";
 
-/** Verbs whose time is noted. */
-const VERBS = ["ADD", "DEL", "CHECK", "STATUS", "GC"] as const;
+/** Verbs whose time the plugin notes. */
+const VERBS = ["ADD", "DEL"] as const;
 
 function parseVerb(text: string): string {
   const verb = text.toUpperCase();
   if (VERBS.some((known) => known === verb)) return verb;
-  throw new UsageError(`got ${quote(text)}, want ${VERBS.join(", ")}`);
+  throw new UsageError(`got ${quote(text)}, want ${VERBS.join(" or ")}`);
 }
 
 const ledger = buildCommand<LedgerFlags, [], CliContext>({
@@ -53,7 +53,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
       verb: {
         kind: "parsed",
         parse: parseVerb,
-        brief: "only this verb: ADD, DEL, CHECK, STATUS or GC",
+        brief: "only this verb: ADD or DEL",
         placeholder: "VERB",
         optional: true,
         proposeCompletions: () => VERBS,
