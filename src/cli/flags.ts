@@ -15,10 +15,16 @@ export const filenames = {
   variadic: true,
 } as const;
 
+/** Of `create`, `apply`, `replace` and `validate`: where documents are, `-` for stdin, and the namespace of those that name none. */
+export interface DocumentFlags {
+  readonly filename: readonly string[];
+  readonly namespace?: string;
+}
+
 /** `-f` of `get` and `delete`, which otherwise take words that name objects. */
 export const optionalFilenames = { ...filenames, optional: true } as const;
 
-/** `-n`. When it is absent, `defaultNamespaceOf()` says which namespace is meant. */
+/** `-n` of commands that ask the datastore. When it is absent, `defaultNamespaceOf()` says which namespace is meant. */
 export const namespace = {
   kind: "parsed",
   parse: String,
@@ -26,6 +32,9 @@ export const namespace = {
   placeholder: "NAMESPACE",
   optional: true,
 } as const;
+
+/** `-n` of `validate`, which asks nobody, and so does not know the context's. */
+export const namespaceUnasked = { ...namespace, brief: "namespace of what is namespaced (default: default)" } as const;
 
 /** `-A` of `get`, which refuses it together with `-n`. */
 export const allNamespaces = { kind: "boolean", brief: "all namespaces", optional: true, withNegated: false } as const;

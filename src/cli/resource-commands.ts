@@ -6,9 +6,9 @@ import type { DeleteFlags } from "./commands/delete.ts";
 import type { GetFlags } from "./commands/get.ts";
 import type { LabelFlags } from "./commands/label.ts";
 import type { PatchFlags } from "./commands/patch.ts";
-import type { DocumentFlags } from "./commands/validate.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
+import type { DocumentFlags } from "./flags.ts";
 import { PATCH_TYPES } from "./patch/apply.ts";
 import { describeKinds } from "./arguments/kind-names.ts";
 
@@ -66,7 +66,7 @@ const replace = buildCommand<DocumentFlags, [], CliContext>({
 
 const validate = buildCommand<DocumentFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/validate.ts")).validate),
-  parameters: { flags: inputFlags, aliases: inputAliases },
+  parameters: { flags: { ...inputFlags, namespace: flags.namespaceUnasked }, aliases: inputAliases },
   docs: { brief: "check a file without a datastore" },
 });
 

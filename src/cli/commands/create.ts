@@ -8,6 +8,7 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import { VERSION } from "../../lib/version.ts";
 import { withDatastore } from "../access/access.ts";
 import { CommandFailed, EXIT } from "../failure.ts";
+import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
 import { defaultNamespaceOf } from "../namespace.ts";
 import { readDocuments } from "../resources/documents.ts";
@@ -16,7 +17,6 @@ import { toPathName, toTitle } from "../resources/object-name.ts";
 import { putImmutableFirst, mayChangeImmutable } from "../resources/immutable-fields.ts";
 import { checkDocuments, type InvalidDocument, toInvalidFailure } from "../resources/validation.ts";
 import { applyResource, createResource, type Target, updateResource } from "../resources/write.ts";
-import type { DocumentFlags } from "./validate.ts";
 
 /** With `skipExists`, what exists stays as it is, and is no failure. */
 export interface CreateFlags extends DocumentFlags {

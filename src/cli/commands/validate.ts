@@ -1,16 +1,11 @@
 /** `validate`: what would be refused, without a datastore. */
 
 import { EXIT } from "../failure.ts";
+import type { DocumentFlags } from "../flags.ts";
 import { type Cli, note, say } from "../io.ts";
 import { readDocuments } from "../resources/documents.ts";
 import { toPathName } from "../resources/object-name.ts";
 import { checkDocuments, statusOfInvalid, toInvalidText } from "../resources/validation.ts";
-
-/** Where documents are, `-` for stdin, and the namespace of those that name none: of all commands that read documents. */
-export interface DocumentFlags {
-  readonly filename: readonly string[];
-  readonly namespace?: string;
-}
 
 /** Checks every document and tells about each. */
 export async function validate(cli: Cli, flags: DocumentFlags): Promise<number> {
