@@ -24,8 +24,8 @@ export interface CommitPorts {
   readonly onRound: () => void;
 }
 
-/** The options of a commit. */
-export interface CommitCalls extends RequestOptions {
+/** How long a commit may take, and what its caller does meanwhile. */
+export interface CarryOutOptions extends RequestOptions {
   /** @see Datastore.commit */
   readonly onBlocksWritten?: (() => void) | undefined;
 }
@@ -36,7 +36,7 @@ type Condition = Extract<Write, { readonly op: "expect" }>;
  * @returns the revision of the last write; undefined when a condition does not hold. Earlier steps may have been done then, which the order
  *   of the phases makes safe
  */
-export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
+export async function carryOut(writes: readonly Write[], ports: CommitPorts, options: CarryOutOptions): Promise<Revision | undefined> {
   const steps = toSteps(writes);
   const unsure: Condition[] = [];
   for (const write of writes) {
@@ -63,7 +63,7 @@ export async function carryOut(writes: readonly Write[], ports: CommitPorts, opt
 }
 
 /** Phase by phase. */
-async function runAll(steps: readonly Step[], ports: CommitPorts, options: CommitCalls): Promise<Revision | undefined> {
+async function runAll(steps: readonly Step[], ports: CommitPorts, options: CarryOutOptions): Promise<Revision | undefined> {
   let revision = "" as Revision;
   for (const phase of PHASES) {
     const ofPhase = steps.filter((step) => step.phase === phase);
