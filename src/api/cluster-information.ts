@@ -2,7 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
-/** Made by `initialise()`. Whoever writes reads it first: without it the datastore counts as never initialised. */
+/** Made by `initialise()`. Without it the datastore counts as never initialised: whoever adds something is refused, whoever releases is not. */
 export interface ClusterInformationSpec {
   /** 32 hexadecimal digits; made when the datastore is initialised, then never changed. */
   readonly guid?: string;
@@ -16,7 +16,10 @@ export interface ClusterInformationSpec {
   readonly datastoreFrozen?: boolean;
 }
 
-/** Writes carry its revision as a condition, so that none is committed once a migration has frozen the datastore. */
+/**
+ * Writes carry its revision as a condition: on etcd none is committed once a migration has frozen the datastore. On Kubernetes the condition is
+ * looked at some seconds before, so writes that were under way may still come.
+ */
 export type ClusterInformation = Resource<"ClusterInformation", ClusterInformationSpec>;
 
 /** The name of the one object of each kind that has only one. */

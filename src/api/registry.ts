@@ -25,7 +25,7 @@ export interface Specs {
 /** A resource of one of our kinds, told apart by `kind`. */
 export type AnyResource = { readonly [K in Kind]: Resource<K, Specs[K]> }[Kind];
 
-/** A row of the table. */
+/** How a kind is named, and where its objects are. */
 export interface KindInfo<K extends string = Kind | "IPAMBlock"> {
   readonly kind: K;
   /** Lower case; the name of its collection in datastores and on the command line. */

@@ -36,7 +36,7 @@ export interface WorkloadEndpointSpec {
   readonly allowSpoofedSourcePrefixes?: readonly string[];
 }
 
-/** A floating IP: traffic to the external address goes to the internal one. The node agent acts on it. */
+/** A floating IP: traffic to the external address goes to the internal one. For a node agent, which netplug does not have yet. */
 export interface EndpointNAT {
   readonly internalIP: string;
   readonly externalIP: string;

@@ -36,7 +36,7 @@ export interface KubernetesConfig extends KubeSettings, RateOptions, Pick<Transp
   readonly hints?: HintPlace | undefined;
 }
 
-/** Which datastore, and how to get in: merged from all sources, so what is absent here is absent everywhere. */
+/** Which datastore, and how to get in: merged from all sources. What none of them says gets its default when the datastore is opened. */
 export type DatastoreConfig =
   { readonly type: "etcdv3"; readonly etcd: EtcdConfig } | { readonly type: "kubernetes"; readonly kubernetes: KubernetesConfig };
 
@@ -61,7 +61,7 @@ export const ETCD_TRAITS: DatastoreTraits = {
   recordsArePods: false,
 };
 
-/** What callers may rely on with the Kubernetes API: each request is one object, and lists may come from a cache. */
+/** What callers may rely on with the Kubernetes API: each write is one object, and lists may come from a cache. */
 export const KUBERNETES_TRAITS: DatastoreTraits = {
   readsOneSnapshot: false,
   commitsAtOnce: false,

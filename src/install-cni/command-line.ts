@@ -2,7 +2,7 @@
 
 import { quote } from "../lib/quote.ts";
 
-/** What the arguments say; where they say nothing, `readSettings()` asks the environment or takes the default. */
+/** What the arguments say. For a folder that is absent `openFolders()` has the default; `isOnce` may also come from SLEEP, see `readSettings()`. */
 export interface Options {
   readonly binDir: string | undefined;
   readonly confDir: string | undefined;

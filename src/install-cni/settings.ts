@@ -87,6 +87,7 @@ export function readSettings(options: Options, env: Environment): Settings {
     binDir: options.binDir,
     confDir: options.confDir,
     hostConfDir: withoutSlash(readPath(env, "CNI_NET_DIR") ?? "/etc/cni/net.d"),
+    // The variable first: with --once, too, a malformed one is refused.
     isOnce: !readFlag(env, "SLEEP", true) || options.isOnce,
     removesOnStop: readFlag(env, "REMOVE_ON_STOP", false),
     stateFile: readPath(env, "STATE_FILE"),

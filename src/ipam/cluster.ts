@@ -17,7 +17,7 @@ import { type Facts, know } from "./facts.ts";
 /** The cluster's settings; an absent object means the defaults. */
 export const IPAM_CONFIGURATION = { type: "get", ref: { kind: "IPAMConfiguration", name: SINGLETON_NAME } } as const satisfies Query;
 
-/** With {@link IPAM_CONFIGURATION} and {@link IP_RESERVATIONS} the first reads of every allocation. */
+/** All pools. */
 export const IP_POOLS = { type: "list", kind: "IPPool" } as const satisfies Query;
 
 /** What is never given automatically. */

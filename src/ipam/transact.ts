@@ -57,7 +57,7 @@ type Commit = CommitResult<readonly Query[]> | OutcomeUnknown;
 /** A commit that is not known to have been applied. */
 type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
 
-/** What a caller knows already, and what it leaves to others. */
+/** What a caller knows already, what others may do for it, and what it does around each commit. */
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
   /**

@@ -49,7 +49,7 @@ export function podCidrsOf({ spec }: Node): readonly string[] {
   return spec?.podCIDR === undefined || spec.podCIDR === "" ? [] : [spec.podCIDR];
 }
 
-/** Where the API server serves these types. */
+// Where the API server serves these types.
 export const PODS: ResourceType<Pod> = { group: "", version: "v1", plural: "pods", kind: "Pod", isNamespaced: true };
 export const NODES: ResourceType<Node> = { group: "", version: "v1", plural: "nodes", kind: "Node", isNamespaced: false };
 export const NAMESPACES: ResourceType = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", isNamespaced: false };

@@ -1,6 +1,6 @@
 /** Replies of HTTP/1.1, read from pieces as they come. */
 
-/** A whole reply. */
+/** What a server answered to one request, once all of it is here. */
 export interface HttpReply {
   readonly status: number;
   /** The whole body, decoded as UTF-8. */

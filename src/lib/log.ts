@@ -32,7 +32,7 @@ export interface LogSink {
   write(record: LogRecord): void;
 }
 
-/** What code that has something to say is handed. */
+/** Writes lines; handed to code, so that it knows neither where they go nor which are wanted. */
 export interface Log {
   error(msg: string, fields?: Fields): void;
   warning(msg: string, fields?: Fields): void;

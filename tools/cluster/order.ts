@@ -6,7 +6,7 @@ const NETWORKS = ["netplug", "ptp"] as const;
 const DATASTORES = ["kubernetes", "etcdv3"] as const;
 const MAX_NODES = 20;
 
-/** What a cluster with netplug has, as `pool-0`, `pool-1`. The IPv6 pool is for pods that ask: `cni.netplug.io/ipFamilies`. */
+/** CIDRs of the pools of a cluster with netplug, which are named `pool-0` and `pool-1`. The IPv6 pool is for pods that ask: `cni.netplug.io/ipFamilies`. */
 export const CLUSTER_POOLS = ["10.65.0.0/16", "fd65::/112"] as const;
 
 export type ClusterOrder = { readonly command: "build" | "api" } | ClusterStart;

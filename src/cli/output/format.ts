@@ -12,7 +12,7 @@ export type Format =
 /** The forms of a report for programs; without one a command prints a table. */
 export type ReportFormat = "json" | "yaml";
 
-/** What `-o` takes, as completion proposes and errors list it. */
+/** What `-o` takes, as completion proposes it. */
 export const FORMAT_NAMES = ["json", "yaml", "wide", "name", "custom-columns="] as const;
 
 /** @throws {UsageError} */

@@ -24,7 +24,7 @@ import { readTable } from "./read-table.ts";
 import { NETWORK_CONFIG } from "./tables.ts";
 import { toNetworkConfig } from "./to-network-config.ts";
 
-/** What a call works with from here on; nothing reads the raw text any more. */
+/** What a call works with from here on. The document as it came is in `config.raw`: for delegates, and for what is looked up in their part. */
 export interface ParsedConfig {
   readonly config: NetworkConfig;
   /** The command, now known to be a verb that the config's version has. */

@@ -38,7 +38,7 @@ export interface DelegateError {
   readonly details: string | undefined;
 }
 
-/** What a delegate said: its exit status decides which of the two it is. */
+/** What a delegate said. An error object on stdout is a failure whatever the exit status; without one the exit status decides. */
 export type DelegateAnswer = { readonly ok: true; readonly stdout: string } | { readonly ok: false; readonly error: DelegateError };
 
 /** Pauses before running the executable again while an installer is still writing it (ETXTBSY). */

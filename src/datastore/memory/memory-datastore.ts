@@ -20,7 +20,7 @@ import { BlockTable } from "./block-table.ts";
 import { canonicalRefOf, ResourceTable, toKey } from "./resource-table.ts";
 import { isWanted, WatchQueue } from "./watchers.ts";
 
-/** Ends with the process. */
+/** A datastore for tests that need no server; what it holds ends with the process. */
 export class MemoryDatastore implements Datastore {
   readonly type = "memory";
   readonly traits: DatastoreTraits = ETCD_TRAITS;

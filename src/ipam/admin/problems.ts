@@ -21,7 +21,7 @@ export interface Inconsistency {
   readonly detail: string;
 }
 
-/** Makes a finding. */
+/** What the checks of `ipam check` make a finding with. */
 export function problem(problemClass: ProblemClass, object: string, detail: string): Inconsistency {
   return { class: problemClass, object, detail };
 }

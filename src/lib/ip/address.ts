@@ -1,6 +1,6 @@
 /** IP addresses: parsing, canonical text, order. */
 
-/** Of an address, as people call it: IPv4 or IPv6. */
+/** Which IP an address or prefix is of, for what differs between the two: IPv4 or IPv6. */
 export type Family = 4 | 6;
 
 /** Width of an address in bits. */

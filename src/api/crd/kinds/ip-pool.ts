@@ -128,7 +128,7 @@ const STATUS: OpenApiSchema = {
   },
 };
 
-/** Its rules are those of `ipPoolProblems`, and that `cidr` and `blockSize` keep their values. */
+/** Its rules are those of `ipPoolProblems`, that `cidr` and `blockSize` keep their values, and that a pool for load balancers stays one. */
 export const IP_POOL_DEFINITION: KindDefinition<IPPoolSpec> = {
   text: "A range from which pods and tunnels get their addresses.",
   specText: "What the pool holds and who may use it.",

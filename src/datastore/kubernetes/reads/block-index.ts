@@ -24,7 +24,7 @@ import type { Batch } from "./batch.ts";
 
 type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
 
-/** Queries that are answered by labels and annotations, without a record being read. */
+/** Queries that are answered by labels and annotations; records are read only of blocks that we met a moment ago and that no list shows. */
 export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
 
 type Entries = readonly BlockEntry[];

@@ -13,7 +13,7 @@ const LIFETIME_MS = 5_000;
 /** Nobody loses so many claims in that time. */
 const MAX_CLAIMS = 10_000;
 
-/** Remembered by one process for some seconds. */
+/** Slots that a try must not take for free again; one process remembers them for some seconds. */
 export class LostClaims {
   readonly #claims: ExpiringMap<Prefix>;
 

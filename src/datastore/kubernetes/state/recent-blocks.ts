@@ -14,7 +14,7 @@ const LIFETIME_MS = 500;
 /** No node borrows from so many blocks: a caller that reads more goes through all nodes, and will not ask for the blocks. */
 const MAX_BLOCKS = 256;
 
-/** Remembered by one process, from one round to the next. */
+/** Hands the blocks that one round read to the next round of the same process, each once. */
 export class RecentBlocks {
   readonly #blocks: ExpiringMap<Stored<Block>>;
 

@@ -17,7 +17,7 @@ interface Seen {
   readonly revision: Revision | undefined;
 }
 
-/** Remembered by one process, for the time that one request may take. */
+/** Answers conditions from what the same process read a moment ago: what is older than a request may take is read again. */
 export class SeenRevisions {
   readonly #seen: ExpiringMap<Seen>;
 

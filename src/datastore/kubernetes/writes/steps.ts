@@ -29,13 +29,13 @@ import { clearEndpoint, isWithoutAddresses, writeEndpoint } from "./endpoint-wri
  */
 export const PHASES = ["end-endpoints", "write", "delete", "record-endpoints"] as const;
 
-/** The phase of one step. */
+/** When in a commit a step runs. */
 export type Phase = (typeof PHASES)[number];
 
 /** How a step ended: the new revision, or "" after a deletion; undefined: a condition did not hold, and nothing was done. */
 export type StepOutcome = Revision | undefined;
 
-/** One request of a commit. */
+/** One write of a commit: a request, for an endpoint up to three. */
 export interface Step {
   readonly phase: Phase;
   /** What it changes. */

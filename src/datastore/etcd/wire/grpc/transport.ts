@@ -19,7 +19,7 @@ const AUTHENTICATE = "/etcdserverpb.Auth/Authenticate";
 const WATCH = "/etcdserverpb.Watch/Watch";
 const STATUS = "/etcdserverpb.Maintenance/Status";
 
-/** For processes that stay: requests and watches share one HTTP/2 connection, which is opened with the first of them. */
+/** For an etcd whose gateway cannot serve us, in CNI calls too: all share one HTTP/2 connection, which is opened with the first request or watch. */
 export function createGrpcTransport(): Transport {
   const connection = new Connection();
   return {
