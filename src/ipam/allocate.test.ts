@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, requestFor, textsOf } from "../../test/support/ipam.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
+import { createIpamWorld, requestFor, textsOf } from "../../test/support/ipam.ts";
 import { allocateAll } from "../../test/support/ipam-operations.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
@@ -86,19 +87,19 @@ describe("allocate()", () => {
       expect((await world.blocks()).map((text) => text.replace(/10\.65\.0\.\d+/, "10.65.0.0"))).toEqual(blocks);
     });
 
-    test("gives back the one that it has when there is nothing left for the other", async () => {
+    test("releases the one that it has when there is nothing left for the other", async () => {
       const { failure, blocks } = await tryBetweenBlocks("disabled");
       expect(failure).toMatchObject({ kind: "noAddressLeft", message: expect.stringContaining('pool "a4": it is disabled') });
       expect(blocks).toEqual(["fd65::/126 n1 0/4"]);
     });
 
-    test("gives it back also when the datastore was locked meanwhile", async () => {
+    test("releases it also when the datastore was locked meanwhile", async () => {
       const { failure, blocks } = await tryBetweenBlocks("locked");
       expect(failure).toMatchObject({ kind: "tryAgainLater", message: expect.stringContaining("locked") });
       expect(blocks).toEqual(["fd65::/126 n1 0/4"]);
     });
 
-    test("gives nothing back for a caller who may not commit any more: somebody else may have it by now", async () => {
+    test("releases nothing for a caller who may not commit any more: somebody else may have it by now", async () => {
       let commits = 0;
       const { failure, blocks } = await tryBetweenBlocks("disabled", () => {
         if (commits++ > 0) throw new NetplugError("badNetns", "the namespace is gone");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { allocate } from "./allocate.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
+import { createIpamWorld, idOf, type IpamWorld, NETWORK, requestFor } from "../../test/support/ipam.ts";
 import { releaseAttachment, releaseStale } from "../../test/support/ipam-operations.ts";
 import { toAddressText } from "../lib/ip/address.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
-import { clientOf, failureOf, noProcesses, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, noProcesses, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
 import { memoryFiles } from "../../test/kube/support/memory-files.ts";
 import { freePorts } from "../../test/support/etcd.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
@@ -8,7 +9,7 @@ import { NetplugError } from "../lib/errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { KubeClient } from "./client.ts";
 import { NODES, PODS } from "./core-types.ts";
-import type { KubeError } from "./kube-error.ts";
+import { KubeError } from "./kube-error.ts";
 
 const NODE = { metadata: { name: "n" } };
 const busy = (seconds = "0"): Response => statusAnswer(429, "TooManyRequests", "later", { headers: { "retry-after": seconds } });
@@ -164,7 +165,7 @@ describe("a request", () => {
 
   test("that is turned away until its time is over fails with code 11", async () => {
     await using server = answering(() => busy());
-    const error = await failureOf<KubeError>(clientOf(server).get(NODES, { name: "n" }, { limitMs: 600 }));
+    const error = await failureOf(clientOf(server).get(NODES, { name: "n" }, { limitMs: 600 }), KubeError);
     expect(error.code).toBe(11);
     // The last try may be cut off by the limit; then the one before tells why.
     expect(`${error.message} ${error.details}`).toContain('get nodes "n": the API server answers 429 TooManyRequests: later');
@@ -176,7 +177,7 @@ describe("a request", () => {
   test("is not made again when the server wants more time than there is", async () => {
     await using server = answering(() => busy("60"));
     const start = performance.now();
-    const error = await failureOf<KubeError>(clientOf(server).get(NODES, { name: "n" }));
+    const error = await failureOf(clientOf(server).get(NODES, { name: "n" }), KubeError);
     expect(error).toMatchObject({ code: 11, retryAfterMs: 60_000 });
     expect(server.seen).toHaveLength(1);
     expect(performance.now() - start).toBeLessThan(1_000);
@@ -236,10 +237,10 @@ describe("a request", () => {
     await using server = answering(() => new Promise(() => undefined));
     const client = clientOf(server);
     const start = performance.now();
-    const read = await failureOf<KubeError>(client.get(NODES, { name: "n" }, { limitMs: 100 }));
+    const read = await failureOf(client.get(NODES, { name: "n" }, { limitMs: 100 }), KubeError);
     expect(read).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: false });
     expect(read.message).toBe(`get nodes "n": ${server.url}: no answer within 100 ms`);
-    const write = await failureOf<KubeError>(client.create(NODES, NODE, { limitMs: 100 }));
+    const write = await failureOf(client.create(NODES, NODE, { limitMs: 100 }), KubeError);
     expect(write).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: true });
     expect(performance.now() - start).toBeLessThan(2_000);
   });
@@ -264,7 +265,7 @@ describe("a request", () => {
       return new Promise(() => undefined);
     });
     const pending = clientOf(server).get(NODES, { name: "n" }, { signal: controller.signal });
-    expect(await failureOf<NetplugError>(pending)).toBe(reason);
+    expect(await failureOf(pending)).toBe(reason);
   });
 
   test("whose caller has gone already is never sent", async () => {
@@ -276,7 +277,7 @@ describe("a request", () => {
   test("to a server that is not there is tried three times, then named", async () => {
     const [port] = freePorts(1);
     const client = clientOf({ url: `http://127.0.0.1:${port}` });
-    const error = await failureOf<KubeError>(client.create(NODES, NODE));
+    const error = await failureOf(client.create(NODES, NODE), KubeError);
     expect(error).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });
     expect(error.message).toBe(`create nodes "n": http://127.0.0.1:${port}: connection refused`);
     expect(client.requester.counts).toEqual({ requests: 3, retries: 2 });
@@ -335,7 +336,7 @@ describe("a request", () => {
     expect(performance.now() - start).toBeGreaterThan(90);
     const slow = clientOf(server, { qps: 0.01, burst: 1 });
     await slow.get(NODES, { name: "n" });
-    const error = await failureOf<KubeError>(slow.get(NODES, { name: "n" }));
+    const error = await failureOf(slow.get(NODES, { name: "n" }), KubeError);
     expect(error).toMatchObject({ code: 11, reason: "throttled" });
     expect(error.message).toContain("raise qps and burst");
   });

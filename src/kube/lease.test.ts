@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { FakeApiServer } from "../../test/kube/support/fake-api-server.ts";
-import { clientOf, failureOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, startFakeApiServer, statusAnswer } from "../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
 import type { FakeClock } from "../../test/support/fake-clock.ts";
 import { fakeClock } from "../../test/support/fake-clock.ts";
 import type { KubeClient } from "./client.ts";
@@ -192,7 +193,10 @@ describe("a lease", () => {
   test("of work that fails is given up, and the failure is the work's", async () => {
     await using server = startLeaseServer();
     const clock = fakeClock();
-    const working = failureOf(withLease(optionsOf(server, "a", clock), () => Promise.reject(new Error("no"))));
+    const working = failureOf(
+      withLease(optionsOf(server, "a", clock), () => Promise.reject(new Error("no"))),
+      Error,
+    );
     expect((await working).message).toBe("no");
     expect(server.state.lease?.spec?.holderIdentity).toBe("");
   });

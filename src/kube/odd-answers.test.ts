@@ -1,9 +1,10 @@
 /** Answers that no API server gives, as something gives them that stands where one is expected. */
 
 import { describe, expect, test } from "bun:test";
-import { clientOf, failureOf, startFakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { clientOf, startFakeApiServer } from "../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../test/support/failure-of.ts";
 import { NODES } from "./core-types.ts";
-import type { KubeError } from "./kube-error.ts";
+import { KubeError } from "./kube-error.ts";
 
 const NODE = { metadata: { name: "n" } };
 
@@ -55,7 +56,7 @@ test("a failure whose words never end is read as far as anybody needs it", async
     });
     return new Response(body, { status: 404 });
   });
-  const failure = await failureOf<KubeError>(clientOf(server).list(NODES));
+  const failure = await failureOf(clientOf(server).list(NODES), KubeError);
   expect(failure).toMatchObject({ reason: "unexpected", status: 404 });
   expect(sentBytes).toBeLessThan(50_000_000);
 });

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { delegateAdd, delegateCheck, delegateDel, delegateGc, delegateStatus } from "../../src/cni/delegate/mod.ts";
 import type { Delegate } from "../../src/cni/delegate/mod.ts";
 import { toResultDocument } from "../../src/cni/protocol/print-result.ts";
-import { delegateCall, failureOf, delegatePorts as ports } from "../support/delegate.ts";
+import { delegateCall, delegatePorts as ports } from "../support/delegate.ts";
+import { failureOf } from "../support/failure-of.ts";
 
 const PLUGIN_FOLDER = "/usr/lib/cni";
 let folder: string;
@@ -29,7 +30,7 @@ const reserved = (dataDir: string): string[] =>
     .filter((name) => !/lock|last_/.test(name))
     .toSorted();
 
-test("gives an address of each range, ignoring the range's gateway, and takes them back", async () => {
+test("gives an address of each range, ignoring the range's gateway, and releases them", async () => {
   const dataDir = join(folder, "hl-plain");
   const attachment = call("host-local", ipam(dataDir));
   const result = await delegateAdd(attachment);

@@ -9,7 +9,8 @@ import { type EtcdServer, startEtcd } from "../support/etcd.ts";
 import { type Alarm, ALARMS, raiseAlarm } from "../support/etcd-alarm.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
-import { create, failureOf, namesIn } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn } from "./steps.ts";
 import { AS_ROOT, PASSWORD, switchUsersOn } from "./users.ts";
 
 const ADVICE: Record<Alarm, string> = {

@@ -7,7 +7,8 @@ import type { EtcdServer } from "../support/etcd.ts";
 import { freePorts, startEtcd, startEtcdCluster } from "../support/etcd.ts";
 import { startIsolatedMember } from "./isolated-member.ts";
 import { inGivenOrder, openEtcd } from "./open-etcd.ts";
-import { create, failureOf, namesIn } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 /** An election takes half a second to a second: long enough for a loaded machine, short enough for a test. */

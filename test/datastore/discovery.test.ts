@@ -8,7 +8,8 @@ import { freePorts, startEtcd } from "../support/etcd.ts";
 import { durationOf } from "../support/duration.ts";
 import { startDnsServer } from "./dns-server.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
-import { create, failureOf, namesIn, use } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn, use } from "./steps.ts";
 
 const TLS_NAME = "_etcd-client-ssl._tcp.example.test";
 const PLAIN_NAME = "_etcd-client._tcp.example.test";

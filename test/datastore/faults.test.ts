@@ -14,7 +14,8 @@ import { durationOf } from "../support/duration.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
-import { create, failureOf, namesIn } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn } from "./steps.ts";
 
 const QUICK = { quick: true };
 

@@ -14,7 +14,8 @@ import { eventually } from "../support/eventually.ts";
 import { share } from "../support/share.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
-import { commit, create, failureOf, namesIn, use } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { commit, create, namesIn, use } from "./steps.ts";
 import { PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
@@ -192,7 +193,7 @@ describe.concurrent("a gateway", () => {
       await eventually(async () => expect(await watchers()).toBe("0"));
       const aborted = startOne();
       await aborted.next();
-      const last = failureOf(aborted.next());
+      const last = failureOf(aborted.next(), Error);
       ending.abort();
       await last;
       await eventually(async () => expect(await watchers()).toBe("0"));

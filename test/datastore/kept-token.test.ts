@@ -11,7 +11,8 @@ import { startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
-import { failureOf, namesIn } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { namesIn } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 
 const AS_NETPLUG = { username: "netplug", password: PASSWORD };

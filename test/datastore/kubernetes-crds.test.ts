@@ -11,7 +11,8 @@ import { eventually } from "../support/eventually.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
 import { podsOf } from "./pods.ts";
-import { ask, commit, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { ask, commit } from "./steps.ts";
 
 const [test, server] = onApiServer(() => startApiServer());
 const [, datastore] = onApiServer(() => openKubernetes(server));

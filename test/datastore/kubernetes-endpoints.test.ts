@@ -8,7 +8,8 @@ import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { makeBlock } from "./blocks.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
-import { ask, commit, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { ask, commit } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const [test, world] = onApiServer(

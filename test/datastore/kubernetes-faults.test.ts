@@ -13,7 +13,8 @@ import { onApiServer } from "../support/on-api-server.ts";
 import { share } from "../support/share.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
-import { ask, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { ask } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const audit = share(() => createAudit());
@@ -93,7 +94,7 @@ describe("an ADD gives one address and records it, when of", () => {
   }
 });
 
-describe("a DEL gives the address back, when of", () => {
+describe("a DEL releases the address, when of", () => {
   for (const [name, fate] of FAULTS) {
     test.each([
       ["the pod's status", isStatus],

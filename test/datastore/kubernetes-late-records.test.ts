@@ -7,7 +7,8 @@ import { makeBlock } from "./blocks.ts";
 import type { Fate } from "../support/fault-proxy.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
-import { ask, commit, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { ask, commit } from "./steps.ts";
 
 const WEB: ResourceRef = { kind: "WorkloadEndpoint", namespace: "default", name: "n1-k8s-web-eth0" };
 const OWNER = "cni.netplug.io/containerID";
@@ -104,7 +105,7 @@ describe("a record that is over before it came", () => {
   test.each<[what: string, fate: Fate]>([
     ["may not be written", { status: 403, reason: "Forbidden" }],
     ["is refused by something in the cluster", { status: 422, reason: "Invalid" }],
-  ])("and %s keeps nobody from giving back addresses (needs cluster)", async (_what, fate) => {
+  ])("and %s keeps nobody from releasing addresses (needs cluster)", async (_what, fate) => {
     const over = record(await read(), "c1");
     proxy.decide = ({ method }) => (method === "PATCH" ? fate : "pass");
     await commit(datastore, release, over);

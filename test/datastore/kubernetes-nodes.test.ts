@@ -6,7 +6,8 @@ import type { Resource } from "../../src/api/resource.ts";
 import type { ResourceRef } from "../../src/datastore/datastore.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { KubernetesWorld } from "./kubernetes-world.ts";
-import { ask, commit, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { ask, commit } from "./steps.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 
 const [test, world] = onApiServer(() => KubernetesWorld.start());

@@ -4,7 +4,8 @@ import { describe, expect, test } from "bun:test";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
-import { create, failureOf, namesIn } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn } from "./steps.ts";
 
 const PASSWORD = "canary-password";
 const TOKEN = "canary-token";

@@ -2,7 +2,6 @@
 
 import type { Block } from "../../src/api/ipam-block.ts";
 import type { Datastore, Query, Revision, Stored } from "../../src/datastore/datastore.ts";
-import type { NetplugError } from "../../src/lib/errors.ts";
 import { toPrefixText } from "../../src/lib/ip/prefix.ts";
 import { makePool } from "./resources.ts";
 
@@ -43,14 +42,4 @@ export async function use(datastore: Datastore, name: string): Promise<"works" |
   } finally {
     datastore.close();
   }
-}
-
-/** What something that must fail fails with. Not `expect(…).rejects`: while that waits, Bun's `node:http2` stands still. */
-export async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
-  return await operation.then(
-    (value) => {
-      throw new Error(`no failure: ${JSON.stringify(value)}`);
-    },
-    (thrown: NetplugError) => thrown,
-  );
 }

@@ -13,7 +13,8 @@ import { createCertificateFolder } from "../support/certificates.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
-import { failureOf, namesIn, use } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { namesIn, use } from "./steps.ts";
 
 const SECRET = "s3cret-in-a-file";
 

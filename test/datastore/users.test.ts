@@ -12,7 +12,8 @@ import { eventually } from "../support/eventually.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
 import { IMPATIENT, inGivenOrder, openEtcd, testFiles } from "./open-etcd.ts";
-import { create, failureOf, namesIn, use } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { create, namesIn, use } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch } from "./watch-events.ts";
 

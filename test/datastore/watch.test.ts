@@ -8,7 +8,8 @@ import { fakeClock } from "../support/fake-clock.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
-import { commit, create, failureOf } from "./steps.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { commit, create } from "./steps.ts";
 import { AS_ROOT, endTokensOf, PASSWORD, switchUsersOn } from "./users.ts";
 import { startWatch, take, toText } from "./watch-events.ts";
 

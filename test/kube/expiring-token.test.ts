@@ -8,7 +8,7 @@ import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 import { watchNamespace } from "./support/view.ts";
 

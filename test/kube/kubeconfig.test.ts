@@ -15,7 +15,7 @@ import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { openClient, readWithOther, realPorts } from "./support/real-api.ts";
 
 const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly userInfo: { readonly username: string } } }> = {

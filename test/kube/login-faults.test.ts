@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { NODES } from "../../src/kube/core-types.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
 const folder = createCertificateFolder();
@@ -20,7 +20,7 @@ async function refusal(cluster: object, user: object, protocol: "http1.1" | "htt
   await using server = serve(authority.issueServer("server"));
   const trusting = { "certificate-authority": authority.certFile };
   const client = clientOfFiles(folder.path, { server: server.url, ...trusting, ...cluster }, user, { protocol });
-  const { name, message, code } = await failureOf<Error & { readonly code: number }>(client.get(NODES, { name: "n" }));
+  const { name, message, code } = await failureOf(client.get(NODES, { name: "n" }));
   expect(server.seen).toEqual([]);
   return { name, code, message: message.replace(/kubeconfig "[^"]*"/g, "FILE").replaceAll(`${folder.path}/`, "") };
 }

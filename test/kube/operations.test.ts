@@ -3,13 +3,13 @@
 import { describe, expect } from "bun:test";
 import { CoreV1Api, CustomObjectsApi, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import { NAMESPACES, PODS } from "../../src/kube/core-types.ts";
-import type { KubeError } from "../../src/kube/kube-error.ts";
+import { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../src/kube/kube-object.ts";
 import { toPointerStep } from "../../src/kube/patch.ts";
 import type { ResourceType } from "../../src/kube/resource-type.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import { onApiServer } from "../support/on-api-server.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, makePod, normalise, openClient, readWithOther, until, WIDGET_CRD, WIDGETS } from "./support/real-api.ts";
 
 const ANOTHER_UID = "00000000-0000-4000-8000-000000000000";
@@ -150,7 +150,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
       data,
     });
     await client.apply(CONFIG_MAPS, object({ a: "1", b: "2" }), { fieldManager: "one" });
-    const conflict = await failureOf<KubeError>(client.apply(CONFIG_MAPS, object({ a: "9" }), { fieldManager: "two" }));
+    const conflict = await failureOf(client.apply(CONFIG_MAPS, object({ a: "9" }), { fieldManager: "two" }), KubeError);
     expect(conflict).toMatchObject({ reason: "conflict", causes: [{ field: ".data.a", message: 'conflict with "one"' }] });
     await client.apply(CONFIG_MAPS, object({ a: "9" }), { fieldManager: "two", force: true });
     await client.apply(CONFIG_MAPS, { metadata: { name, namespace: "default" } }, { fieldManager: "one" });
@@ -183,9 +183,9 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     expect(normalise(await custom.getClusterCustomObject({ group: "test.netplug.io", version: "v3", plural: "widgets", name }))).toEqual(
       normalise(made),
     );
-    const zero = await failureOf<KubeError>(client.create(WIDGETS, { metadata: { name: `${name}-0` }, spec: { size: 0 } }));
+    const zero = await failureOf(client.create(WIDGETS, { metadata: { name: `${name}-0` }, spec: { size: 0 } }), KubeError);
     expect(zero).toMatchObject({ reason: "invalid", status: 422, causes: [{ field: "spec.size" }] });
-    const changed = await failureOf<KubeError>(client.patch(WIDGETS, { name }, { type: "merge", body: { spec: { size: 6 } } }));
+    const changed = await failureOf(client.patch(WIDGETS, { name }, { type: "merge", body: { spec: { size: 6 } } }), KubeError);
     expect(changed.message).toContain("size must not change");
     expect(await failureOf(client.patch(WIDGETS, { name }, { type: "strategic", body: {} }))).toMatchObject({
       reason: "badRequest",
@@ -206,7 +206,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
       readonly status?: { readonly token?: string };
     };
     const as = openClient(api, { protocol, role: "netplug-cni" }, { token: status?.token });
-    const refused = await failureOf<KubeError>(as.list(PODS));
+    const refused = await failureOf(as.list(PODS), KubeError);
     expect(refused).toMatchObject({ code: 108, message: "list pods is not permitted; role netplug-cni" });
     expect(refused.details).toContain(`system:serviceaccount:default:${name}`);
   });
@@ -248,7 +248,7 @@ describe("a refusal", () => {
     ]) {
       const asks = [() => client.get(type, { name: "x" }), () => client.list(type), () => client.create(type, { metadata: { name: "x" } })];
       for (const ask of asks) {
-        expect(await failureOf<KubeError>(ask())).toMatchObject({ code: 112, reason: "notServed" });
+        expect(await failureOf(ask(), KubeError)).toMatchObject({ code: 112, reason: "notServed" });
       }
     }
   });
@@ -262,7 +262,7 @@ test("impersonation acts as another user with a group (needs cluster)", async ()
   const path = `${api.folder}/as.kubeconfig`;
   const text = await Bun.file(api.kubeconfigFile).text();
   await Bun.write(path, text.replace("  user:\n", "  user:\n    as: carol\n    as-groups: [readers]\n"));
-  const refused = await failureOf<KubeError>(openClient(api, {}, { kubeconfig: path }).list(PODS));
+  const refused = await failureOf(openClient(api, {}, { kubeconfig: path }).list(PODS), KubeError);
   expect(refused.details).toContain('User "carol" cannot list');
 });
 

@@ -2,11 +2,11 @@
 
 import { describe, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
-import type { KubeError } from "../../src/kube/kube-error.ts";
+import { KubeError } from "../../src/kube/kube-error.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import { durationOf } from "../support/duration.ts";
 import { onApiServer } from "../support/on-api-server.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 
 const REF = { namespace: "default", name: "thing" };
@@ -21,7 +21,7 @@ describe("an API server", () => {
   test("that is away is named within a second, and used again when it is back (needs cluster)", async () => {
     await api.server.stop();
     const beRefused = async (): Promise<void> => {
-      const error = await failureOf<KubeError>(client.get(CONFIG_MAPS, REF));
+      const error = await failureOf(client.get(CONFIG_MAPS, REF), KubeError);
       expect(error).toMatchObject({ code: 11, retriable: true, isOutcomeUnknown: false });
       expect(error.message).toBe(`get configmaps "default/thing": ${api.url}: connection refused`);
     };
@@ -43,8 +43,8 @@ describe("an API server", () => {
       });
       const beLost = async (): Promise<void> => {
         const [read, write] = await Promise.all([
-          failureOf<KubeError>(client.get(CONFIG_MAPS, REF)),
-          failureOf<KubeError>(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { a: "1" } } })),
+          failureOf(client.get(CONFIG_MAPS, REF), KubeError),
+          failureOf(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { a: "1" } } }), KubeError),
         ]);
         expect(read).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: false });
         expect(write).toMatchObject({ code: 11, reason: "lost", isOutcomeUnknown: true });
@@ -60,7 +60,7 @@ describe("an API server", () => {
   test("without its etcd answers within the limit, code 11, and works again when etcd does (needs cluster)", async () => {
     await api.etcd.stop();
     const fail = async (): Promise<void> => {
-      const error = await failureOf<KubeError>(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "1" } } }));
+      const error = await failureOf(client.patch(CONFIG_MAPS, REF, { type: "merge", body: { data: { b: "1" } } }), KubeError);
       expect(error).toMatchObject({ code: 11, isOutcomeUnknown: true });
     };
     try {

@@ -3,14 +3,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { KubeClient } from "../../src/kube/client.ts";
 import { NODES } from "../../src/kube/core-types.ts";
-import type { KubeError } from "../../src/kube/kube-error.ts";
+import { KubeError } from "../../src/kube/kube-error.ts";
 import type { KubeOptions } from "../../src/kube/requester.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { failureOf, noProcesses } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
+import { noProcesses } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
 
 const folder = createCertificateFolder();
@@ -44,7 +45,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
   test("a server that another CA has signed is not, and nothing is sent", async () => {
     await using server = serve(byAddress);
     const client = clientFor({ server: server.url, "certificate-authority": other.certFile }, { token: "t" }, { protocol });
-    const error = await failureOf<KubeError>(ask(client));
+    const error = await failureOf(ask(client), KubeError);
     expect(error).toMatchObject({ code: 108, reason: "untrusted" });
     expect(error.message).toStartWith(`get nodes "n": ${server.url}: TLS handshake: `);
     expect(error.details).toStartWith("no authority that we trust has signed its certificate; its own belongs into ");

@@ -8,7 +8,7 @@ import { watchOnce } from "../../src/kube/watch/connection.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import { runEtcdctl } from "../support/etcd.ts";
 import { onApiServer } from "../support/on-api-server.ts";
-import { failureOf } from "./support/fake-api-server.ts";
+import { failureOf } from "../support/failure-of.ts";
 import type { ConfigMap } from "./support/real-api.ts";
 import { CONFIG_MAPS, openClient, readWithOther, realPorts, until } from "./support/real-api.ts";
 import { type View, watchNamespace } from "./support/view.ts";

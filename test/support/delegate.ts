@@ -3,7 +3,6 @@
 import type { Delegate, DelegatePorts } from "../../src/cni/delegate/mod.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { startDeadline } from "../../src/lib/deadline.ts";
-import { NetplugError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import type { LogRecord } from "../../src/lib/log.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
@@ -44,14 +43,4 @@ export function delegateCall(
     deadline: startDeadline(systemClock, timeoutMs),
     ports: delegatePorts(),
   };
-}
-
-/** What an operation ends with. @throws Error when it does not fail, or not with an error of ours */
-export async function failureOf(operation: Promise<unknown>): Promise<NetplugError> {
-  const thrown = await operation.then(
-    () => "nothing",
-    (reason: unknown) => reason,
-  );
-  if (!(thrown instanceof NetplugError)) throw new Error(`want a NetplugError, got ${String(thrown)}`);
-  return thrown;
 }

@@ -87,13 +87,3 @@ export function requestFor(containerID: string, node: string, request: Partial<A
   const families: readonly Family[] = [4];
   return { owner: { ...idOf(containerID), node }, use: "Workload", families, pools: {}, addresses: [], namespaceLabels: {}, ...request };
 }
-
-/** What an operation fails with. */
-export async function failureOf(operation: Promise<unknown>): Promise<unknown> {
-  try {
-    await operation;
-  } catch (thrown) {
-    return thrown;
-  }
-  throw new Error("it did not fail");
-}

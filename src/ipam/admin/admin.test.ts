@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { changedAfter, FaultyDatastore } from "../../../test/support/faulty-datastore.ts";
-import { createIpamWorld, failureOf, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
+import { failureOf } from "../../../test/support/failure-of.ts";
+import { createIpamWorld, type IpamWorld, requestFor } from "../../../test/support/ipam.ts";
 import { API_VERSION, type Resource } from "../../api/resource.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
@@ -66,7 +67,7 @@ test("readUtilisation() counts what lies in a pool of a block that reaches beyon
 });
 
 describe("findOwner() and releaseAddress()", () => {
-  test("name whose an address is, and give it back", async () => {
+  test("name whose an address is, and release it", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     const address = parseAddress("10.65.0.9");
@@ -381,7 +382,7 @@ describe("planSplit()", () => {
   });
 });
 
-test("a locked datastore refuses to give addresses, and takes them back", async () => {
+test("a locked datastore refuses to give addresses, and releases them", async () => {
   const world = await createIpamWorld();
   await world.putPool("a", "10.65.0.0/24");
   const address = await world.add("c1", "n1");

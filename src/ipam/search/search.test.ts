@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createIpamWorld, failureOf, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam.ts";
+import { failureOf } from "../../../test/support/failure-of.ts";
+import { createIpamWorld, type IpamWorld, NETWORK, requestFor } from "../../../test/support/ipam.ts";
 import type { Allocation, Block } from "../../api/ipam-block.ts";
 import type { Datastore, Query } from "../../datastore/datastore.ts";
 import { MemoryDatastore } from "../../datastore/memory/memory-datastore.ts";

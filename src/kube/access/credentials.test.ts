@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { fakeClock } from "../../../test/support/fake-clock.ts";
 import type { FakeClock } from "../../../test/support/fake-clock.ts";
-import { failureOf, noProcesses } from "../../../test/kube/support/fake-api-server.ts";
+import { noProcesses } from "../../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../../test/support/failure-of.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
 import type { ProcessRequest, ProcessResult } from "../../lib/ports.ts";
 import type { KubeSettings } from "./access.ts";

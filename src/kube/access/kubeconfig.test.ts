@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { failureOf } from "../../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../../test/support/failure-of.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
 import type { NetplugError } from "../../lib/errors.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
@@ -48,7 +48,7 @@ async function read(
 }
 
 async function refusal(contents: Record<string, string | null>, settings?: KubeSettings): Promise<NetplugError> {
-  return await failureOf<NetplugError>(read(contents, settings));
+  return await failureOf(read(contents, settings));
 }
 
 describe("a kubeconfig", () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { failureOf } from "../../../test/kube/support/fake-api-server.ts";
+import { failureOf } from "../../../test/support/failure-of.ts";
 import { memoryFiles } from "../../../test/kube/support/memory-files.ts";
-import type { NetplugError } from "../../lib/errors.ts";
 import type { KubeAccess, KubeSettings } from "./access.ts";
 import type { PodPorts } from "./in-cluster.ts";
 import { resolveAccess } from "./resolve-access.ts";
@@ -38,7 +37,7 @@ describe("without any setting", () => {
   test.each([{ KUBERNETES_SERVICE_HOST: "" }, { KUBERNETES_SERVICE_PORT: "" }, { KUBERNETES_SERVICE_PORT: undefined }])(
     "half of a pod's variables (%j) is no pod",
     async (change) => {
-      expect(await failureOf<NetplugError>(resolve({}, POD_FILES, { ...POD_ENV, ...change }))).toMatchObject({ kind: "invalidConfig" });
+      expect(await failureOf(resolve({}, POD_FILES, { ...POD_ENV, ...change }))).toMatchObject({ kind: "invalidConfig" });
     },
   );
 
@@ -48,7 +47,7 @@ describe("without any setting", () => {
   ])("variables that make no address (%s, %s) are named", async (host, port, got) => {
     const env = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port };
     const message = `read KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT: got "${got}", want https://host:port`;
-    expect(await failureOf<NetplugError>(resolve({}, POD_FILES, env))).toMatchObject({ code: 7, message });
+    expect(await failureOf(resolve({}, POD_FILES, env))).toMatchObject({ code: 7, message });
   });
 
   test("a namespace file that is empty names none", async () => {
@@ -56,7 +55,7 @@ describe("without any setting", () => {
   });
 
   test("outside of a pod the error says what could be set", async () => {
-    const error = await failureOf<NetplugError>(resolve({}, POD_FILES));
+    const error = await failureOf(resolve({}, POD_FILES));
     expect(error).toMatchObject({ kind: "invalidConfig", code: 7 });
     expect(error.message).toContain("want a kubeconfig or the API server's address");
   });

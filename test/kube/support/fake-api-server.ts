@@ -66,13 +66,3 @@ export function statusAnswer(
     { status: code, headers },
   );
 }
-
-/** What a promise fails with. @throws Error when it does not */
-export async function failureOf<E = Error>(promise: Promise<unknown>): Promise<E> {
-  return await promise.then(
-    (value) => {
-      throw new Error(`no failure: ${JSON.stringify(value)}`);
-    },
-    (thrown: E) => thrown,
-  );
-}
