@@ -11,10 +11,10 @@ const world = shareEtcdCliWorld();
 beforeEach(() => world.reset());
 
 /** Gives one address to a container. @returns it */
-const give = (containerID: string, node: string, wish?: AllocationOptions): Promise<string> =>
-  allocateFor(world.datastore, containerID, node, wish);
+const give = (containerID: string, node: string, options?: AllocationOptions): Promise<string> =>
+  allocateFor(world.datastore, containerID, node, options);
 
-/** Takes it back. */
+/** Releases it. */
 const take = async (containerID: string, node: string): Promise<void> => void (await releaseOf(world.datastore, containerID, node));
 
 /** What a block says of a container's endpoint. */

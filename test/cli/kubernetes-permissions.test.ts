@@ -9,7 +9,7 @@ import { repositoryRoot } from "../../tools/repository.ts";
 import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { allocateFor } from "../support/container-addresses.ts";
-import { createNode, createPod, type PodWish } from "../support/kubernetes.ts";
+import { createNode, createPod, type PodTemplate } from "../support/kubernetes.ts";
 import { untilAllowed, untilDenied } from "../support/rights.ts";
 
 interface Role {
@@ -50,7 +50,7 @@ const HELD = "10.65.0.7";
 
 const hold = (): Promise<string> => allocateFor(world.datastore, "c-gone", "n1", { address: HELD });
 
-const WEB: PodWish = {
+const WEB: PodTemplate = {
   name: "web",
   spec: { nodeName: "n1" },
   annotations: { containerID: "c-web", podIP: "10.65.0.9/32", podIPs: "10.65.0.9/32" },

@@ -46,8 +46,8 @@ function nodeOf(index: number): ClusterNode {
 }
 
 function manifestOf(name: string): object {
-  const wish = name === "fixed" ? { ipAddrs: [FIXED_ADDRESS] } : name.startsWith("tight") ? { ipv4pools: ["tight"] } : {};
-  const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
+  const asked = name === "fixed" ? { ipAddrs: [FIXED_ADDRESS] } : name.startsWith("tight") ? { ipv4pools: ["tight"] } : {};
+  const annotations = Object.fromEntries(Object.entries(asked).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
   const spec = {
     nodeName: nodeOf(PODS.indexOf(name)).name,
     terminationGracePeriodSeconds: 1,
@@ -190,7 +190,7 @@ test("pods go and come under the same names while programs, calls, notes and the
   }, 120_000).catch(async (cause: unknown) => {
     throw new Error(await complaints(), { cause });
   });
-  // what DELs could not give back while the datastore was away, the next one of the node does
+  // what DELs could not release while the datastore was away, the next one of the node does
   await cluster.kubectl(["delete", "pods", "a", "b", "--wait", "--timeout=180s"]);
   await createPods(["a", "b"]);
   await cluster.untilReady(["a", "b"]);

@@ -12,7 +12,7 @@ import { verify } from "./model/invariants.ts";
 import { createPool, poolCommands } from "./model/pool-commands.ts";
 import { endAll, runtimeCommands } from "./model/runtime-commands.ts";
 import { State } from "./model/state.ts";
-import { FIRST_POOLS, POOLS } from "./model/wishes.ts";
+import { FIRST_POOLS, POOLS } from "./model/demands.ts";
 import { World } from "./model/world.ts";
 
 /** How long histories are played. */
@@ -63,6 +63,6 @@ test(
 
 /** After a failure: what others would stumble over. */
 async function clean(state: State): Promise<void> {
-  for (const { sandbox, ifName, wish } of state.attachments.values()) await world.call("DEL", { sandbox, ifName, wish });
+  for (const { sandbox, ifName, demand } of state.attachments.values()) await world.call("DEL", { sandbox, ifName, demand });
   for (const { netns } of state.everySandbox) netns.delete();
 }

@@ -7,7 +7,7 @@ import { AttachedPod } from "../support/attached-pod.ts";
 import { type CniJson, hostInterfaceName } from "../support/cni.ts";
 import { shownValue } from "../support/shown-value.ts";
 import type { Json } from "../support/cni-call.ts";
-import { createNamespace, createPod, type PodWish, type TestPod } from "../support/kubernetes.ts";
+import { createNamespace, createPod, type PodTemplate, type TestPod } from "../support/kubernetes.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { isOnEtcd, onEtcd } from "../support/node-datastore.ts";
 import { onApiServer } from "../support/on-api-server.ts";
@@ -25,7 +25,7 @@ const { node } = world;
 const podConfig = (extra: Json = {}): Json => world.config(extra);
 
 let count = 0;
-async function makePod(annotations: PodWish["annotations"] = {}, more: Partial<PodWish> = {}): Promise<TestPod> {
+async function makePod(annotations: PodTemplate["annotations"] = {}, more: Partial<PodTemplate> = {}): Promise<TestPod> {
   return await createPod(world.api, { name: `web-${count++}`, annotations, ...more });
 }
 
@@ -258,8 +258,8 @@ test("a MAC address of the pod ranks above the runtime's, also for CHECK (needs 
 describe("for the agent", () => {
   test("floating addresses and source prefixes are recorded (needs cluster)", async () => {
     const config = podConfig({ ipam: { assign_ipv6: "true" }, feature_control: { floating_ips: true } });
-    const wish = { floatingIPs: '["192.0.2.9", "2001:db8::9"]', allowedSourcePrefixes: '["198.51.100.7/24", "fd00::/8"]' };
-    await using attached = await AttachedPod.add(world, await makePod(wish), config);
+    const annotations = { floatingIPs: '["192.0.2.9", "2001:db8::9"]', allowedSourcePrefixes: '["198.51.100.7/24", "fd00::/8"]' };
+    await using attached = await AttachedPod.add(world, await makePod(annotations), config);
     const [v4 = "", v6 = ""] = attached.addresses.map((address) => address.split("/")[0] ?? "");
     expect((await attached.record()).spec).toMatchObject({
       ipNATs: [

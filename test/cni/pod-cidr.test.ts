@@ -31,7 +31,7 @@ const hostLocal = (ipam: Json, kubernetes: Json = {}): Json => {
   const { ipam: _, ...config } = node.config({ kubernetes: { kubeconfig: world.kubeconfig, ...kubernetes } });
   return { ...config, ipam: { type: "host-local", dataDir: dataDir(), ...ipam } };
 };
-/** What `host-local` has given and not got back. */
+/** What `host-local` has given and not released. */
 const reserved = (): readonly string[] => {
   try {
     return readdirSync(join(dataDir(), "test-net")).filter((name) => !/lock|last_/.test(name));
@@ -116,8 +116,8 @@ describe("the node's pod CIDR", () => {
     expect(await node.add(netns, call)).toEqual(result);
     await node.del(call);
 
-    const wishing = await createPod(api, { name: "wishing", annotations: { ipAddrs: '["10.244.3.9"]' } });
-    const refused = await node.call("ADD", { ...call, containerID: node.newContainerID(), args: wishing.args });
+    const asking = await createPod(api, { name: "asking", annotations: { ipAddrs: '["10.244.3.9"]' } });
+    const refused = await node.call("ADD", { ...call, containerID: node.newContainerID(), args: asking.args });
     expect([refused.json?.code, refused.json?.msg]).toEqual([105, expect.stringContaining('"ipam.type" is "host-local"')]);
     expect(reserved()).toEqual([]);
   });
@@ -168,7 +168,7 @@ test("STATUS is silent when the CIDR is there, and a config without the words ne
 });
 
 // Last: it stops the API server.
-test("a DEL gives the addresses back without an API server, and says so where that is the datastore (needs cluster)", async () => {
+test("a DEL releases the addresses without an API server, and says so where that is the datastore (needs cluster)", async () => {
   using netns = new TestNetns();
   const config = hostLocal({ ranges: [[{ subnet: "usePodCidr" }], [{ subnet: "usePodCidrIPv6" }]] });
   await createPod(api, { name: "late", namespace: "default", spec: { nodeName: "node-a" } });

@@ -53,14 +53,14 @@ testPodman("containers whose names no pod could have reach each other; removing 
 });
 
 testPodman("--ip and --mac-address hold through a restart and a reload; others are told who has them (needs podman-4)", async () => {
-  const wished = ["--ip=10.65.0.77", "--mac-address=02:00:5e:10:00:01"];
-  const fixed = machine.runContainer(["--name=fixed", ...wished]);
-  const expectAsWished = (): void => {
+  const asked = ["--ip=10.65.0.77", "--mac-address=02:00:5e:10:00:01"];
+  const fixed = machine.runContainer(["--name=fixed", ...asked]);
+  const expectAsAsked = (): void => {
     const shown = machine.podman(["exec", "fixed", "ip", "address", "show", "dev", "eth0"]);
     expect(shown).toContain("inet 10.65.0.77/32");
     expect(shown).toContain("link/ether 02:00:5e:10:00:01");
   };
-  expectAsWished();
+  expectAsAsked();
   const other = machine.tryContainer(["--ip=10.65.0.77"], ["true"]);
   expect([other.status, other.stderr]).toEqual([126, expect.stringContaining(`it belongs to container "${fixed}"`)]);
 
@@ -70,7 +70,7 @@ testPodman("--ip and --mac-address hold through a restart and a reload; others a
     ["network", "reload"],
   ]) {
     machine.podman([verb ?? "", ...options, "fixed"]);
-    expectAsWished();
+    expectAsAsked();
   }
   machine.podman(["rm", "--force", "fixed"]);
   await expectNothingLeft();
@@ -104,7 +104,7 @@ testPodman("a container of two networks has an interface and an address of each 
 });
 
 testPodman(
-  "after a reboot the documented GC gives everything back, and containers start with what they ask for (needs podman-4)",
+  "after a reboot the documented GC releases everything, and containers start with what they ask for (needs podman-4)",
   async () => {
     machine.runContainer(["--name=fixed", "--ip=10.65.0.77"]);
     machine.runContainer(["--name=gone"]);

@@ -9,7 +9,7 @@ type Texts = Readonly<Record<string, string>>;
 const ANNOTATION_PREFIX = "cni.netplug.io/";
 
 /** What a test gives a pod; the rest is what a pod must have. */
-export interface PodWish {
+export interface PodTemplate {
   readonly name: string;
   /** @default "default" */
   readonly namespace?: string;
@@ -32,8 +32,8 @@ export interface TestPod {
 }
 
 /** Creates a pod that nobody runs. */
-export async function createPod(api: ApiServer, wish: PodWish): Promise<TestPod> {
-  const { name, namespace = "default", labels = {}, annotations = {}, otherAnnotations = {}, spec = {} } = wish;
+export async function createPod(api: ApiServer, template: PodTemplate): Promise<TestPod> {
+  const { name, namespace = "default", labels = {}, annotations = {}, otherAnnotations = {}, spec = {} } = template;
   const pod = {
     metadata: { name, labels, annotations: { ...otherAnnotations, ...withPrefix(annotations) } },
     spec: { containers: [{ name: "main", image: "localhost/none:1" }], ...spec },

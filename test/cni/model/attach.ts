@@ -20,7 +20,7 @@ export async function add(state: State, world: World, asked: Asked): Promise<voi
 }
 
 function settleAdd(state: State, asked: Asked, reply: CniReply, expected: Forecast, blocks: readonly BlockView[]): void {
-  const what = `ADD ${nameOf(asked)} ${JSON.stringify(asked.sandbox.pod?.wish ?? {})} ${JSON.stringify(asked.wish)}`;
+  const what = `ADD ${nameOf(asked)} ${JSON.stringify(asked.sandbox.pod?.annotations ?? {})} ${JSON.stringify(asked.demand)}`;
   const given = (reply.json?.ips ?? []).map(({ address }) => canonical(address.split("/")[0] ?? ""));
   state.log.push(`${what}: ${reply.status === 0 ? given.join(", ") : reply.stdout.trim()}`);
   if ("code" in expected) {
@@ -39,7 +39,7 @@ export function adopt(state: State, asked: Asked, reply: CniReply, given: readon
     other.isSuperseded = true;
     other.takenBy.add(asked.sandbox.node);
   });
-  const isWithoutIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const isWithoutIpam = asked.sandbox.pod?.annotations.ipAddrsNoIpam !== undefined;
   const attachment = {
     ...asked,
     addresses: given,
@@ -74,10 +74,10 @@ export function expectRefusal(
 }
 
 /** A CHECK, which says nothing of what is as it was. */
-export async function check(state: State, world: World, { sandbox, ifName, wish }: Asked): Promise<void> {
+export async function check(state: State, world: World, { sandbox, ifName, demand }: Asked): Promise<void> {
   const attachment = state.attachment(sandbox, ifName);
   if (attachment === undefined) return;
-  const reply = await world.call("CHECK", { sandbox, ifName, wish }, { prevResult: attachment.result });
+  const reply = await world.call("CHECK", { sandbox, ifName, demand }, { prevResult: attachment.result });
   if (reply?.status !== 0) throw new Error(`CHECK ${nameOf(attachment)}: ${reply?.stdout}${reply?.stderr}`);
   expect(reply.stdout).toBe("");
 }
@@ -112,7 +112,7 @@ export function doubt(state: State, verb: "ADD" | "DEL", asked: Asked): void {
   if (verb === "ADD" && before !== undefined && !before.isUncertain && !before.isSuperseded) return;
   if (verb === "DEL" && before === undefined) return;
   if (verb === "ADD") supersede(state, asked, (other) => (other.isUncertain = true));
-  const isWithoutIpam = asked.sandbox.pod?.wish.ipAddrsNoIpam !== undefined;
+  const isWithoutIpam = asked.sandbox.pod?.annotations.ipAddrsNoIpam !== undefined;
   const attachment = before ?? {
     ...asked,
     addresses: [],

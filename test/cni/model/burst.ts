@@ -98,7 +98,7 @@ interface Scene {
 
 function settle(scene: Scene, one: Asked, reply: CniReply, expected: Forecast): void {
   const { state, isStill } = scene;
-  const what = `ADD ${nameOf(one)} ${JSON.stringify(one.sandbox.pod?.wish ?? {})} ${JSON.stringify(one.wish)} at once`;
+  const what = `ADD ${nameOf(one)} ${JSON.stringify(one.sandbox.pod?.annotations ?? {})} ${JSON.stringify(one.demand)} at once`;
   const given = (reply.json?.ips ?? []).map(({ address }) => canonical(address.split("/")[0] ?? ""));
   state.log.push(`${what}: ${reply.status === 0 ? given.join(", ") : reply.stdout.trim()}`);
   // others may take the last IPv4 address before its turn comes
@@ -117,9 +117,9 @@ function settle(scene: Scene, one: Asked, reply: CniReply, expected: Forecast): 
 
 /** What is wrong with the addresses of an ADD. */
 function findFault({ state, blocks, poolsBefore }: Scene, one: Asked, given: readonly string[]): string | undefined {
-  const wanted = (one.sandbox.pod?.wish.ipAddrsNoIpam ?? explicitOf(one))?.map(canonical);
+  const wanted = (one.sandbox.pod?.annotations.ipAddrsNoIpam ?? explicitOf(one))?.map(canonical);
   if (wanted !== undefined) return JSON.stringify(wanted) === JSON.stringify(given) ? undefined : `want ${wanted.join(", ")}`;
-  if (given.length !== one.wish.families.length) return `want ${one.wish.families.length} addresses`;
+  if (given.length !== one.demand.families.length) return `want ${one.demand.families.length} addresses`;
   const held = heldBy(one, blocks);
   for (const address of given) {
     if (held.includes(address)) continue;
@@ -144,7 +144,7 @@ function findWhyNotRefused(scene: Scene, one: Asked, code: number): string | und
     const { own, unclaimed, emptied, borrowed } = supplyOf(state, one.sandbox.node, pools.specs, scene.blocks, family);
     return own.length + unclaimed.length + emptied.length + borrowed.length >= begins.length;
   };
-  return one.wish.families.every(isEnough) ? `there was enough for all of the ${begins.length}` : undefined;
+  return one.demand.families.every(isEnough) ? `there was enough for all of the ${begins.length}` : undefined;
 }
 
 const item: fc.Arbitrary<Item> = fc

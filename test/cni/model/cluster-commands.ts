@@ -9,7 +9,7 @@ import { forecast } from "./forecast.ts";
 import { nameOf } from "./invariants.ts";
 import type { BlockView } from "./oracle.ts";
 import type { Attachment, State } from "./state.ts";
-import { RESERVATIONS } from "./wishes.ts";
+import { RESERVATIONS } from "./demands.ts";
 import type { World } from "./world.ts";
 
 function reserve(at: number): Command {

@@ -1,7 +1,7 @@
 /** Pools, and what ADDs ask of them: so small that they are full often. */
 
 import fc from "fast-check";
-import type { PodWish, PoolSpec, Wish } from "./state.ts";
+import type { AddressDemand, PodAnnotations, PoolSpec } from "./state.ts";
 
 /** Several of one name, or of common addresses, are there one after the other. */
 export const POOLS: readonly (readonly [name: string, spec: PoolSpec])[] = [
@@ -49,14 +49,14 @@ const explicit = fc.oneof(
   fc.record({ via: fc.constantFrom("args" as const, "runtimeConfig" as const), addresses: ofBoth }),
 );
 
-export const wish: fc.Arbitrary<Wish> = fc.oneof(
+export const demand: fc.Arbitrary<AddressDemand> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ families }) },
   { weight: 3, arbitrary: fc.record({ families, pools }) },
   { weight: 3, arbitrary: fc.record({ families, explicit }) },
 );
 
 /** An address that no management knows belongs to one pod alone. */
-export const podWish: fc.Arbitrary<PodWish> = fc.oneof(
+export const podAnnotations: fc.Arbitrary<PodAnnotations> = fc.oneof(
   { weight: 8, arbitrary: fc.constant({}) },
   { weight: 2, arbitrary: fc.record({ ipv4pools: some(V4_POOLS), ipv6pools: some(V6_POOLS) }, { requiredKeys: [] }) },
   { weight: 2, arbitrary: fc.record({ ipAddrs: ofBoth }) },

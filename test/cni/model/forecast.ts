@@ -22,7 +22,7 @@ export function forecast(state: State, asked: Asked, blocks: readonly BlockView[
     const { name = "", uid = "" } = sandbox.pod ?? {};
     return { code: 106, names: state.sandboxes.has(sandbox.slot) ? [name, uid] : [name, "deleted"] };
   }
-  const past = sandbox.pod?.wish.ipAddrsNoIpam;
+  const past = sandbox.pod?.annotations.ipAddrsNoIpam;
   if (past !== undefined) return { judge: (given) => differenceOf(given, past) };
   const held = heldBy(asked, blocks);
   const explicit = explicitOf(asked);
@@ -30,8 +30,8 @@ export function forecast(state: State, asked: Asked, blocks: readonly BlockView[
 }
 
 /** The addresses that are asked for by name: annotations rank first. */
-export function explicitOf({ sandbox, wish }: Pick<Asked, "sandbox" | "wish">): readonly string[] | undefined {
-  return sandbox.pod?.wish.ipAddrs ?? wish.explicit?.addresses;
+export function explicitOf({ sandbox, demand }: Pick<Asked, "sandbox" | "demand">): readonly string[] | undefined {
+  return sandbox.pod?.annotations.ipAddrs ?? demand.explicit?.addresses;
 }
 
 /** The pools that give automatic addresses, or why there are none. */
@@ -62,9 +62,9 @@ function forecastExplicit(state: State, { sandbox, ifName }: Asked, blocks: read
 }
 
 function forecastAutomatic(state: State, asked: Asked, blocks: readonly BlockView[], held: readonly string[]): Forecast {
-  const { sandbox, wish } = asked;
+  const { sandbox, demand } = asked;
   const judges: ((given: string) => string | undefined)[] = [];
-  for (const family of wish.families) {
+  for (const family of demand.families) {
     const kept = held.filter((address) => familyOf(address) === family);
     if (kept.length > 0) {
       judges.push((given) => (kept.includes(given) ? undefined : `got ${given}, though the attachment has ${kept.join(", ")}`));
@@ -91,9 +91,9 @@ function forecastAutomatic(state: State, asked: Asked, blocks: readonly BlockVie
 }
 
 /** Annotations rank above the network config. */
-function namedPools({ sandbox, wish }: Asked, family: Family): readonly string[] | undefined {
+function namedPools({ sandbox, demand }: Asked, family: Family): readonly string[] | undefined {
   const key = family === 4 ? "ipv4" : "ipv6";
-  const named = sandbox.pod?.wish[`${key}pools`] ?? wish.pools?.[key];
+  const named = sandbox.pod?.annotations[`${key}pools`] ?? demand.pools?.[key];
   return named === undefined || named.length === 0 ? undefined : named;
 }
 

@@ -2,8 +2,17 @@
 
 import fc from "fast-check";
 import { TestNetns } from "../../support/netns.ts";
-import { type Asked, type IF_NAMES, NODES, type NodeName, type PodWish, type Sandbox, type State, type Wish } from "./state.ts";
-import { podWish, wish } from "./wishes.ts";
+import { demand, podAnnotations } from "./demands.ts";
+import {
+  type AddressDemand,
+  type Asked,
+  type IF_NAMES,
+  NODES,
+  type NodeName,
+  type PodAnnotations,
+  type Sandbox,
+  type State,
+} from "./state.ts";
 import type { World } from "./world.ts";
 
 const SLOTS = 8;
@@ -19,26 +28,26 @@ export const ifName: fc.Arbitrary<(typeof IF_NAMES)[number]> = fc.constantFrom("
 export interface Order {
   readonly slot: number;
   readonly ifName: string;
-  readonly wish: Wish;
+  readonly demand: AddressDemand;
   /** For the pod, when it is made for this. */
-  readonly podWish: PodWish;
+  readonly podAnnotations: PodAnnotations;
 }
 
-export const order: fc.Arbitrary<Order> = fc.record({ slot, ifName, wish, podWish });
+export const order: fc.Arbitrary<Order> = fc.record({ slot, ifName, demand, podAnnotations });
 
 /** An address without IPAM is the pod's, not its second interface's; and who is called without a namespace is believed. */
-export function canAdd({ sandboxes }: Pick<State, "sandboxes">, { slot: at, ifName: name, podWish: ofPod }: Order): boolean {
+export function canAdd({ sandboxes }: Pick<State, "sandboxes">, { slot: at, ifName: name, podAnnotations: ofPod }: Order): boolean {
   const sandbox = sandboxes.get(at);
-  const ofThere = sandbox === undefined ? ofPod : (sandbox.pod?.wish ?? {});
+  const ofThere = sandbox === undefined ? ofPod : (sandbox.pod?.annotations ?? {});
   if (name !== "eth0" && ofThere.ipAddrsNoIpam !== undefined) return false;
   return sandbox === undefined || sandbox.hasNetns || sandbox.plugin === "netplug";
 }
 
 /** The same attachment is asked for as it was at first. */
 export async function ask(state: State, world: World, given: Order, node: NodeName = nodeOfSlot(given.slot)): Promise<Asked> {
-  const { slot: at, ifName: name, wish: wanted, podWish: ofPod } = given;
-  const sandbox = await requireSandbox(state, world, { at, node, podWish: ofPod });
-  return state.attachment(sandbox, name) ?? { sandbox, ifName: name, wish: wanted };
+  const { slot: at, ifName: name, demand: wanted, podAnnotations: ofPod } = given;
+  const sandbox = await requireSandbox(state, world, { at, node, podAnnotations: ofPod });
+  return state.attachment(sandbox, name) ?? { sandbox, ifName: name, demand: wanted };
 }
 
 function nodeOfSlot(slot: number): NodeName {
@@ -49,15 +58,15 @@ function nodeOfSlot(slot: number): NodeName {
 async function requireSandbox(
   state: State,
   world: World,
-  { at: slot, node, podWish }: { readonly at: number; readonly node: NodeName; readonly podWish: PodWish },
+  { at: slot, node, podAnnotations }: { readonly at: number; readonly node: NodeName; readonly podAnnotations: PodAnnotations },
 ): Promise<Sandbox> {
   const there = state.sandboxes.get(slot);
   if (there !== undefined) return there;
   const plugin = IPAM_SLOTS.includes(slot) ? "netplug-ipam" : "netplug";
   const hasPod = plugin === "netplug" && (world.hasPods || POD_SLOTS.includes(slot));
   const name = `pod-${slot}`;
-  const wish = world.hasPods ? podWish : {};
-  const pod = hasPod ? { name, uid: await world.createPod(name, node, wish), wish } : undefined;
+  const annotations = world.hasPods ? podAnnotations : {};
+  const pod = hasPod ? { name, uid: await world.createPod(name, node, annotations), annotations } : undefined;
   const sandbox: Sandbox = { slot, id: world.newContainerID(), node, plugin, pod, netns: new TestNetns(), hasNetns: true, isStale: false };
   state.sandboxes.set(slot, sandbox);
   return sandbox;

@@ -6,7 +6,7 @@ import { haveCommon } from "./arithmetic.ts";
 import { type Command, command, isReady, pickFrom } from "./command.ts";
 import type { BlockView } from "./oracle.ts";
 import type { PoolSpec, State } from "./state.ts";
-import { POOLS } from "./wishes.ts";
+import { POOLS } from "./demands.ts";
 import type { World } from "./world.ts";
 
 /** Makes a pool; refused where it overlaps another, or blocks of another size in which somebody has an address. Empty ones go. */

@@ -27,7 +27,7 @@ function addToStale(at: number): Command {
   const play = async (state: State, world: World): Promise<void> => {
     const sandbox = pickFrom([...state.stale], at);
     if (sandbox === undefined || !world.hasPods) return;
-    await add(state, world, { sandbox, ifName: "eth1", wish: { families: [4] } });
+    await add(state, world, { sandbox, ifName: "eth1", demand: { families: [4] } });
   };
   return command(`ADD to a stale sandbox ${at}`, play, ({ stale }) => stale.size > 0);
 }
@@ -57,7 +57,7 @@ function pickForDel(state: State, at: number, name: string): Asked | undefined {
   const attachment = at % 4 === 0 ? undefined : pickFrom([...state.attachments.values()], at);
   const sandbox = pickFrom(state.everySandbox, at);
   if (attachment !== undefined || sandbox === undefined) return attachment;
-  return state.attachment(sandbox, name) ?? { sandbox, ifName: name, wish: { families: [4] } };
+  return state.attachment(sandbox, name) ?? { sandbox, ifName: name, demand: { families: [4] } };
 }
 
 function killCommand(verb: "ADD" | "DEL", given: Order, afterMs: number): Command {
@@ -176,8 +176,8 @@ function statusCommand(on: NodeName): Command {
 
 /** Ends everything: all DELs succeed, and nothing is left. */
 export async function endAll(state: State, world: World): Promise<void> {
-  for (const { sandbox, ifName: name, wish: wanted } of state.attachments.values()) {
-    await del(state, world, { sandbox, ifName: name, wish: wanted }, { hasPrevResult: true, hasNetns: true });
+  for (const { sandbox, ifName: name, demand: wanted } of state.attachments.values()) {
+    await del(state, world, { sandbox, ifName: name, demand: wanted }, { hasPrevResult: true, hasNetns: true });
   }
   for (const sandbox of state.everySandbox) await end(state, world, sandbox);
 }

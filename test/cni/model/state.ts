@@ -29,7 +29,7 @@ export interface PoolSpec {
 }
 
 /** What an ADD asks for. Absent keys are absent in the call. */
-export interface Wish {
+export interface AddressDemand {
   readonly families: readonly Family[];
   /** In the network config: names or CIDRs. */
   readonly pools?: { readonly ipv4?: readonly string[]; readonly ipv6?: readonly string[] };
@@ -38,7 +38,7 @@ export interface Wish {
 }
 
 /** Annotations of ours on a pod, as lists. */
-export interface PodWish {
+export interface PodAnnotations {
   readonly ipv4pools?: readonly string[];
   readonly ipv6pools?: readonly string[];
   readonly ipAddrs?: readonly string[];
@@ -52,7 +52,7 @@ export interface Sandbox {
   readonly node: NodeName;
   readonly plugin: "netplug" | "netplug-ipam";
   /** undefined: none is named. */
-  readonly pod: { readonly name: string; readonly uid: string | undefined; readonly wish: PodWish } | undefined;
+  readonly pod: { readonly name: string; readonly uid: string | undefined; readonly annotations: PodAnnotations } | undefined;
   readonly netns: TestNetns;
   hasNetns: boolean;
   /** Its pod was deleted, and made anew for another sandbox. */
@@ -62,7 +62,7 @@ export interface Sandbox {
 export interface Attachment {
   readonly sandbox: Sandbox;
   readonly ifName: string;
-  readonly wish: Wish;
+  readonly demand: AddressDemand;
   /** Those of its last ADD that succeeded. */
   addresses: readonly string[];
   /** Whether they were given without IPAM. */
@@ -78,7 +78,7 @@ export interface Attachment {
 }
 
 /** What an attachment is asked for by. */
-export type Asked = Pick<Attachment, "sandbox" | "ifName" | "wish">;
+export type Asked = Pick<Attachment, "sandbox" | "ifName" | "demand">;
 
 /** How long histories may go on; for ever while a counterexample is made shorter. */
 export interface Limit {

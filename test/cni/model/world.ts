@@ -11,7 +11,7 @@ import { EtcdNodeDatastore, isOnEtcd } from "../../support/node-datastore.ts";
 import { startPodWorldOnKubernetes } from "../../support/pod-world.ts";
 import { TestNode } from "../../support/test-node.ts";
 import { type BlockView, readStoredInEtcd, readStoredInKubernetes, type Stored } from "./oracle.ts";
-import { type Asked, networkOf, type NodeName, NODES, type PodWish, RACKS, type Sandbox, type Wish } from "./state.ts";
+import { type AddressDemand, type Asked, networkOf, type NodeName, NODES, type PodAnnotations, RACKS, type Sandbox } from "./state.ts";
 
 const NAMESPACE = "default";
 /** What a history may leave behind on the API server. */
@@ -118,10 +118,10 @@ export class World implements AsyncDisposable {
   }
 
   /** @returns its UID */
-  async createPod(name: string, node: NodeName, wish: PodWish): Promise<string> {
+  async createPod(name: string, node: NodeName, annotations: PodAnnotations): Promise<string> {
     if (this.#api === undefined) return crypto.randomUUID();
-    const annotations = Object.fromEntries(Object.entries(wish).map(([key, value]) => [key, JSON.stringify(value)]));
-    return (await createPod(this.#api, { name, annotations, spec: { nodeName: node } })).uid;
+    const texts = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [key, JSON.stringify(value)]));
+    return (await createPod(this.#api, { name, annotations: texts, spec: { nodeName: node } })).uid;
   }
 
   async deletePod(name: string): Promise<void> {
@@ -129,17 +129,17 @@ export class World implements AsyncDisposable {
   }
 
   /** Calls the plugin for an attachment. @returns undefined when it was killed */
-  async call(verb: CniVerb, { sandbox, ifName, wish }: Asked, options: CallOptions = {}): Promise<CniReply | undefined> {
+  async call(verb: CniVerb, { sandbox, ifName, demand }: Asked, options: CallOptions = {}): Promise<CniReply | undefined> {
     const netns = "netns" in options ? options.netns : sandbox.netns.path;
     const env = {
       ...this.#environment(verb),
       CNI_CONTAINERID: sandbox.id,
       CNI_IFNAME: ifName,
-      CNI_ARGS: argsOf(sandbox, wish.explicit?.via === "IP" ? wish.explicit.addresses[0] : undefined),
+      CNI_ARGS: argsOf(sandbox, demand.explicit?.via === "IP" ? demand.explicit.addresses[0] : undefined),
       ...(netns === undefined ? {} : { CNI_NETNS: netns }),
     };
     const { prevResult, killAfterMs } = options;
-    const config = { ...this.#config(sandbox.node, ifName), ...configOf(wish), ...(prevResult === undefined ? {} : { prevResult }) };
+    const config = { ...this.#config(sandbox.node, ifName), ...configOf(demand), ...(prevResult === undefined ? {} : { prevResult }) };
     if (killAfterMs === undefined) return await spawnPlugin(pluginPath(sandbox.plugin), env, JSON.stringify(config));
     await runKilled([pluginPath(sandbox.plugin)], env, JSON.stringify(config), killAfterMs);
     return undefined;
@@ -193,7 +193,7 @@ function argsOf({ pod }: Sandbox, ip: string | undefined): string {
   return `IgnoreUnknown=1${named}${ip === undefined ? "" : `;IP=${ip}`}`;
 }
 
-function configOf({ families, pools = {}, explicit }: Wish): Json {
+function configOf({ families, pools = {}, explicit }: AddressDemand): Json {
   const ipam = {
     type: "netplug-ipam",
     assign_ipv4: String(families.includes(4)),
