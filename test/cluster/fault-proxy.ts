@@ -8,7 +8,7 @@ import { Daemon } from "./daemon.ts";
 import type { FaultPlan, Met, ProxyArguments } from "./fault-plan.ts";
 import type { ClusterNode } from "./node.ts";
 
-export interface FaultProxy {
+export interface NodeFaultProxy {
   /** As the node reaches it. */
   readonly url: string;
   readonly caFile: string;
@@ -20,7 +20,7 @@ export interface FaultProxy {
 }
 
 /** Everybody comes through it as who they are. */
-export async function startFaultProxy(node: ClusterNode, { url, api }: ClusterFacts): Promise<FaultProxy> {
+export async function startNodeFaultProxy(node: ClusterNode, { url, api }: ClusterFacts): Promise<NodeFaultProxy> {
   const control = join(api.folder, "fault-proxy.sock");
   const authority = createCertificateFolder(api.folder).createAuthority("fault-proxy-ca");
   const port = 6443;

@@ -11,8 +11,8 @@ import { BUSYBOX_IMAGE, canStartCluster } from "./cluster.ts";
 import { applyRoles, kubernetesAccess } from "./datastores.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
-import { startFaultProxy } from "./fault-proxy.ts";
-import type { FaultProxy } from "./fault-proxy.ts";
+import { startNodeFaultProxy } from "./fault-proxy.ts";
+import type { NodeFaultProxy } from "./fault-proxy.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import { installerFor, runInstaller } from "./node-installer.ts";
 import { onCluster } from "./on-cluster.ts";
@@ -110,10 +110,10 @@ describe("pods go and others come while", () => {
 });
 
 describe("an API server that answers the plugin", () => {
-  let proxy: FaultProxy;
+  let proxy: NodeFaultProxy;
   beforeAll(async () => {
     if (!canStartCluster()) return;
-    proxy = await startFaultProxy(node, cluster);
+    proxy = await startNodeFaultProxy(node, cluster);
     await runInstaller(node, cluster, proxy);
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@
 import { BUSYBOX_IMAGE } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
 
-export interface PodRequest {
+export interface PodSpec {
   readonly name: string;
   /** @default "default" */
   readonly namespace?: string;
@@ -34,7 +34,7 @@ interface PodObject {
 }
 
 /** Makes pods of one namespace that wait, until they are Ready. */
-export async function runPods(cluster: Cluster, requests: readonly PodRequest[]): Promise<readonly RunningPod[]> {
+export async function runPods(cluster: Cluster, requests: readonly PodSpec[]): Promise<readonly RunningPod[]> {
   const namespace = requests[0]?.namespace ?? "default";
   await cluster.kubectl(["--namespace", namespace, "wait", "--for=create", "serviceaccount/default", "--timeout=180s"]);
   const items = requests.map(({ name, node, labels, annotations }) => ({

@@ -6,7 +6,7 @@ import { connect as connectSocket } from "node:net";
 import { decodeMessage, encodeMessage, messagesOf, numberOf, textOf } from "./protobuf.ts";
 import type { ProtoFields, ProtoMessage } from "./protobuf.ts";
 
-export interface PodRequest {
+export interface PodSandboxSpec {
   readonly name: string;
   readonly namespace: string;
   readonly uid: string;
@@ -42,7 +42,7 @@ export class CriClient implements Disposable {
   }
 
   /** @returns the sandbox's ID */
-  async runPod(pod: PodRequest): Promise<string> {
+  async runPod(pod: PodSandboxSpec): Promise<string> {
     const sandboxID = textOf(await this.#call("RunPodSandbox", { 1: podConfig(pod) }), 1);
     this.#pods.add(sandboxID);
     return sandboxID;
@@ -56,7 +56,7 @@ export class CriClient implements Disposable {
   }
 
   /** Creates and starts a container. @returns its ID */
-  async runContainer(sandboxID: string, pod: PodRequest, name: string, image: string, command: readonly string[]): Promise<string> {
+  async runContainer(sandboxID: string, pod: PodSandboxSpec, name: string, image: string, command: readonly string[]): Promise<string> {
     const config = { 1: { 1: name }, 2: { 1: image }, 3: command, 11: `${name}.log` };
     const containerID = textOf(await this.#call("CreateContainer", { 1: sandboxID, 2: config, 3: podConfig(pod) }), 1);
     await this.#call("StartContainer", { 1: containerID });
@@ -115,7 +115,7 @@ export class CriClient implements Disposable {
   }
 }
 
-function podConfig(pod: PodRequest): ProtoMessage {
+function podConfig(pod: PodSandboxSpec): ProtoMessage {
   return {
     1: { 1: pod.name, 2: pod.uid, 3: pod.namespace },
     2: pod.name,

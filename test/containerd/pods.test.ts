@@ -8,7 +8,7 @@ import { requireOwnNamespace } from "../support/own-namespace.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 import { IMAGE, PrivateContainerd } from "./containerd.ts";
-import type { PodRequest } from "./cri-client.ts";
+import type { PodSandboxSpec } from "./cri-client.ts";
 
 const HOST_PORT = 18_080;
 const POD_PORT = 8_080;
@@ -31,11 +31,11 @@ interface RunningPod {
 
 async function runPod(
   name: string,
-  portMappings: PodRequest["portMappings"] = [],
+  portMappings: PodSandboxSpec["portMappings"] = [],
   command: readonly string[] = ["/bin/sleep", "3600"],
 ): Promise<RunningPod> {
   const { logFolder, cgroup } = containerd;
-  const pod: PodRequest = { name, namespace: "default", uid: crypto.randomUUID(), logFolder, cgroup, portMappings };
+  const pod: PodSandboxSpec = { name, namespace: "default", uid: crypto.randomUUID(), logFolder, cgroup, portMappings };
   const sandboxID = await containerd.cri.runPod(pod);
   const containerID = await containerd.cri.runContainer(sandboxID, pod, "main", IMAGE, command);
   return { sandboxID, containerID, address: await containerd.cri.podAddress(sandboxID) };

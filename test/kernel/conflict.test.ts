@@ -3,7 +3,7 @@ import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { removeLink } from "../../src/cni/link/remove.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink, existing, inspect } from "./support/add.ts";
-import { TestNode } from "./support/node.ts";
+import { NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -16,17 +16,17 @@ describe("an interface that has the host side's name", () => {
   test.each([
     [
       "of the same pod's earlier container",
-      (node: TestNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
+      (node: NamespacedNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
       "netplug:test-net:ctr-old:eth0",
     ],
     [
       "of the same pod in another network",
-      (node: TestNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
+      (node: NamespacedNode, alias: string) => node.ip(node.host, `link set ${NAME} alias ${alias}`),
       "netplug:old-net:ctr-old:eth0",
     ],
     ["without alias, as an ADD leaves it that was killed", () => {}, ""],
   ])("%s is replaced, with its route", (_, prepare, alias) => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const old = node.addPlace("old");
     const pod = node.addPlace("new");
     node.ip(node.host, `link add name ${NAME} type veth peer name eth0 netns ${old.name}`);
@@ -55,7 +55,7 @@ describe("an interface that has the host side's name", () => {
     ],
     ["another kind", `link add name ${NAME} type bridge`, "", 'kind "bridge", no alias'],
   ])("with %s is refused and left alone", (_, create, alias, shown) => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.ip(node.host, create);
     if (alias !== "") node.run(node.host, "ip", "link", "set", NAME, "alias", alias);
@@ -73,7 +73,7 @@ describe("an interface that has the host side's name", () => {
 });
 
 test("an interface of which our name is an alternative one is refused, and no DEL takes it away", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   node.ip(node.host, "link add name rack0 type veth peer name rack1");
   node.ip(node.host, `link property add dev rack0 altname ${NAME}`);
@@ -88,7 +88,7 @@ describe("an interface that has the pod side's name", () => {
     ["is of another kind", "link add name eth0 type bridge"],
     ["is a veth of somebody else", "link add name eth0 type veth peer name other"],
   ])("and %s is refused and left alone", (_, create) => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.ip(pod, create);
     const before = node.links(pod);
@@ -103,7 +103,7 @@ describe("an interface that has the pod side's name", () => {
   });
 
   test("and is another attachment's is refused, and that one stays whole", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const first = podLink("ctr-1");
     addLink(node, pod, first);
@@ -113,7 +113,7 @@ describe("an interface that has the pod side's name", () => {
   });
 
   test("and comes up between the check and the creation is refused too", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const racing = {
       ...linuxKernel,
@@ -140,7 +140,7 @@ describe("a route to the pod's address", () => {
     ["IPv4", "10.65.0.7", "route add 10.65.0.7/32 dev stale"],
     ["IPv6", "fd00:65::7", "-6 route add fd00:65::7/128 dev stale"],
   ])("over another interface (%s) is named, and nothing is left of the attempt", (_, address, addRoute) => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.ip(node.host, "link add name stale type bridge");
     node.ip(node.host, "link set stale up");
@@ -155,7 +155,7 @@ describe("a route to the pod's address", () => {
   });
 
   test("that leads nowhere is named as well", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.ip(node.host, "route add blackhole 10.65.0.7/32");
     expect(() => addLink(node, pod, podLink("ctr"))).toThrow("another route to it exists; delete it");
@@ -165,7 +165,7 @@ describe("a route to the pod's address", () => {
 
 describe("a repeated ADD", () => {
   test("finds its own link, complete, and may keep it", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const link = podLink("ctr");
     expect(existing(node, pod, link)).toBeUndefined();
@@ -175,7 +175,7 @@ describe("a repeated ADD", () => {
   });
 
   test("finds what an ADD left that was killed before it set the alias, and builds it anew", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const link = podLink("ctr");
     node.ip(node.host, `link add name ${link.hostName} type veth peer name eth0 netns ${pod.name}`);
@@ -187,7 +187,7 @@ describe("a repeated ADD", () => {
 });
 
 test("a late DEL of a pod's earlier container keeps the new one's link intact", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const [oldPod, newPod] = [node.addPlace("old"), node.addPlace("new")];
   const [oldLink, newLink] = [podLink("ctr-old", { hostName: NAME }), podLink("ctr-new", { hostName: NAME })];
   addLink(node, oldPod, oldLink);

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink, inspect } from "./support/add.ts";
-import { type Place, TestNode } from "./support/node.ts";
+import { type Place, NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -12,7 +12,7 @@ const LINK = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
 const HOST = `interface "${LINK.hostName}" on the host: `;
 const POD = 'interface "eth0" in the pod: ';
 
-type Damage = (node: TestNode, pod: Place) => void;
+type Damage = (node: NamespacedNode, pod: Place) => void;
 
 test.each<[string, Damage, (string | RegExp)[]]>([
   [
@@ -90,7 +90,7 @@ test.each<[string, Damage, (string | RegExp)[]]>([
     [/address/, /address/, /route/, /route/, `interface "eth0" in the pod: its other end is not "${LINK.hostName}"`],
   ],
 ])("%s is a fault", (_, damage, faults) => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   addLink(node, pod, LINK);
   damage(node, pod);
@@ -114,7 +114,7 @@ test.each<[string, Damage]>([
     },
   ],
 ])("%s, which others may set, is none", (_, change) => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   addLink(node, pod, LINK);
   change(node, pod);
@@ -122,7 +122,7 @@ test.each<[string, Damage]>([
 });
 
 test("what is not asked for is not looked for", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   addLink(node, pod, LINK);
   node.ip(pod, "route del default");

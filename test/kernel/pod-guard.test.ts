@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { DOCUMENTED_RULES, DOCUMENTED_TABLE } from "../support/documented-rules.ts";
 import { addUsableLink } from "./support/add.ts";
-import { type Place, TestNode } from "./support/node.ts";
+import { type Place, NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const POD = ["10.65.0.7", "fd00:65::7"] as const;
@@ -17,12 +17,12 @@ const FORGED = ["198.51.100.1", LATER[0], "2001:db8:1::1", LATER[1]] as const;
 /** The pod's next hop, which is the host side of its link. */
 const NEXT_HOP = "fe80::ecee:eeff:feee:eeee%eth0";
 
-let node: TestNode;
+let node: NamespacedNode;
 let pod: Place;
 let target: Place;
 
 beforeAll(async () => {
-  node = new TestNode();
+  node = new NamespacedNode();
   // by it, the loose form of reverse path filtering lets every source pass
   node.ip(node.host, `link add up0 type veth peer name up0 netns ${node.addPlace("outside").name}`);
   node.ip(node.host, "link set up0 up");

@@ -7,7 +7,7 @@ import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { deleteLink } from "../../src/linux/netlink/link.ts";
 import { addLink } from "./support/add.ts";
-import { type Place, TestNode } from "./support/node.ts";
+import { type Place, NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -15,13 +15,13 @@ afterAll(() => expect(Fd.openCount()).toBe(openBefore));
 
 const LINK = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
 
-function remove(node: TestNode, link: Pick<PodLink, "hostName" | "podName" | "alias">, path?: string): boolean {
+function remove(node: NamespacedNode, link: Pick<PodLink, "hostName" | "podName" | "alias">, path?: string): boolean {
   return node.onHost(() => removeLink(linuxKernel, link, path));
 }
 
 describe("removeLink()", () => {
   test("takes away both ends and every route, and finds nothing the second time", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     addLink(node, pod, LINK);
     expect(remove(node, LINK, pod.path)).toBe(true);
@@ -31,7 +31,7 @@ describe("removeLink()", () => {
   });
 
   test("needs no namespace", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     addLink(node, pod, LINK);
     expect(remove(node, LINK)).toBe(true);
@@ -39,7 +39,7 @@ describe("removeLink()", () => {
   });
 
   test("does its work when the namespace's path leads nowhere or to something else", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     for (const path of ["/nonexistent/netns", "/etc/hostname", "/proc/self/ns/mnt"]) {
       addLink(node, pod, LINK);
@@ -48,7 +48,7 @@ describe("removeLink()", () => {
   });
 
   test("succeeds when the namespace is gone, and the link with it", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     addLink(node, pod, LINK);
     node.deletePlace(pod);
@@ -59,7 +59,7 @@ describe("removeLink()", () => {
   });
 
   test("finds the link under another name on the host, as a DEL without the pod's name has to", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const unnamed = { ...LINK, hostName: "npg00000000000" };
     addLink(node, pod, LINK);
@@ -70,7 +70,7 @@ describe("removeLink()", () => {
   });
 
   test("touches neither an interface of somebody else nor one in the pod that is not ours", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.ip(node.host, `link add name ${LINK.hostName} type veth peer name x alias nobodys`);
     node.ip(node.host, `link set ${LINK.hostName} alias somebody`);
@@ -80,7 +80,7 @@ describe("removeLink()", () => {
   });
 
   test("of an interface without alias takes away the one of this pod only", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const [pod, other] = [node.addPlace("a"), node.addPlace("b")];
     // As an ADD leaves it that was killed at that moment: here of the pod's next container.
     node.ip(node.host, `link add name ${LINK.hostName} type veth peer name eth0 netns ${other.name}`);
@@ -89,7 +89,7 @@ describe("removeLink()", () => {
   });
 
   test("never takes the host's own interface for the pod's, whatever CNI_NETNS says", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     node.ip(node.host, "link add name eth0 type veth peer name uplink");
     expect(remove(node, LINK, node.host.path)).toBe(false);
     expect(node.links(node.host)).toEqual(["eth0", "uplink"]);
@@ -97,14 +97,14 @@ describe("removeLink()", () => {
 });
 
 describe("removePair()", () => {
-  function back(node: TestNode, place: Place): void {
+  function back(node: NamespacedNode, place: Place): void {
     using netns = linuxKernel.openNetns(place.path);
     if (netns === undefined) throw new Error("the namespace is not there");
     node.onHost(() => removePair(linuxKernel, LINK, netns));
   }
 
   test("deletes a pair of this attachment, also before it got its alias", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     addLink(node, pod, LINK);
     back(node, pod);
@@ -115,7 +115,7 @@ describe("removePair()", () => {
   });
 
   test("leaves one in another namespace, and what another plugin has given the pod", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const [pod, other] = [node.addPlace("a"), node.addPlace("b")];
     addLink(node, pod, LINK);
     node.ip(node.host, `link add name veth5eb2f4a1 type veth peer name eth0 netns ${other.name}`);
@@ -125,7 +125,7 @@ describe("removePair()", () => {
 });
 
 test("listLinksOf() names the links of one network, and no others", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const [a, b, c] = [node.addPlace("a"), node.addPlace("b"), node.addPlace("c")];
   const other = podLink("ctr-c", { alias: "netplug:other-net:ctr-c:eth0", addresses: ["10.65.0.9"] });
   const second = podLink("ctr-b", { podName: "net1", addresses: ["10.65.0.8"] });
@@ -141,7 +141,7 @@ test("listLinksOf() names the links of one network, and no others", () => {
 });
 
 test("a request that was started is with the kernel before its socket is closed, whether anybody waits for it or not", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   for (let i = 0; i < 20; i++) {
     node.ip(node.host, "link add name started type bridge");
     node.onHost(() => {
@@ -156,7 +156,7 @@ test("a request that was started is with the kernel before its socket is closed,
 
 describe("removeNamelessLinks()", () => {
   test("deletes what was created and never named, and nothing that somebody may use", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     addLink(node, pod, LINK);
     const create = (name: string, kind: string): void => void node.ip(node.host, `link add ${name} type ${kind}`);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Fd } from "../../src/linux/fd.ts";
 import { HOST_MAC } from "../../src/endpoint/pod-link.ts";
 import { addLink, addUsableLink, inspect } from "./support/add.ts";
-import { type Place, TestNode } from "./support/node.ts";
+import { type Place, NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -15,7 +15,7 @@ const FAMILIES = [
 ] as const;
 
 describe.each(FAMILIES)("two pods with %s", (_, addresses, otherAddresses) => {
-  let node: TestNode;
+  let node: NamespacedNode;
   let pod: Place;
   let other: Place;
   const link = podLink("ctr-a", { addresses, mtu: 1440, queues: 2 });
@@ -24,7 +24,7 @@ describe.each(FAMILIES)("two pods with %s", (_, addresses, otherAddresses) => {
   const hasV6 = addresses.some((address) => address.includes(":"));
 
   beforeAll(async () => {
-    node = new TestNode();
+    node = new NamespacedNode();
     pod = node.addPlace("a");
     other = node.addPlace("b");
     await addUsableLink(node, pod, link);
@@ -128,7 +128,7 @@ describe("createLink() and programLink()", () => {
     [true, "1"],
     [false, "0"],
   ])("with allowIpForwarding %p makes the pod's forwarding %p", (allowIpForwarding, value) => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     node.setSysctl(pod, "ipv4/ip_forward", allowIpForwarding ? "0" : "1");
     node.setSysctl(pod, "ipv6/conf/all/forwarding", allowIpForwarding ? "0" : "1");
@@ -138,7 +138,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("brings IPv6 to a pod and a host that have it switched off for new interfaces", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     for (const which of ["all", "default"]) node.setSysctl(pod, `ipv6/conf/${which}/disable_ipv6`, "1");
     node.setSysctl(node.host, "ipv6/conf/default/disable_ipv6", "1");
@@ -152,7 +152,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("installs the listed routes only, each once, and the next hop's own route not twice", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const link = podLink("ctr", {
       addresses: ["10.65.0.7", "fd00:65::7"],
@@ -170,7 +170,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("installs more routes than one batch holds", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const routes = Array.from({ length: 600 }, (_, i) => `10.${100 + Math.floor(i / 256)}.${i % 256}.0/24`);
     addLink(node, pod, podLink("ctr", { routes }));
@@ -178,7 +178,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("takes several addresses of a family", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const link = podLink("ctr", { addresses: ["10.65.0.7", "10.65.0.9", "fd00:65::7", "fd00:65::9"] });
     await addUsableLink(node, pod, link);
@@ -186,7 +186,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("gives a pod a second interface", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const first = podLink("ctr");
     const second = podLink("ctr-net1", {
@@ -205,7 +205,7 @@ describe("createLink() and programLink()", () => {
   });
 
   test("leaves the first interface's default routes the first choice when a second one has them too", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const first = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
     const second = podLink("ctr-net1", { podName: "net1", addresses: ["10.65.0.8", "fd00:65::8"], podMac: "02:11:22:33:44:66" });

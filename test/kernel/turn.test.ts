@@ -4,7 +4,7 @@ import { openPodNetns, waitForNetnsLock } from "../../src/cni/link/pod-netns.ts"
 import { systemClock } from "../../src/lib/clock.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import type { Netns } from "../../src/linux/netns.ts";
-import { TestNode } from "./support/node.ts";
+import { NamespacedNode } from "./support/node.ts";
 
 const openBefore = Fd.openCount();
 afterAll(() => expect(Fd.openCount()).toBe(openBefore));
@@ -15,7 +15,7 @@ function takeTurn(netns: Netns, waitMs: number): ReturnType<typeof waitForNetnsL
 }
 
 test("calls in one namespace take turns, whatever path they know it by; those in another do not wait", async () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   using other = openPodNetns(linuxKernel, node.addPlace("b").path);
   const first = openPodNetns(linuxKernel, pod.path);
@@ -28,8 +28,8 @@ test("calls in one namespace take turns, whatever path they know it by; those in
   expect(await waiting).toBe("waited");
 });
 
-test("a process that is killed gives its turn back", async () => {
-  using node = new TestNode();
+test("a process that is killed releases its turn", async () => {
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   const holder = Bun.spawn(["flock", "--exclusive", pod.path, "sh", "-c", "echo locked; read line"], { stdin: "pipe", stdout: "pipe" });
   await holder.stdout.getReader().read();

@@ -4,7 +4,7 @@ import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink, inspect } from "./support/add.ts";
 import { type FaultMoment, faultyKernel } from "./support/faulty-kernel.ts";
-import { TestNode } from "./support/node.ts";
+import { NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -16,7 +16,7 @@ const MAX_STEPS = 50;
 
 describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of an ADD", (moment) => {
   test("leaves no interface, no route and nothing open; the next ADD succeeds", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     let steps = 0;
     for (; steps < MAX_STEPS; steps++) {
@@ -33,7 +33,7 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
   });
 
   test("of a DEL is made good by the next DEL", () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     for (let step = 1; step < MAX_STEPS; step++) {
       addLink(node, pod, LINK);
@@ -53,7 +53,7 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
 });
 
 test("a namespace that vanishes while the link is set up fails the ADD and leaves nothing", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   const vanishing = {
     ...linuxKernel,
@@ -74,7 +74,7 @@ test.each([
   ["an MTU that it does not allow", { mtu: 20 }, /^create veth "npg.*": EINVAL/],
   ["more queues than it has", { queues: 100_000 }, /^create veth "npg.*": (EINVAL|ERANGE|ENOMEM)/],
 ])("%s is refused with the kernel's reason", (_, more, message) => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   expect(() => addLink(node, pod, podLink("ctr", more))).toThrow(
     expect.objectContaining({ kind: "kernelRefused", message: expect.stringMatching(message) }),
@@ -83,7 +83,7 @@ test.each([
 });
 
 test("an alias that does not fit is refused before anything is done", () => {
-  using node = new TestNode();
+  using node = new NamespacedNode();
   const pod = node.addPlace("a");
   expect(() => addLink(node, pod, podLink("ctr", { alias: `netplug:${"n".repeat(300)}:ctr:eth0` }))).toThrow(
     expect.objectContaining({ kind: "invalidConfig" }),

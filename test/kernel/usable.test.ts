@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addUsableLink, unusable } from "./support/add.ts";
-import { TestNode } from "./support/node.ts";
+import { NamespacedNode } from "./support/node.ts";
 import { podLink } from "./support/pod-link.ts";
 
 const openBefore = Fd.openCount();
@@ -13,7 +13,7 @@ const link = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
 
 describe("whenUsable()", () => {
   test("ends when both ends send, the addresses are the kernel's own, and neighbours can ask for them", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     for (let i = 0; i < 20; i++) {
       const pod = node.addPlace(`p${i}`);
       const one = podLink(`ctr-${i}`, { addresses: [`10.65.0.${i + 1}`, `fd00:65::${i + 1}`] });
@@ -29,7 +29,7 @@ describe("whenUsable()", () => {
   });
 
   test("names an address that is not the pod's yet, and waits for it", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     await addUsableLink(node, pod, link);
     node.ip(pod, "-6 route del local fd00:65::7 dev eth0 table local");
@@ -48,7 +48,7 @@ describe("whenUsable()", () => {
   });
 
   test("looks once more when there is no time to wait: the first look may have been long ago", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     await addUsableLink(node, pod, link);
     node.ip(pod, "-6 route del local fd00:65::7 dev eth0 table local");
@@ -66,7 +66,7 @@ describe("whenUsable()", () => {
   });
 
   test("does not wait where the kernel keeps local routes in the main table, as one without IPv6 policy routing does", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     await addUsableLink(node, pod, link);
     node.ip(pod, "-6 route add local fd00:65::7 dev eth0 table main metric 1");
@@ -76,7 +76,7 @@ describe("whenUsable()", () => {
   });
 
   test("does not take another pod's next hop on the host for this one's", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const other = node.addPlace("b");
     await addUsableLink(node, pod, link);
@@ -86,7 +86,7 @@ describe("whenUsable()", () => {
   });
 
   test("names both ends when the other one is down", async () => {
-    using node = new TestNode();
+    using node = new NamespacedNode();
     const pod = node.addPlace("a");
     const v4 = podLink("ctr");
     await addUsableLink(node, pod, v4);

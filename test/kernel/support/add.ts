@@ -11,17 +11,17 @@ import { hostEnd, look, podEnd, type UsableOptions, whenUsable } from "../../../
 import type { PodLink } from "../../../src/endpoint/pod-link.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { UndoStep } from "../../../src/lib/undo-stack.ts";
-import type { Place, TestNode } from "./node.ts";
+import type { Place, NamespacedNode } from "./node.ts";
 
 /** As a whole ADD: what is there can be used at once. */
-export async function addUsableLink(node: TestNode, pod: Place, link: PodLink): Promise<void> {
+export async function addUsableLink(node: NamespacedNode, pod: Place, link: PodLink): Promise<void> {
   addLink(node, pod, link);
   expect(await unusable(node, pod, link, systemClock, 5_000)).toEqual([]);
 }
 
 /** What an ADD finds not to be usable after some milliseconds. */
 export async function unusable(
-  node: TestNode,
+  node: NamespacedNode,
   pod: Place,
   link: PodLink,
   clock: UsableOptions["clock"] = systemClock,
@@ -37,7 +37,7 @@ export async function unusable(
 }
 
 /** Checks, then sets up; on failure runs what was pushed for undo, last first. */
-export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
+export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
   node.onHost(() => {
     const steps: UndoStep[] = [];
     // As in the plugin, the way back has the namespace still.
@@ -54,7 +54,7 @@ export function addLink(node: TestNode, pod: Place, link: PodLink, kernel: Kerne
 }
 
 /** What a CHECK finds. */
-export function inspect(node: TestNode, pod: Place, link: PodLink): readonly string[] {
+export function inspect(node: NamespacedNode, pod: Place, link: PodLink): readonly string[] {
   return node.onHost(() => {
     using netns = openPodNetns(linuxKernel, pod.path);
     using sockets = openLinkSockets(linuxKernel, netns, link);
@@ -63,7 +63,7 @@ export function inspect(node: TestNode, pod: Place, link: PodLink): readonly str
 }
 
 /** What an ADD finds before it decides. */
-export function existing(node: TestNode, pod: Place, link: PodLink): ExistingLink | undefined {
+export function existing(node: NamespacedNode, pod: Place, link: PodLink): ExistingLink | undefined {
   return node.onHost(() => {
     using netns = openPodNetns(linuxKernel, pod.path);
     using sockets = openLinkSockets(linuxKernel, netns, link);

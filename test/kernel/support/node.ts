@@ -15,7 +15,7 @@ export interface Place {
 let nodes = 0;
 
 /** Makes namespaces that no other test has, and deletes them at the end. */
-export class TestNode implements Disposable {
+export class NamespacedNode implements Disposable {
   readonly #prefix = `npgt-${process.pid}-${++nodes}`;
   readonly #places: Place[] = [];
   readonly host: Place;
