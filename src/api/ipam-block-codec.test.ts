@@ -81,7 +81,7 @@ const anyBlock: fc.Arbitrary<Block> = fc
   });
 
 describe("encodeBlock() and decodeBlock()", () => {
-  test("give back every block", () => {
+  test("round-trip every block", () => {
     fc.assert(
       fc.property(anyBlock, (block) => {
         expect(decodeBlock(encodeBlock(block), block)).toEqual(block);
@@ -90,7 +90,7 @@ describe("encodeBlock() and decodeBlock()", () => {
     );
   });
 
-  test("give back a block without any allocation", () => {
+  test("round-trip a block without any allocation", () => {
     const block: Block = { ...fullBlock((i) => `web-${i}`), allocations: [], free: range(64), emptySince: 1_760_000_000 };
     const text = encodeBlock(block);
     expect(JSON.parse(text)).toMatchObject({ free: "0-63", emptySince: 1_760_000_000 });

@@ -383,7 +383,7 @@ describe("planDel()", () => {
   test.each([
     ["is locked", { datastoreReady: false }, undefined],
     ["is frozen", { datastoreReady: true, datastoreFrozen: true }, 11],
-  ])("gives back what it may in a datastore that %s", async (_what, spec, code) => {
+  ])("releases what it may in a datastore that %s", async (_what, spec, code) => {
     const world = await createWorld();
     await addAll(world, [request("c1")]);
     await world.put("ClusterInformation", "default", spec);

@@ -19,7 +19,7 @@ test("rest fills the bucket again, and no further than the burst", async () => {
   expect([limit.take(), limit.take(), limit.take(), limit.take()]).toEqual([0, 0, 0, 100]);
 });
 
-test("what is given back is as if it had never been taken", () => {
+test("a refunded token is as if it had never been taken", () => {
   const limit = new RateLimit({ qps: 1, burst: 1 }, fakeClock());
   limit.take();
   expect(limit.take()).toBe(1000);

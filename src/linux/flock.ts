@@ -79,7 +79,7 @@ export function tryLock(fd: Fd, path: string): boolean {
   throw new KernelError({ operation: "lock", object: path, errno, kind: "ioFailure" });
 }
 
-/** Gives a lock back whose file stays open. */
+/** Releases a lock whose file stays open. */
 export function unlock(fd: Fd): void {
   libc().flock(fd.number, LOCK_UN);
 }

@@ -1,4 +1,4 @@
-/** `ipam release --from-report`: a whole report of leaks is given back, and nothing that is no leak any more. */
+/** `ipam release --from-report`: a whole report of leaks is released, and nothing that is no leak any more. */
 
 import { beforeEach, expect, test } from "bun:test";
 import { API_VERSION } from "../../src/api/resource.ts";
@@ -39,7 +39,7 @@ async function release(stdin: string, instead?: (datastore: Datastore) => Datast
 
 const lines = (text: string): readonly string[] => text.split("\n").slice(0, -1);
 
-test("a lost node's addresses are given back at once, and ipam check says how", async () => {
+test("a lost node's addresses are released at once, and ipam check says how", async () => {
   const addresses = Array.from({ length: 70 }, (_, index) => `10.65.0.${index}`);
   for (const [index, ip] of addresses.entries()) await leak(`c${index}`, ip);
   const { status, stderr } = await world.ctl(["ipam", "check"]);

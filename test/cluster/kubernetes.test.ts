@@ -71,7 +71,7 @@ describe("annotations", () => {
     await untilAddressesAgree(cluster, 0);
   });
 
-  test("a pod of a file on the node, whose mirror has another UID, gets the address that it asks for, and gives it back", async () => {
+  test("a pod of a file on the node, whose mirror has another UID, gets the address that it asks for, and releases it", async () => {
     const file = node.path(`${STATIC_PODS}/still.json`);
     const staging = node.path(`${STATIC_PODS}/.still`);
     writeFileSync(staging, JSON.stringify(waiting("still", annotations({ ipAddrs: ["10.65.7.8"] }))));

@@ -56,7 +56,7 @@ function countsTold(): readonly number[] {
   return node.logLines().flatMap((line) => (line["msg"] === TOLD ? [Number(line["count"])] : []));
 }
 
-test("all get different addresses of both families, most of them by another's commit; DELs give all back", async () => {
+test("all get different addresses of both families, most of them by another's commit; DELs release all", async () => {
   using pods = new DisposableStack();
   // The node has blocks from here on.
   const first = startAdd(pods);
@@ -119,7 +119,7 @@ async function metWhileStopped(
 }
 
 describe("an ADD that somebody gave addresses to, and that", () => {
-  test("is killed before it knows gives them back by its DEL", async () => {
+  test("is killed before it knows releases them by its DEL", async () => {
     using pods = new DisposableStack();
     const { leader, stopped } = await metWhileStopped(pods);
     process.kill(stopped.pid, "SIGKILL");
@@ -130,7 +130,7 @@ describe("an ADD that somebody gave addresses to, and that", () => {
     expect(await node.addressesInUse()).toBe(0);
   });
 
-  test("fails then has given them back by itself", async () => {
+  test("fails then has released them by itself", async () => {
     using pods = new DisposableStack();
     const { leader, stopped } = await metWhileStopped(pods);
     stopped.pod.delete();

@@ -43,15 +43,18 @@ test.each(["known", "not known"])(
   },
 );
 
-test.each(["known", "not known"])("that of netplug itself comes back at once: its interface is gone; who added it is %s", async (known) => {
-  using pod = new TestNetns();
-  await node.add(pod, { containerID });
-  if (known === "not known") forgetHolds();
-  expect((await node.call("DEL", { containerID, netns: pod.path, config: nowhere() })).json).toMatchObject({ code: 11 });
-  expect(await node.addressesInUse()).toBe(1);
-  await node.del(other);
-  expect(await node.addressesInUse()).toBe(0);
-});
+test.each(["known", "not known"])(
+  "that of netplug itself is released at once: its interface is gone; who added it is %s",
+  async (known) => {
+    using pod = new TestNetns();
+    await node.add(pod, { containerID });
+    if (known === "not known") forgetHolds();
+    expect((await node.call("DEL", { containerID, netns: pod.path, config: nowhere() })).json).toMatchObject({ code: 11 });
+    expect(await node.addressesInUse()).toBe(1);
+    await node.del(other);
+    expect(await node.addressesInUse()).toBe(0);
+  },
+);
 
 test("without a namespace that tells, a DEL that fails leaves the address of ptp to its runtime and to GC", async () => {
   using pod = new TestNetns();

@@ -293,7 +293,7 @@ describe("GC", () => {
     expect([await node.addressesInUse(), await node.endpoints()]).toEqual([0, []]);
   });
 
-  test("takes back every address at once, in however many blocks they lie", async () => {
+  test("releases every address at once, in however many blocks they lie", async () => {
     await node.createPool("single-v4", { cidr: "10.66.0.0/28", blockSize: 32, assignmentMode: "Manual" });
     await node.createPool("single-v6", { cidr: "fd00:66::/124", blockSize: 128, assignmentMode: "Manual" });
     const ipam = { assign_ipv6: "true", ipv4_pools: ["single-v4"], ipv6_pools: ["single-v6"] };

@@ -133,7 +133,7 @@ test("where no other block has an address left, says so, and that the damaged on
   }
 });
 
-test("DEL gives back what lies in other blocks", async () => {
+test("DEL releases what lies in other blocks", async () => {
   await node.del(toCall(elsewhere));
   expect([elsewhere.pod.link("eth0"), await node.addressesInUse()]).toEqual([undefined, inUse - 1]);
   expect(await node.endpoints()).toHaveLength(2);
@@ -151,7 +151,7 @@ test("DEL takes the interface of one in the damaged block away, and fails until 
   expect([await node.addressesInUse(), (await node.endpoints()).length]).toEqual([2, 2]);
 });
 
-test("what a DEL could not give back is given back by the next one after the repair, also if an ADD was refused between", async () => {
+test("what a DEL could not release is released by the next one after the repair, also if an ADD was refused between", async () => {
   expect((await node.call("DEL", toCall(inDamaged))).json).toMatchObject(damaged());
   expect((await node.call("ADD", toCall(inDamaged))).json).toMatchObject(damaged());
   expect((await node.call("DEL", toCall(inDamaged))).json).toMatchObject(damaged());
@@ -184,7 +184,7 @@ onEtcd(() => {
     expect([await node.addressesInUse(), readdirSync(join(node.folder, "unreleased"))]).toEqual([1, []]);
   });
 
-  test("DEL leaves it to a later one to give back what an earlier one could not reach", async () => {
+  test("DEL leaves it to a later one to release what an earlier one could not reach", async () => {
     const away = node.config({ etcd_endpoints: "http://127.0.0.1:1" });
     expect((await node.call("DEL", { ...toCall(inDamaged), config: away })).json).toMatchObject({ code: 11 });
     const notes = readdirSync(join(node.folder, "unreleased"));
@@ -206,7 +206,7 @@ test("CHECK looks at those in other blocks, and tells of the damaged one for tho
   expect((await check(inDamaged)).json).toMatchObject(damaged());
 });
 
-test("GC gives back what lies in other blocks, and tells of the damaged one", async () => {
+test("GC releases what lies in other blocks, and tells of the damaged one", async () => {
   const kept = { containerID: inDamaged.containerID, ifname: "eth0" };
   const { json } = await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [kept] }) });
   expect(json).toMatchObject(damaged());

@@ -148,7 +148,7 @@ describe("host-local", () => {
     await expectGone(await node.call("DEL", call));
   });
 
-  test("that takes a GC and does nothing at it gives back what belongs to no attachment all the same", async () => {
+  test("that takes a GC and does nothing at it releases what belongs to no attachment all the same", async () => {
     using pod = new TestNetns();
     // As that of the CNI project which says 1.1.0; this one is the distribution's behind it.
     const call = await addThrough(pod, '[ "$CNI_COMMAND" = GC ] && exit 0');
@@ -161,7 +161,7 @@ describe("host-local", () => {
   });
 
   onEtcd(() => {
-    test("that fails to give something back at a GC is asked for it at the next one", async () => {
+    test("that fails to release something at a GC is asked for it at the next one", async () => {
       using pod = new TestNetns();
       const ill = join(node.folder, "ill");
       const script = `[ "$CNI_COMMAND" = GC ] && exit 0\n[ -e ${ill} ] && { echo '{"code":999,"msg":"ill"}'; exit 1; }`;

@@ -120,7 +120,7 @@ describe("on the Kubernetes API", () => {
     expect([await ownersIn(admin), text.split(`"${PREFIX}containerID":"c`).length - 1, await shown()]).toEqual([[], 32, new Map()]);
   });
 
-  test("a GC whose time ends in the middle has given back what it could, and nothing that a pod shows; the next one goes on (needs cluster)", async () => {
+  test("a GC whose time ends in the middle has released what it could, and nothing that a pod shows; the next one goes on (needs cluster)", async () => {
     using node = emptyNode();
     const attachments = await leave(blocksOf(2, 27), (number) => (number % 2 === 0 ? "no pod" : "its own"));
     let skewMs = 0;
@@ -206,7 +206,7 @@ describe("on the Kubernetes API", () => {
     }
   });
 
-  test("what cannot be given back keeps no other note from it for ever (needs cluster)", async () => {
+  test("what cannot be released keeps no other note from it for ever (needs cluster)", async () => {
     using node = emptyNode();
     node.note(await leave(blocksOf(1, 26)));
     proxy.decide = ({ method, resource }): Fate =>

@@ -179,7 +179,7 @@ describe("a pod", () => {
     },
   );
 
-  test.each(moments)("%s before any request of its DEL gives everything back (needs cluster)", async (_what, happens) => {
+  test.each(moments)("%s before any request of its DEL releases everything (needs cluster)", async (_what, happens) => {
     const requests = await requestsOf("DEL", asItIs);
     for (let number = 1; number <= requests; number++) {
       await withVictim(async (victim) => {

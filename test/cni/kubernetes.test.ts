@@ -86,7 +86,7 @@ describe("a pod", () => {
     await deletePod(api, anew);
   });
 
-  test("that is gone before its DEL gives its address back (needs cluster)", async () => {
+  test("that is gone before its DEL releases its address (needs cluster)", async () => {
     const pod = await makePod();
     using netns = new TestNetns();
     const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };

@@ -32,7 +32,7 @@ async function toConfig({ cniVersion, name, plugins }: Conflist, i: number): Pro
 }
 
 test.each(CONFLISTS.map((list): [string, Conflist] => [list.plugins.map(({ type }) => type).join(" + "), list]))(
-  "%s gives a pod its addresses and takes them back",
+  "%s gives a pod its addresses and releases them",
   async (_what, list) => {
     using pod = new TestNetns();
     const containerID = node.newContainerID();

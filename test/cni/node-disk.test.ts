@@ -104,7 +104,7 @@ describe.each(CASES)("%s works all the same, %s its ADD", (plugin, when) => {
       const files = [`attached/${own}`, `dns/${own}`, "attached/test-net@another@eth0", "unreleased/test-net@another@eth0"];
       const shared = ["next-add.test-net.json", "etcd-token.json", "ipam.lock", "ipam.lock.work"];
       const folders = form === "a folder" ? [] : ["ipam.lock.line", "ipam.lock.requests"];
-      // An ADD must know that nobody will give back its addresses: see below.
+      // An ADD must know that nobody will release its addresses: see below.
       const pending = form === "a folder" || form === "a loop" ? [] : [`unreleased/${own}`, "unreleased.lock"];
       const fault = (): void => [...files, ...shared, ...folders, ...pending].forEach((name) => damage(join(disk, "run", name), form));
       await playAll(plugin, fault, when);
@@ -148,7 +148,7 @@ describe("a pending release", () => {
     expect(await node.addressesInUse()).toBe(0);
   });
 
-  test("whose file was emptied gives back nothing that is in use", async () => {
+  test("whose file was emptied releases nothing that is in use", async () => {
     expect((await call("ADD", "netplug-ipam")).status).toBe(0);
     const using = containerID;
     rmSync(runFolder("attached"), { recursive: true });

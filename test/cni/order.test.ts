@@ -1,5 +1,5 @@
 /**
- * In which order things happen: no address is given back of an interface that stands, calls in one namespace take turns, two attachments
+ * In which order things happen: no address is released of an interface that stands, calls in one namespace take turns, two attachments
  * are never one.
  */
 
@@ -72,7 +72,7 @@ test("an interface that the kernel does not take away keeps the address that we 
   expect([await recorded(), pod.link("eth0")]).toEqual([[], undefined]);
 });
 
-test("it keeps what a delegate gave, too: that is asked for it back when the interface is gone", async () => {
+test("it keeps what a delegate gave, too: that is told to release it when the interface is gone", async () => {
   await call("ADD", DELEGATE);
   expect(await call("DEL", DELEGATE, deaf())).toMatchObject({ msg: expect.stringContaining("no socket") });
   expect([calls, await recorded()]).toEqual([["ADD"], ["eth0"]]);

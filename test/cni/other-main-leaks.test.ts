@@ -1,5 +1,5 @@
 /**
- * What `netplug-ipam` gave under a main plugin of the CNI project, and nobody calls DEL for again: it comes back, but never while the pod
+ * What `netplug-ipam` gave under a main plugin of the CNI project, and nobody calls DEL for again: it is released, but never while the pod
  * may use it.
  */
 
@@ -84,13 +84,13 @@ test("an ADD that outlives ptp, the DEL and the namespace keeps nothing", async 
   expect(notes()).toEqual([]);
 });
 
-test("what a DEL could not give back, another container's DEL does once the namespace is gone, and not before", async () => {
+test("what a DEL could not release, another container's DEL does once the namespace is gone, and not before", async () => {
   using pod = new TestNetns();
   const [containerID, other] = [node.newContainerID(), node.newContainerID()];
   expect((await ptp("ADD", containerID, pod.path)).status).toBe(0);
   proxy.mode = "drop";
   expect((await ptp("DEL", containerID, pod.path, byProxy())).json).toMatchObject({ code: 11 });
-  // ptp leaves its interface where its addresses could not be given back.
+  // ptp leaves its interface where its addresses could not be released.
   expect(pod.link("eth0")).toBeDefined();
   expect((await ptp("DEL", other, undefined)).status).toBe(0);
   expect(await node.addressesInUse()).toBe(1);
@@ -100,7 +100,7 @@ test("what a DEL could not give back, another container's DEL does once the name
   expect(notes()).toEqual([]);
 });
 
-test("netplug in a network of the same name gives it back as well, and takes it up again", async () => {
+test("netplug in a network of the same name releases it as well, and takes it up again", async () => {
   using pod = new TestNetns();
   using again = new TestNetns();
   const [one, two, other] = [node.newContainerID(), node.newContainerID(), node.newContainerID()];

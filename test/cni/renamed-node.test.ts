@@ -1,4 +1,4 @@
-/** A node that is known by another name than when its pods began: its DELs give back what they had, and nothing of other nodes. */
+/** A node that is known by another name than when its pods began: its DELs release what they had, and nothing of other nodes. */
 
 import { beforeEach, expect, test } from "bun:test";
 import type { CniJson } from "../support/cni.ts";
@@ -15,7 +15,7 @@ const DUAL: Json = { ipam: { assign_ipv6: "true" } };
 /** The config of a DEL, with what the runtime remembers of the ADD. */
 const renamed = (prevResult?: CniJson): Json => node.config({ ...DUAL, nodename: "node-new", ...(prevResult && { prevResult }) });
 
-test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s gives back what the runtime says the ADD got", async (plugin) => {
+test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s releases what the runtime says the ADD got", async (plugin) => {
   using pod = new TestNetns();
   const call = { plugin, containerID, netns: pod.path };
   const result = await node.add(pod, { ...call, config: node.config(DUAL) });
@@ -25,7 +25,7 @@ test.each(["netplug", "netplug-ipam"] as const)("a DEL of %s gives back what the
   await node.del({ ...call, config: renamed(result) });
 });
 
-test("what a DEL could not give back, for the datastore was away, a DEL under the node's next name gives back", async () => {
+test("what a DEL could not release, for the datastore was away, a DEL under the node's next name releases", async () => {
   using pod = new TestNetns();
   const call = { containerID, netns: pod.path };
   const result = await node.add(pod, { ...call, config: node.config(DUAL) });

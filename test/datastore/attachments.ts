@@ -54,7 +54,7 @@ export async function add(datastore: Datastore, container: Container, ipam: Part
   return outcome.addresses.map(toAddressText);
 }
 
-/** @returns the addresses that it gave back */
+/** @returns the addresses that it released */
 export async function del(datastore: Datastore, container: Container): Promise<readonly string[]> {
   const { attachment } = toRequest(container, {});
   const id = { network: NETWORK, containerID: container.id, ifName: "eth0" };

@@ -209,7 +209,7 @@ test("a node with more blocks than requests may be made at once lists them by la
   expect(await process(del, web)).toEqual(given);
 });
 
-test("thirty ADDs at once on one node all get an address, and their DELs give all back (needs cluster)", async () => {
+test("thirty ADDs at once on one node all get an address, and their DELs release all (needs cluster)", async () => {
   const made = await Promise.all(Array.from({ length: 30 }, (_, i) => pods.create(`p${i}`)));
   const containers = made.map((container) => ({ ...container, lockFile: join(server.folder, "turns.lock") }));
   const addresses = await Promise.all(containers.map((container) => call("n1", (datastore) => add(datastore, container))));
@@ -238,7 +238,7 @@ describe("a DEL (needs cluster)", () => {
     expect(block?.value.allocations).toEqual([]);
   });
 
-  test("whose pod is gone gives the address back, and again nothing", async () => {
+  test("whose pod is gone releases the address, and again nothing", async () => {
     const web = await pods.create("web");
     const added = await call("n1", (datastore) => add(datastore, web));
     await pods.delete("web");

@@ -134,7 +134,7 @@ describe.each(FLOWS)("$name", (flow) => {
 describe("of an own interface and own addresses", () => {
   const flow = NETPLUG;
 
-  test.concurrent("what an ADD and its only DEL leave while etcd is away, the next container's DEL gives back", async () => {
+  test.concurrent("what an ADD and its only DEL leave while etcd is away, the next container's DEL releases", async () => {
     await using world = await startWorld(flow);
     const { node, proxy, byProxy } = world;
     const loseAll = beforeStep(isCommit, () => void (proxy.mode = "drop"));
@@ -149,7 +149,7 @@ describe("of an own interface and own addresses", () => {
     await expectAddedByNextCalls(world);
   });
 
-  test.concurrent("what another DEL is about to give back stays with a container that is added again meanwhile", async () => {
+  test.concurrent("what another DEL is about to release stays with a container that is added again meanwhile", async () => {
     await using world = await startWorld(flow);
     const { node, proxy, byProxy } = world;
     expect((await node.call("ADD")).status).toBe(0);
@@ -173,7 +173,7 @@ describe("of an own interface and own addresses", () => {
     expect(await node.verify()).toEqual([]);
   });
 
-  test.concurrent("what a DEL could not give back stays with a container that is added again", async () => {
+  test.concurrent("what a DEL could not release stays with a container that is added again", async () => {
     await using world = await startWorld(flow);
     const { node, proxy, byProxy } = world;
     expect((await node.call("ADD")).status).toBe(0);

@@ -38,7 +38,7 @@ function withLateCommit(): { readonly host: (real: Host) => Host; readonly apply
   };
 }
 
-test.concurrent("a record that comes late, when its addresses are given back already, is not believed", async () => {
+test.concurrent("a record that comes late, when its addresses are released already, is not believed", async () => {
   await using node = await startNode(HOST_LOCAL);
   const { host, apply } = withLateCommit();
   expect((await node.call("ADD", { host })).json?.code).toBe(11);

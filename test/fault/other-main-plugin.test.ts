@@ -1,4 +1,4 @@
-/** `netplug-ipam` when those who called it are gone: what it gave comes back, and never while anybody may use it. */
+/** `netplug-ipam` when those who called it are gone: what it gave is released, and never while anybody may use it. */
 
 import { describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
@@ -27,7 +27,7 @@ async function held(node: FaultNode): Promise<number> {
 }
 
 /**
- * As a process of its own, unless the host is another: what others left it has three seconds to give back, and in this process it would
+ * As a process of its own, unless the host is another: what others left it has three seconds to release, and in this process it would
  * wait for all tests that run beside it.
  */
 async function expectDel(node: FaultNode, options: CallOptions): Promise<void> {
@@ -96,7 +96,7 @@ describe("an ADD that outlives its DEL and its namespace", () => {
     expect(await node.verify()).toEqual([]);
   });
 
-  test.concurrent("is noted when it cannot give back: once the namespace is gone the next DEL does", async () => {
+  test.concurrent("is noted when it cannot be released: once the namespace is gone the next DEL does", async () => {
     await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     let hasEnded = false;
@@ -153,8 +153,8 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 });
 
-describe("what a DEL could not give back", () => {
-  test.concurrent("stays with a container that is added again while another DEL is about to give it back", async () => {
+describe("what a DEL could not release", () => {
+  test.concurrent("stays with a container that is added again while another DEL is about to release it", async () => {
     await using node = await startNode(IPAM_ALONE);
     using pod = new TestNetns();
     using next = new TestNetns();
@@ -194,7 +194,7 @@ describe("what a DEL could not give back", () => {
   });
 
   test.concurrent.each([undefined, "/run/netns/npgt-never", "/dev/null"])(
-    "is for its caller alone to give back when CNI_NETNS is %p: nothing tells when its interface ends",
+    "is for its caller alone to release when CNI_NETNS is %p: nothing tells when its interface ends",
     async (netns) => {
       await using node = await startNode(IPAM_ALONE);
       expect((await node.call("ADD", { netns: netns ?? "/run/netns/npgt-never" })).status).toBe(0);
@@ -247,7 +247,7 @@ describe("killed at each step", () => {
     expect(await node.verify()).toEqual([]);
   });
 
-  test.concurrent("of a DEL that gives back for another: the next one does the rest", async () => {
+  test.concurrent("of a DEL that releases for another: the next one does the rest", async () => {
     await using node = await startNode(IPAM_ALONE);
     const { faults, steps } = await eachStep({ moments: ["before", "after"] }, async (at, moment) => {
       using pod = new TestNetns();

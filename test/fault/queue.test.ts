@@ -44,7 +44,7 @@ async function stopInQueue(node: FaultNode): Promise<{ readonly kill: () => Prom
   };
 }
 
-/** The ADD of another pod, whose turn it is at once; then its DEL, and one more DEL, which gives back what others left. */
+/** The ADD of another pod, whose turn it is at once; then its DEL, and one more DEL, which releases what others left. */
 async function addAndDelAnother(node: FaultNode, options: Partial<Parameters<FaultNode["call"]>[1]> = {}): Promise<void> {
   using other = new TestNetns();
   const another = { containerID: "other", netns: other.path, config: CONFIG, ...options };

@@ -46,7 +46,7 @@ describe.each([
     expect(refused.json).toMatchObject({ code, msg: expect.stringContaining(text) });
     expect(await node.changes()).toEqual(before);
     expect((await node.call("DEL", first)).stdout).toBe("");
-    // What was given back is given again.
+    // What was released is given again.
     expect((await node.call("ADD", { config })).json?.ips).toHaveLength(2);
     expect((await node.call("DEL", { config })).stdout).toBe("");
     expect(heldIn(await node.changes())).toBe(0);

@@ -31,7 +31,7 @@ export async function allocateFor(
   return toAddressText(allocated.address);
 }
 
-/** Takes all addresses of a container back. @returns them */
+/** Releases all addresses of a container. @returns them */
 export async function releaseOf(datastore: Datastore, containerID: string, node: string): Promise<readonly string[]> {
   const released = await releaseAttachment(systemPorts(datastore), idOf(containerID), node);
   return released.map(({ address }) => toAddressText(address));

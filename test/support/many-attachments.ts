@@ -100,7 +100,7 @@ export class EmptyNode implements Disposable {
     return { code, message: `${msg}; ${details}` };
   }
 
-  /** Notes attachments as DELs do that could not give back their addresses. */
+  /** Notes attachments as DELs do that could not release their addresses. */
   note(attachments: readonly StaleAttachment[]): void {
     mkdirSync(this.#notes, { recursive: true });
     for (const { containerID } of attachments) writeFileSync(join(this.#notes, `${NETWORK}@${containerID}@eth0`), NOTHING_FIRST);

@@ -213,7 +213,7 @@ function project(result: CniResult, version: CniVersion): CniResult {
   return { interfaces: [], ips: firsts.map((ip) => strip(ip, ["interface"])), routes: kept, dns: result.dns };
 }
 
-test("every version gives back what it has a place for", () => {
+test("every version keeps what it has a place for", () => {
   fc.assert(
     fc.property(anyResult, fc.constantFrom(...SUPPORTED_VERSIONS), (result, version) => {
       const printed: unknown = JSON.parse(JSON.stringify(toResultDocument(result, version)));
