@@ -1,7 +1,7 @@
 /** For tests: somebody who follows a document, and types what it shows into a shell. */
 
 import { dirname } from "node:path";
-import { clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
+import { clusterProgramPath } from "../../tools/prerequisites/cluster-programs.ts";
 import { distFolder } from "./cni.ts";
 
 /** What a command did. */
@@ -11,7 +11,7 @@ export interface Typed {
   readonly output: string;
 }
 
-/** A shell in which `netplugctl`, `kubectl` and `kubectl netplug` are those of this build. */
+/** A shell in which `netplugctl` and `kubectl netplug` are those of this build, and `kubectl` that of the cluster programs, once it is built. */
 export class Reader {
   readonly #folder: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ export class Reader {
   /** @param folder is where relative paths lead, and the home @param env says where the cluster or the datastore is */
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder;
-    const programs = [distFolder, dirname(clusterProgram("kubectl")), process.env["PATH"] ?? ""];
+    const programs = [distFolder, dirname(clusterProgramPath("kubectl")), process.env["PATH"] ?? ""];
     this.#env = { PATH: programs.join(":"), HOME: folder, ...env };
   }
 
-  /** Runs lines as they stand; the first that fails ends them. */
+  /** Runs lines as they stand; the first that fails ends them, where of a pipe only its last command counts. */
   async try(lines: string): Promise<Typed> {
     const shell = Bun.spawn(["sh", "-e", "-c", lines], {
       cwd: this.#folder,
