@@ -1,17 +1,11 @@
 import { beforeEach, expect, test } from "bun:test";
 import { appendFileSync, truncateSync } from "node:fs";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { ledgerLine as line } from "../support/cli/ledger-line.ts";
 
 const world = shareEtcdCliWorld();
 
 beforeEach(() => world.reset());
-
-/** A line as the plugin writes it. */
-function line(second: number, verb = "ADD", containerID = "c1", totalMs = 10, pod?: string): string {
-  const time = `2026-11-21T16:00:${String(second).padStart(2, "0")}.000Z`;
-  const entry = { time, level: "info", msg: "ledger", containerID, pod, verb, ifName: "eth0", network: "net", code: 0, totalMs };
-  return `${JSON.stringify({ ...entry, roundTrips: 2, retries: 0, phaseMs: { parse: 1, kernel: 3.25 }, phaseStartMs: { parse: 0, kernel: 6 } })}\n`;
-}
 
 const other = '{"time":"2026-11-21T16:00:00.000Z","level":"info","msg":"something else"}\nno JSON "msg":"ledger"\n';
 

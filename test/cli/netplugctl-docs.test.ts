@@ -5,13 +5,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import type { CliWorld } from "../support/cli/cli-world.ts";
-import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
+import { endpointName, poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { ledgerLine } from "../support/cli/ledger-line.ts";
 import { allocateFor } from "../support/container-addresses.ts";
 import { ShownDocument } from "../support/document.ts";
 import { eventually } from "../support/eventually.ts";
-import { createNode } from "../support/kubernetes.ts";
+import { createNode, createPod } from "../support/kubernetes.ts";
 import { Reader } from "../support/reader.ts";
 
 const DOCUMENT = new ShownDocument("docs/netplugctl.md");
@@ -24,7 +25,8 @@ const etcd = shareEtcdCliWorld();
 function shownCommands(): ReadonlySet<string> {
   const cells = [...DOCUMENT.text.matchAll(/^\| [^|]+ \| (`.*) \|$/gm)].map(([, cell = ""]) => cell);
   const pieces = cells.flatMap((cell) => [...cell.matchAll(/`((?:get|label) [^`]+)`/g)].map(([, piece = ""]) => `netplugctl ${piece}`));
-  return new Set([...DOCUMENT.inline("netplugctl", "kubectl"), ...pieces, ...DOCUMENT.block("", "datastoreReady").trim().split("\n")]);
+  const inline = DOCUMENT.inline().filter((code) => code.includes("netplugctl ") || code.startsWith("kubectl "));
+  return new Set([...inline, ...pieces, ...DOCUMENT.block("", "datastoreReady").trim().split("\n")]);
 }
 
 const typed = new Set<string>();
@@ -42,7 +44,10 @@ function writeFiles(folder: string): void {
   writeFileSync(join(folder, "others.yaml"), resourceYaml("IPReservation", "gateways", { reservedCIDRs: ["10.65.0.0/28"] }));
 }
 
-/** What is the same on both datastores, once they are prepared and node n1 exists. @param read one object as the datastore's own client has it */
+/** The labels of two endpoints on node n1, by the names of their workloads. */
+const ENDPOINTS = { web: { app: "web" }, new: { app: "web", canary: "true" } } as const;
+
+/** What is the same on both datastores, once they are prepared and node n1 and {@link ENDPOINTS} exist. @param read one object as the datastore's own client has it */
 async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, name: string) => Promise<unknown>): Promise<void> {
   expect(await type(reader, "netplugctl validate -f pools.yaml")).toContain("valid");
   await type(reader, "netplugctl apply -f pools.yaml");
@@ -53,8 +58,10 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
 
   expect(await type(reader, "netplugctl get ippools -o wide")).toContain("10.65.0.0/16");
   expect(await type(reader, "netplugctl get ipp pods -o yaml")).toContain("cidr: 10.65.0.0/16");
-  for (const command of ["netplugctl get wep -A", "netplugctl get wep -A -o wide"]) await type(reader, command);
-  await type(reader, "netplugctl get wep -A -l 'app in (web,api),!canary' --show-labels");
+  for (const command of ["netplugctl get wep -A", "netplugctl get wep -A -o wide"])
+    expect(await type(reader, command)).toMatch(/^NAMESPACE.*\ndefault +new +n1\b.*\ndefault +web +n1\b.*\n$/);
+  const withLabels = await type(reader, "netplugctl get wep -A -l 'app in (web,api),!canary' --show-labels");
+  expect(withLabels).toMatch(/^NAMESPACE.*\ndefault +web +n1\b.*app=web.*\n$/);
 
   await type(reader, "netplugctl label node n1 rack=r2");
   expect(await read("nodes", "n1")).toMatchObject({ metadata: { labels: { rack: "r2" } } });
@@ -90,8 +97,12 @@ async function playCommon(reader: Reader, world: CliWorld, read: (kind: string, 
   await type(reader, "netplugctl ipam check -o json | netplugctl ipam release --from-report=-");
   expect(await type(reader, "netplugctl ipam check")).toContain("found 0 problems");
 
-  const [lock = "", split = "", unlock = ""] = DOCUMENT.block("", "datastoreReady").trim().split("\n");
-  expect(split).toBe("netplugctl ipam split 4 --name pods");
+  const [lock = "", split = "", unlock = "", ...more] = DOCUMENT.block("", "datastoreReady").trim().split("\n");
+  expect([lock, split, unlock, ...more]).toEqual([
+    expect.stringContaining("false"),
+    "netplugctl ipam split 4 --name pods",
+    expect.stringContaining("true"),
+  ]);
   await type(reader, lock);
   expect(await read("clusterinformations", "default")).toMatchObject({ spec: { datastoreReady: false } });
   expect(await type(reader, "netplugctl version")).toContain("locked");
@@ -118,6 +129,7 @@ onKubernetes("its commands work on the Kubernetes API (needs cluster)", async ()
     return text === "" ? undefined : JSON.parse(text);
   };
   await createNode(api, "n1", []);
+  for (const [name, labels] of Object.entries(ENDPOINTS)) await createPod(api, { name, labels, spec: { nodeName: "n1" } });
   await type(reader, "kubectl apply -f manifests/crds.yaml", { manifests: "$MANIFESTS" });
   await type(reader, "netplugctl init");
   const context = (await api.kubectl(["config", "current-context"])).trim();
@@ -143,7 +155,14 @@ onEtcd("its commands work on etcd", async () => {
   await type(reader, "netplugctl init");
   writeFileSync(join(etcd.folder, "node.yaml"), new ShownDocument("docs/resources.md").block("yaml", "kind: Node"));
   await reader.type("netplugctl apply -f node.yaml && netplugctl label node n1 rack-");
+  for (const [containerID, labels] of Object.entries(ENDPOINTS)) {
+    const metadata = { name: endpointName({ containerID, node: "n1" }), namespace: "default", labels };
+    const spec = { orchestrator: "cni", node: "n1", containerID, endpoint: "eth0" };
+    await etcd.create(JSON.stringify({ apiVersion: "netplug.io/v3", kind: "WorkloadEndpoint", metadata, spec }));
+  }
   await playCommon(reader, etcd, read);
+  writeFileSync(join(etcd.folder, "cni.log.gz"), Bun.gzipSync(ledgerLine(1, "DEL")));
+  expect(await type(reader, "zcat cni.log.gz | netplugctl ledger --file /dev/stdin")).toMatch(/ DEL +0 +c1 /);
 });
 
 /** What is played elsewhere, or is no command of its own. */
@@ -151,6 +170,7 @@ const NOT_TYPED: Readonly<Record<string, string>> = {
   "kubectl netplug": "the program's name",
   "kubectl label": "a part of what a problem names: test/cli/kubernetes-ipam.test.ts",
   "netplugctl completion fish | source": "in fish: test/cli/completion.test.ts",
+  "source <(netplugctl completion bash)": "in bash: test/cli/completion.test.ts",
   "netplugctl ledger": "reads a node's log: test/cli/ledger.test.ts",
 };
 

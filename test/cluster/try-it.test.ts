@@ -62,7 +62,7 @@ test("a look around shows three pods, each with an address from a block of its n
   expect(await reader().type("netplugctl ipam check")).toContain("found 0 problems");
   const pods = await podsOf("default");
   expect(pods.size).toBe(3);
-  const [ask = ""] = TRY_IT.inline("netplugctl ipam show");
+  const ask = TRY_IT.one("netplugctl ipam show");
   for (const [name, address] of pods) expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
 });
 
@@ -74,7 +74,7 @@ test("a pod gets the two addresses that it asks for; of ten pods in a pool of ei
     expect(new Set(addresses).size).toBe(8);
   });
   const said = TRY_IT.block("", "plugin type=").replace("…", "").trim();
-  const [ask = ""] = TRY_IT.inline("kubectl --namespace shop events");
+  const ask = TRY_IT.one("kubectl --namespace shop events");
   await eventually(async () => expect(await reader().type(ask)).toContain(said));
 });
 

@@ -27,10 +27,30 @@ export class ShownDocument {
     return found;
   }
 
-  /** What is shown between backticks and begins with one of these words; in a table the bar of a pipe has a backslash. Each once. */
-  inline(...programs: readonly string[]): readonly string[] {
+  /**
+   * What is shown between backticks, each once, on one line wherever the document breaks it; in a table the bar of a pipe has a backslash.
+   *
+   * @throws Error when a paragraph has a backtick without another one
+   */
+  inline(): readonly string[] {
     const prose = this.text.replace(/^```\w*\n[\s\S]*?^```$/gm, "");
-    const shown = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code.replaceAll("\\|", "|"));
-    return [...new Set(shown.filter((code) => programs.some((program) => code.startsWith(`${program} `))))];
+    const shown = prose.split(/\n\s*\n/).flatMap((paragraph) => {
+      const pieces = paragraph.split("`");
+      if (pieces.length % 2 === 0) throw new Error(`${this.path}: a backtick without another one in "${paragraph}"`);
+      return pieces.filter((_, index) => index % 2 === 1);
+    });
+    return [...new Set(shown.map((code) => code.replaceAll(/\s+/g, " ").replaceAll("\\|", "|")))];
+  }
+
+  /** What of it begins with one of these, and goes on. */
+  inlineWith(...beginnings: readonly string[]): readonly string[] {
+    return this.inline().filter((code) => beginnings.some((beginning) => code.startsWith(`${beginning} `)));
+  }
+
+  /** The first of those. @throws Error when there is none */
+  one(beginning: string): string {
+    const [found] = this.inlineWith(beginning);
+    if (found === undefined) throw new Error(`${this.path}: no code that begins with "${beginning}"`);
+    return found;
   }
 }
