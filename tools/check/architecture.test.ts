@@ -202,8 +202,14 @@ describe("files", () => {
     ["/** For one. */\nexport function a(x: 1): 1;\nexport function a(x: 2): 2;", 0],
     ["// errno.h\nexport const EPERM = 1;\n/** Another one. */\nexport const ENOENT = 2;", 0],
     ["export const EPERM = 1;", 1],
+    ["// oxlint-disable-next-line no-magic-numbers\nexport const EPERM = 1;", 1],
+    ["/* For one. */\nexport const EPERM = 1;", 1],
+    ["/* For one. */\nexport function a() {}", 1],
+    ["/** */\nexport function a() {}", 1],
+    ["/**\n * What it is for.\n *\n * @returns 1\n */\nexport function a() {}", 0],
+    ["/** For another. */\nfunction b() {} /* b */\nexport function a() {}", 1],
     ["const a = 1;", 0],
-  ])("say of each export what it is for: %j", (text, problems) => {
+  ])("have a doc comment for each export: %j", (text, problems) => {
     expect(checkDocComments([toSourceFile("src/lib/a.ts", text)])).toHaveLength(problems);
     expect(checkDocComments([toSourceFile("test/support/a.ts", text), toSourceFile("src/lib/a.test.ts", text)])).toEqual([]);
   });

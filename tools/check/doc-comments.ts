@@ -1,10 +1,12 @@
-/** Every export says in a sentence what it is for; the constants of a table share its heading. */
+/** Every export has a doc comment that says something; the constants of a table share its heading. */
 
 import type { Problem } from "./problem.ts";
 import { isProduct, lineAt } from "./source-tree.ts";
 import type { SourceFile } from "./source-tree.ts";
 
 const EXPORT = /^export (?:abstract |async )*(?:function\*?|class|interface|type|const) (\w+)/gm;
+/** Not what tools are told. */
+const HEADING = /^\/\/ (?!oxlint-|eslint-|@ts-)/;
 const CONSTANT = /^(?:export )?const [A-Z][A-Z\d_]*[ :]/;
 
 /** Of what ships: what is for tests alone need not say it. */
@@ -16,9 +18,7 @@ export function checkDocComments(files: readonly SourceFile[]): Problem[] {
       const firstOfEachName = new Map([...text.matchAll(EXPORT)].reverse().map((match) => [match[1], match]));
       return [...firstOfEachName.values()].reverse().flatMap((match) => {
         const line = lineAt(text, match.index);
-        return isExplained(lines, line - 1)
-          ? []
-          : [`${path}:${line}: "${match[1]}" is exported without a sentence that says what it is for`];
+        return isExplained(lines, line - 1) ? [] : [`${path}:${line}: "${match[1]}" is exported without a doc comment`];
       });
     });
 }
@@ -26,7 +26,15 @@ export function checkDocComments(files: readonly SourceFile[]): Problem[] {
 /** Whether a doc comment ends right above the line; for a constant also whether a heading stands above its table. */
 function isExplained(lines: readonly string[], at: number): boolean {
   const above = (line: number): string => lines[line - 1] ?? "";
-  if (!CONSTANT.test(lines[at] ?? "")) return above(at).endsWith("*/");
+  if (!CONSTANT.test(lines[at] ?? "")) return hasDocComment(lines, at);
   while (CONSTANT.test(above(at))) at--;
-  return /\*\/$|^\/\/ /.test(above(at));
+  return hasDocComment(lines, at) || HEADING.test(above(at));
+}
+
+/** Whether the lines above one end with a doc comment that has a word in it. */
+function hasDocComment(lines: readonly string[], end: number): boolean {
+  if (!lines[end - 1]?.endsWith("*/")) return false;
+  const begin = lines.findLastIndex((line, at) => at < end && line.startsWith("/*"));
+  const comment = lines.slice(Math.max(begin, 0), end).join("\n");
+  return comment.startsWith("/**") && comment.indexOf("*/") === comment.length - 2 && /\w/.test(comment);
 }
