@@ -12,17 +12,22 @@ interface List<T> {
 }
 
 interface BlockObject {
-  readonly spec: { readonly cidr: string; readonly allocations: string };
+  readonly spec: { readonly cidr: string; readonly node: string; readonly allocations: string };
 }
 
 interface PodObject {
   readonly status: { readonly phase: string; readonly podIPs?: readonly { readonly ip: string }[] };
 }
 
-/** Those of all IPAMBlocks that are not free, by the text that the blocks have in the API server; sorted. */
-export async function addressesInBlocks(cluster: Cluster): Promise<readonly string[]> {
+/**
+ * Those of IPAMBlocks that are not free, by the text that the blocks have in the API server; sorted.
+ *
+ * @param ofNode only of blocks that this node owns. @default all blocks
+ */
+export async function addressesInBlocks(cluster: Cluster, ofNode?: string): Promise<readonly string[]> {
   const { items } = JSON.parse(await cluster.kubectl(["get", "ipamblocks.netplug.io", "-o", "json"])) as List<BlockObject>;
-  return items.flatMap(({ spec }) => addressesOf(spec)).sort();
+  const owned = items.filter(({ spec }) => ofNode === undefined || spec.node === ofNode);
+  return owned.flatMap(({ spec }) => addressesOf(spec)).sort();
 }
 
 function addressesOf({ cidr, allocations }: BlockObject["spec"]): readonly string[] {

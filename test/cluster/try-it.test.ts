@@ -10,9 +10,12 @@ import { BUSYBOX_IMAGE } from "./cluster.ts";
 import { kubernetesAccess } from "./datastores.ts";
 import { netplugOnKubernetes } from "./networks.ts";
 import { onCluster } from "./on-cluster.ts";
+import { listPods } from "./pods.ts";
 
 const TRY_IT = new ShownDocument("docs/try-it.md");
 const NETPLUGCTL = new ShownDocument("docs/netplugctl.md");
+
+const HALF_A_MINUTE_MS = 30_000;
 
 const [test, cluster] = onCluster({ network: netplugOnKubernetes({ pools: CLUSTER_POOLS }) });
 const reader = (): Reader => new Reader(cluster.api.folder, kubernetesAccess(cluster));
@@ -60,10 +63,13 @@ test("a look around shows three pods, each with an address from a block of its n
   await reader().type(TRY_IT.block("", "create deployment web"));
   await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=180s"]);
   expect(await reader().type("netplugctl ipam check")).toContain("found 0 problems");
-  const pods = await podsOf("default");
-  expect(pods.size).toBe(3);
+  const pods = await listPods(cluster, []);
+  expect(pods).toHaveLength(3);
   const ask = TRY_IT.one("netplugctl ipam show");
-  for (const [name, address] of pods) expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
+  for (const { name, node, address } of pods) {
+    expect(await addressesInBlocks(cluster, node)).toContain(address);
+    expect(await reader().type(ask.replace("ADDRESS", address))).toContain(name);
+  }
 });
 
 test("a pod gets the two addresses that it asks for; of ten pods in a pool of eight two wait, and say why", async () => {
@@ -85,7 +91,13 @@ test("a pool is disabled: the pod that replaces one of it is refused", async () 
   const before = await podsOf("shop");
   const [victim] = [...before].find(([, address]) => address !== "") ?? [];
   await cluster.kubectl(["--namespace", "shop", "delete", "pod", victim ?? ""]);
-  await eventually(async () => expect(await warnings("shop")).toMatch(/pool "shop".*disabled/));
+  const replacement = await eventually(async () => {
+    const name = [...(await podsOf("shop")).keys()].find((one) => !before.has(one));
+    if (name === undefined) throw new Error("want a pod that replaces the deleted one");
+    expect(await warnings("shop")).toMatch(new RegExp(`Pod/${name} .*pool "shop".*disabled`));
+    return name;
+  });
+  expect((await podsOf("shop")).get(replacement)).toBe("");
   await cluster.kubectl(["delete", "namespace", "shop", "--timeout=180s"]);
 });
 
@@ -99,13 +111,22 @@ test("a second pod asks for the first one's address: it is refused, and told who
 
 test("the datastore is locked: new pods wait, and the node is NotReady and says why, until it is unlocked", async () => {
   expect(row("netplugctl.md#lock-and-unlock").commands).toEqual([]);
-  const [lock = "", , unlock = ""] = NETPLUGCTL.block("", "datastoreReady").trim().split("\n");
+  const lines = NETPLUGCTL.block("", "datastoreReady").trim().split("\n");
+  expect(lines).toHaveLength(3);
+  const [lock = "", , unlock = ""] = lines;
   await reader().type(lock);
+  // past the scheduler, which passes over a node that is NotReady
+  const overrides = JSON.stringify({ spec: { nodeName: "node-1" } });
+  await cluster.kubectl(["run", "late", `--image=${BUSYBOX_IMAGE}`, `--overrides=${overrides}`, "--command", "--", "sleep", "3600"]);
   const ready = (): Promise<string> =>
     cluster.kubectl(["get", "nodes", "-o", 'jsonpath={.items[0].status.conditions[?(@.type=="Ready")]}']);
-  await eventually(async () => expect(await ready()).toMatch(/locked.*"status":"False"/));
+  await eventually(async () => expect(await ready()).toMatch(/locked.*"status":"False"/), HALF_A_MINUTE_MS);
+  await eventually(async () => expect(await warnings("default")).toMatch(/Pod\/late .*locked/));
+  expect((await podsOf("default")).get("late")).toBe("");
   await reader().type(unlock);
   await eventually(async () => expect(await ready()).toContain('"status":"True"'));
+  await cluster.kubectl(["wait", "--for=condition=Ready", "pod/late", "--timeout=180s"]);
+  await cluster.kubectl(["delete", "pod", "late", "--timeout=180s"]);
 });
 
 test("a node is drained: the addresses of its pods are free again", async () => {
