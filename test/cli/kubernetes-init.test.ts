@@ -3,6 +3,7 @@
 import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { startFaultProxy } from "../support/fault-proxy.ts";
@@ -144,12 +145,12 @@ describe("init", () => {
       metadata: { name: "ponds.netplug.io" },
       spec: { group: "netplug.io", scope: "Cluster", names, versions },
     };
-    await world.api.kubectl(["delete", "crd", "ippools.netplug.io"]);
+    await deleteCrds(world.api, ["ippools.netplug.io"]);
     await world.api.kubectl(["create", "-f", "-"], JSON.stringify(foreign));
     await world.api.kubectl(["wait", "crd/ponds.netplug.io", "--for=condition=Established"]);
     const { status, stderr } = await world.ctl(["init"]);
     expect([status, stderr]).toEqual([1, 'netplugctl: establish customresourcedefinition "ippools.netplug.io": "ipp" is already in use\n']);
-    await world.api.kubectl(["delete", "crd", "ponds.netplug.io"]);
+    await deleteCrds(world.api, ["ponds.netplug.io"]);
     expect(await world.done(["init"])).toContain("datastore already initialised");
   });
 

@@ -11,6 +11,7 @@ import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts"
 import { allocateFor } from "../support/container-addresses.ts";
 import { createNode, createPod, type PodTemplate } from "../support/kubernetes.ts";
 import { untilAllowed, untilDenied } from "../support/rights.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 
 interface Role {
   readonly kind: string;
@@ -151,7 +152,7 @@ always("there is a command for every right of the role: it has none too many", (
 test.each(DENIALS)("without %s %s: %j is code 108 (needs cluster)", async (resource, verb, argv, denied) => {
   if (argv === RELEASE) await hold();
   // one that is there already would be patched only
-  if (verb === "create" && argv[0] === "init") await world.api.kubectl(["delete", "crd", "profiles.netplug.io"]);
+  if (verb === "create" && argv[0] === "init") await deleteCrds(world.api, ["profiles.netplug.io"]);
   if (argv.includes("mine")) {
     const tier = { apiVersion: "netplug.io/v3", kind: "Tier", metadata: { name: "mine" }, spec: {} };
     await world.api.kubectl(["apply", "-f", "-"], JSON.stringify(tier));

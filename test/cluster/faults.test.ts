@@ -9,6 +9,7 @@ import { initialise, mustNetplugctl } from "../support/netplugctl.ts";
 import { addressesInBlocks, addressesOfPods, untilAddressesAgree } from "./addresses.ts";
 import { BUSYBOX_IMAGE, canStartCluster } from "./cluster.ts";
 import { applyRoles, kubernetesAccess } from "./datastores.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Fault, FaultPlan } from "./fault-plan.ts";
 import { startNodeFaultProxy } from "./fault-proxy.ts";
@@ -268,8 +269,11 @@ describe("CRDs", () => {
 
   test("that are missing are told by the pod's events with the command that brings them; then pods start", async () => {
     await turnover.end();
-    const crds = (await cluster.kubectl(["get", "crd", "-o", "name"])).split("\n").filter((name) => name.endsWith(".netplug.io"));
-    await cluster.kubectl(["delete", ...crds, "--wait"]);
+    const crds = (await cluster.kubectl(["get", "crd", "-o", "jsonpath={.items[*].metadata.name}"])).split(" ");
+    await deleteCrds(
+      cluster,
+      crds.filter((name) => name.endsWith(".netplug.io")),
+    );
     await createPods("early");
     await untilTold("early", 'it was never initialised; run "netplugctl init"');
     await initialise(kubernetesAccess(cluster), POOLS);

@@ -12,6 +12,8 @@ import { onApiServer } from "../support/on-api-server.ts";
 import { annotationsOf } from "../support/pod-records.ts";
 import { startPodWorldOnKubernetes } from "../support/pod-world.ts";
 import { untilAllowed } from "../support/rights.ts";
+import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 
 const [test, { api, node }] = onApiServer(() => startPodWorldOnKubernetes({ cidrs: ["10.65.0.0/24"] }));
 
@@ -347,7 +349,10 @@ describe("rights", () => {
 // Last: it takes the CRDs away.
 test("without our CRDs ADD is code 112, and STATUS 50, with the command that applies them; DEL has nothing to do (needs cluster)", async () => {
   const pod = await makePod();
-  await api.kubectl(["delete", "-f", join(import.meta.dir, "../../manifests/crds.yaml"), "--wait"]);
+  await deleteCrds(
+    api,
+    customResourceDefinitions().map(({ metadata }) => metadata.name),
+  );
   using netns = new TestNetns();
   const call = { containerID: node.newContainerID(), netns: netns.path, args: pod.args };
   const { json } = await node.call("ADD", call);
@@ -357,7 +362,7 @@ test("without our CRDs ADD is code 112, and STATUS 50, with the command that app
   await node.del(call);
   await node.ctl(["init"]);
   expect((await node.call("STATUS")).stdout).toBe("");
-  await api.kubectl(["delete", "crd", "ippools.netplug.io", "--wait"]);
+  await deleteCrds(api, ["ippools.netplug.io"]);
   expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ippools.*run "netplugctl init"/) });
   await node.ctl(["init"]);
   expect((await node.call("ADD", { ...call, args: podArgs(pod) })).json?.code).toBe(101);

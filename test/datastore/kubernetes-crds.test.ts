@@ -7,6 +7,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { startApiServer } from "../cluster/api-server.ts";
 import { applyCrds, CRDS, MANIFEST, untilServed } from "../crds/definitions.ts";
 import { add, del } from "./attachments.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
 import { eventually } from "../support/eventually.ts";
 import { onApiServer } from "../support/on-api-server.ts";
 import { openKubernetes } from "./open-kubernetes.ts";
@@ -70,7 +71,7 @@ test("one that is missing among others is code 112 and named, and a DEL that doe
   await setUp();
   const web = await pods.create("web-1");
   await add(datastore, web);
-  await server.kubectl(["delete", "crd", "ipreservations.netplug.io"]);
+  await deleteCrds(server, ["ipreservations.netplug.io"]);
   const failure = await failureOf(add(datastore, await pods.create("web-2")));
   expect(failure.code).toBe(112);
   expect(failure.message).toContain("does not serve ipreservations.netplug.io");
