@@ -31,7 +31,7 @@ export async function del(call: Call): Promise<void> {
   using _locked = await lockPodNetns(call);
   const ended = endHold(call);
   if (ended.isTaken()) return logTaken(call);
-  // The kernel takes the longest: read the datastore, and decide, meanwhile.
+  // The kernel takes the longest: read the datastore, decide, and release what the link no longer uses, meanwhile.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
   const isAnyPending = askForPending(call);
@@ -87,7 +87,7 @@ async function withdrawOwn(
 ): Promise<void> {
   let isTaken = false;
   const beforeCommit = (): void => {
-    requireGone(removal);
+    requireUnregistered(removal);
     isTaken = ended.isTaken();
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
@@ -123,39 +123,38 @@ async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Prom
   return netns;
 }
 
-/** A link's removal that has begun. Steps that must not run before its end call `finish()`. */
-interface LinkRemoval {
-  /** {@link Removal.isAnotherNetworks} */
-  readonly isAnotherNetworks: boolean;
+/** A link's removal that has begun. Steps that must not run beside the link call {@link requireUnregistered}. */
+interface LinkRemoval extends Pick<Removal, "isAnotherNetworks" | "isUnregistered"> {
   /** Waits for the removal; later calls return the same outcome. */
   finish(): Settled;
 }
 
 function beginLinkRemoval(call: LocalCall): LinkRemoval {
-  if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, finish: () => ({ ok: true }) };
+  if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, isUnregistered: () => true, finish: () => ({ ok: true }) };
   const span = call.ledger.phase("kernel");
-  let begun: Removal | undefined;
-  let outcome: Settled | undefined;
+  let begun: Removal;
   try {
     begun = beginRemoval(call.host.kernel, linkNamesOf(call), call.environment.netns);
   } catch (error) {
     span[Symbol.dispose]();
-    outcome = { ok: false, error };
+    return { isAnotherNetworks: false, isUnregistered: () => false, finish: () => ({ ok: false, error }) };
   }
   const wait = (): Settled => {
     using _span = span;
     try {
-      if (begun?.finish() === false) call.log.debug("no interface to delete");
+      if (!begun.finish()) call.log.debug("no interface to delete");
       return { ok: true };
     } catch (error) {
       return { ok: false, error };
     }
   };
-  return { isAnotherNetworks: begun?.isAnotherNetworks ?? false, finish: () => (outcome ??= wait()) };
+  let outcome: Settled | undefined;
+  return { ...begun, finish: () => (outcome ??= wait()) };
 }
 
-/** As long as the link exists, its addresses must not be given to anybody else. @throws what keeps the link */
-function requireGone(removal: LinkRemoval): void {
+/** As long as the link can be used, its addresses must not be given to anybody else. @throws what keeps the link */
+function requireUnregistered(removal: LinkRemoval): void {
+  if (removal.isUnregistered()) return;
   const link = removal.finish();
   if (!link.ok) throw link.error;
 }
@@ -163,7 +162,7 @@ function requireGone(removal: LinkRemoval): void {
 async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
-  requireGone(removal);
+  requireUnregistered(removal);
   const [{ delegateDel }, { forgetDns }] = await Promise.all([import("./delegate/mod.ts"), import("./attachment-state/delegate-dns.ts")]);
   if (ended.isTaken()) return;
   await call.ledger.time("delegate", () => delegateDel(delegate));

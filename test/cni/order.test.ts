@@ -3,15 +3,16 @@
  * are never one.
  */
 
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { Clock } from "../../src/lib/ports.ts";
-import type { RouteSocket } from "../../src/linux/netlink/socket.ts";
+import type { Outcome, RouteSocket } from "../../src/linux/netlink/socket.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
+import { changedBefore } from "../support/faulty-datastore.ts";
 import type { IpamWorld } from "../support/ipam.ts";
 import type { TestNetns } from "../support/netns.ts";
 import { OwnAttachment } from "../support/own-attachment.ts";
@@ -90,6 +91,54 @@ test("an interface that stands is told also where the datastore cannot even be o
   expect(reply?.msg).toContain("no datastore");
   expect(`${reply?.msg} ${reply?.details}`).toContain("no socket");
   expect([calls, pod.link("eth0")?.ifname]).toEqual([["ADD"], "eth0"]);
+});
+
+type Deletion = "is unregistered" | "is not begun" | "cannot be looked at";
+
+/** A kernel that is asked to delete an interface, with what happens then in `order`. @param deletion how far it is before anybody waits for it */
+function deleting(deletion: Deletion, order: string[]): Host["kernel"] {
+  const { kernel } = realHost();
+  let isAsked = false;
+  const openRouteSocket: Host["kernel"]["openRouteSocket"] = (netns) => {
+    if (isAsked && deletion === "cannot be looked at") throw new NetplugError("ioFailure", "test: no socket");
+    const socket = kernel.openRouteSocket(netns);
+    const start: RouteSocket["start"] = (request) => {
+      isAsked = true;
+      const outcome = deletion === "is unregistered" ? socket.start(request).finish() : undefined;
+      const finish = (): Outcome => {
+        order.push("waited for the kernel");
+        return outcome ?? socket.start(request).finish();
+      };
+      return { finish };
+    };
+    const transact: RouteSocket["transact"] = (requests) => socket.transact(requests);
+    return { transact, start, dump: (request) => socket.dump(request), [Symbol.dispose]: () => socket[Symbol.dispose]() };
+  };
+  return { ...kernel, openRouteSocket };
+}
+
+describe.each<[Deletion, readonly string[]]>([
+  ["is unregistered", ["released", "waited for the kernel"]],
+  ["is not begun", ["waited for the kernel", "released"]],
+  ["cannot be looked at", ["waited for the kernel", "released"]],
+])("while the deletion of an interface %s", (deletion, want) => {
+  const order: string[] = [];
+  beforeEach(() => void order.splice(0));
+  const host = (): Partial<Host> => ({ kernel: deleting(deletion, order) });
+
+  test(`its address is ${want.join(", then ")}`, async () => {
+    await call("ADD", OWN);
+    const datastore = changedBefore(world.datastore, "update-block", async () => order.push("released"));
+    expect(await call("DEL", OWN, { host: { ...host(), openDatastore: () => datastore } })).toBeUndefined();
+    expect([order, await recorded(), pod.link("eth0")]).toEqual([[...want], [], undefined]);
+  });
+
+  test(`what a delegate gave is ${want.join(", then ")}`, async () => {
+    await call("ADD", DELEGATE);
+    const released: Host["processes"] = { run: async (request) => (order.push("released"), await processes.run(request)) };
+    expect(await call("DEL", DELEGATE, { host: { ...host(), processes: released } })).toBeUndefined();
+    expect([order, calls, pod.link("eth0")]).toEqual([[...want], ["ADD", "DEL"], undefined]);
+  });
 });
 
 /** Somebody else's turn in the pod's namespace. */

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { removeLink } from "../../src/cni/link/remove.ts";
+import { beginRemoval } from "../../src/cni/link/remove.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink, existing, inspect } from "./support/add.ts";
 import { NamespacedNode } from "./support/node.ts";
@@ -79,7 +79,7 @@ test("an interface of which our name is an alternative one is refused, and no DE
   node.ip(node.host, `link property add dev rack0 altname ${NAME}`);
   const link = podLink("ctr", { hostName: NAME });
   expect(() => addLink(node, pod, link)).toThrow(/it is somebody else's: interface "rack0", kind "veth", no alias; rename or delete it$/);
-  for (const netns of [undefined, pod.path]) expect(node.onHost(() => removeLink(linuxKernel, link, netns))).toBe(false);
+  for (const netns of [undefined, pod.path]) expect(node.onHost(() => beginRemoval(linuxKernel, link, netns).finish())).toBe(false);
   expect(node.links(node.host).toSorted()).toEqual(["rack0", "rack1"]);
 });
 
@@ -192,7 +192,7 @@ test("a late DEL of a pod's earlier container keeps the new one's link intact", 
   const [oldLink, newLink] = [podLink("ctr-old", { hostName: NAME }), podLink("ctr-new", { hostName: NAME })];
   addLink(node, oldPod, oldLink);
   addLink(node, newPod, newLink);
-  for (const path of [oldPod.path, undefined]) expect(node.onHost(() => removeLink(linuxKernel, oldLink, path))).toBe(false);
+  for (const path of [oldPod.path, undefined]) expect(node.onHost(() => beginRemoval(linuxKernel, oldLink, path).finish())).toBe(false);
   expect(inspect(node, newPod, newLink)).toEqual([]);
 });
 

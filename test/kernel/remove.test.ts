@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { listLinksOf, removeNamelessLinks } from "../../src/cni/link/leftover-links.ts";
-import { removeLink, removePair } from "../../src/cni/link/remove.ts";
+import { beginRemoval, removePair } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { deleteLink } from "../../src/linux/netlink/link.ts";
@@ -16,10 +16,10 @@ afterAll(() => expect(Fd.openCount()).toBe(openBefore));
 const LINK = podLink("ctr", { addresses: ["10.65.0.7", "fd00:65::7"] });
 
 function remove(node: NamespacedNode, link: Pick<PodLink, "hostName" | "podName" | "alias">, path?: string): boolean {
-  return node.onHost(() => removeLink(linuxKernel, link, path));
+  return node.onHost(() => beginRemoval(linuxKernel, link, path).finish());
 }
 
-describe("removeLink()", () => {
+describe("beginRemoval()", () => {
   test("takes away both ends and every route, and finds nothing the second time", () => {
     using node = new NamespacedNode();
     const pod = node.addPlace("a");
@@ -94,6 +94,16 @@ describe("removeLink()", () => {
     expect(remove(node, LINK, node.host.path)).toBe(false);
     expect(node.links(node.host)).toEqual(["eth0", "uplink"]);
   });
+});
+
+test("a link that is unregistered is gone for everybody, while its deletion has not ended yet", () => {
+  using node = new NamespacedNode();
+  const pod = node.addPlace("a");
+  addLink(node, pod, LINK);
+  const removal = node.onHost(() => beginRemoval(linuxKernel, LINK, pod.path));
+  while (!node.onHost(() => removal.isUnregistered())) Bun.sleepSync(1);
+  const left = [node.links(node.host), node.links(pod), node.ipJson(node.host, "-4 route show")];
+  expect([...left, removal.finish()]).toEqual([[], [], [], true]);
 });
 
 describe("removePair()", () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { removeLink } from "../../src/cni/link/remove.ts";
+import { beginRemoval } from "../../src/cni/link/remove.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
 import { Fd } from "../../src/linux/fd.ts";
 import { addLink, inspect } from "./support/add.ts";
@@ -38,14 +38,14 @@ describe.each<FaultMoment>(["before", "after", "between"])("a fault %s a step of
     for (let step = 1; step < MAX_STEPS; step++) {
       addLink(node, pod, LINK);
       const { kernel, hasFailed } = faultyKernel(step, moment);
-      const failure = tryAdd(() => void node.onHost(() => removeLink(kernel, LINK, pod.path)));
+      const failure = tryAdd(() => void node.onHost(() => beginRemoval(kernel, LINK, pod.path).finish()));
       if (!hasFailed()) {
         expect(failure).toBeUndefined();
         expect(step).toBe(5);
         return;
       }
       expect(failure).toMatchObject({ object: "fault" });
-      node.onHost(() => removeLink(linuxKernel, LINK, pod.path));
+      node.onHost(() => beginRemoval(linuxKernel, LINK, pod.path).finish());
       expect([node.links(node.host), node.links(pod)]).toEqual([[], []]);
     }
     throw new Error("the fault was reached every time");

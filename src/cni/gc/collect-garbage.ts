@@ -10,7 +10,7 @@ import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
-import { removeLink } from "../link/remove.ts";
+import { beginRemoval } from "../link/remove.ts";
 import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
@@ -82,7 +82,7 @@ async function removeStaleLinks({ call, kept, stale }: Collection): Promise<read
   for (const link of listLinksOf(kernel, network)) {
     if (kept.has(attachmentKeyOf(link))) continue;
     const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
-    const removed = await settle(() => removeLink(kernel, names));
+    const removed = await settle(() => beginRemoval(kernel, names).finish());
     steps.push(removed);
     // As long as the link exists, its addresses must not be given to anybody else.
     (removed.ok ? stale : kept).set(attachmentKeyOf(link), link);

@@ -1,4 +1,4 @@
-/** Taking a link away: DEL, and the undo of a failed ADD. */
+/** Taking a link away: DEL, GC, and the undo of a failed ADD. */
 
 import { ENODEV } from "../../linux/errno.ts";
 import { deleteLink, type Link } from "../../linux/netlink/link.ts";
@@ -14,6 +14,11 @@ import { openNetnsIfThere } from "./pod-netns.ts";
 export interface Removal {
   /** Whether the host side's name, and so the record, belongs to the same container's interface in another network. */
   readonly isAnotherNetworks: boolean;
+  /**
+   * Whether the kernel has unregistered it: it is down, nobody finds it, its addresses and routes are gone. The kernel then still waits for
+   * readers of its own before it frees the memory, and answers after that. False also when this cannot be told.
+   */
+  isUnregistered(): boolean;
   /**
    * Waits until it is gone; once.
    *
@@ -37,11 +42,12 @@ export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: strin
   const byName = findLink(host, { name: names.hostName });
   const link = findOwnHostSide(kernel, host, names, { netns, byName });
   const isAnotherNetworks = byName?.alias !== names.alias && interfaceOf(byName?.alias) === interfaceOf(names.alias);
-  if (link === undefined) return { isAnotherNetworks, finish: () => false };
+  if (link === undefined) return { isAnotherNetworks, isUnregistered: () => true, finish: () => false };
   const deletion = host.start(deleteLink(link.index, link.name));
   const held = opened.move();
   return {
     isAnotherNetworks,
+    isUnregistered: () => isGone(kernel, link),
     finish() {
       using _held = held;
       const { error } = deletion.finish();
@@ -53,9 +59,14 @@ export function beginRemoval(kernel: Kernel, names: LinkNames, netnsPath?: strin
   };
 }
 
-/** Deletes the attachment's pair as {@link beginRemoval} does, and waits for it. @throws {KernelError} */
-export function removeLink(kernel: Kernel, names: LinkNames, netnsPath?: string): boolean {
-  return beginRemoval(kernel, names, netnsPath).finish();
+/** The question waits for the kernel's lock of all interfaces, which a deletion holds until the interface is unregistered. */
+function isGone(kernel: Kernel, { index }: Link): boolean {
+  try {
+    using socket = kernel.openRouteSocket();
+    return findLink(socket, { index }) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**
