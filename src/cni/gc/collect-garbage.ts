@@ -9,7 +9,8 @@ import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
-import { listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
+import type { Kernel } from "../link/kernel.ts";
+import { type LinkOnHost, listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
 import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
@@ -17,6 +18,9 @@ import { transactPortsOf } from "../transact-ports.ts";
 
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
+
+/** The kernel waits some 20 ms for the end of each, which it does for all of them at once; each holds a socket, and a thread that waits. */
+const MAX_REMOVALS_AT_ONCE = 16;
 
 /** What one collection works on. */
 interface Collection {
@@ -77,18 +81,31 @@ function endStaleHolds({ call, kept }: Collection, kind: NodeFile): void {
 
 async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
   const { kernel } = call.host;
-  const network = call.config.name;
+  const links = listLinksOf(kernel, call.config.name).filter((link) => !kept.has(attachmentKeyOf(link)));
   const steps: Settled[] = [];
-  for (const link of listLinksOf(kernel, network)) {
-    if (kept.has(attachmentKeyOf(link))) continue;
-    const names = { hostName: link.hostName, podName: link.ifName, alias: link.alias };
-    const removed = await settle(() => beginRemoval(kernel, names).finish());
-    steps.push(removed);
-    // As long as the link exists, its addresses must not be given to anybody else.
-    (removed.ok ? stale : kept).set(attachmentKeyOf(link), link);
-    if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
+  for (let at = 0; at < links.length; at += MAX_REMOVALS_AT_ONCE) {
+    const begun = links.slice(at, at + MAX_REMOVALS_AT_ONCE).map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
+    for (const { link, finish } of begun) {
+      const removed = await settle(finish);
+      steps.push(removed);
+      // As long as the link exists, its addresses must not be given to anybody else.
+      (removed.ok ? stale : kept).set(attachmentKeyOf(link), link);
+      if (removed.ok) call.log.info("removed interface without attachment", { interface: link.hostName, of: link.containerID });
+    }
   }
   return steps;
+}
+
+/** @returns waits for the removal, and throws why it failed */
+function beginStaleRemoval(kernel: Kernel, { hostName, ifName, alias }: LinkOnHost): () => void {
+  try {
+    const removal = beginRemoval(kernel, { hostName, podName: ifName, alias });
+    return () => void removal.finish();
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
 }
 
 function removeNameless(call: Call): void {
