@@ -40,6 +40,16 @@ describe("an interface that has the host side's name", () => {
     expect(node.links(node.host)).toEqual([NAME]);
   });
 
+  test("is no obstacle when its own DEL, or the end of its namespace, takes it away at that moment", () => {
+    using node = new NamespacedNode();
+    const [old, pod] = [node.addPlace("old"), node.addPlace("new")];
+    addLink(node, old, podLink("ctr-old", { hostName: NAME }));
+    const link = podLink("ctr-new", { hostName: NAME });
+    addLink(node, pod, link, linuxKernel, () => void node.ip(old, "link del eth0"));
+    expect(inspect(node, pod, link)).toEqual([]);
+    expect(node.links(node.host)).toEqual([NAME]);
+  });
+
   test.each([
     [
       "somebody's alias",

@@ -3,9 +3,9 @@
 import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import { parseAlias } from "../../endpoint/names.ts";
-import { ENODEV } from "../../linux/errno.ts";
-import { deleteLink, listLinks, toLink } from "../../linux/netlink/link.ts";
+import { listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { Kernel } from "./kernel.ts";
+import { deleteIfThere } from "./remove.ts";
 
 /** An interface of ours that is on this host. */
 export interface LinkOnHost extends AttachmentId {
@@ -37,10 +37,10 @@ export function removeNamelessLinks(kernel: Kernel): readonly string[] {
   using host = kernel.openRouteSocket();
   const ownName = new RegExp(`^${HOST_PREFIX}[0-9a-f]{11}$`);
   const names: string[] = [];
-  for (const { index, name, alias, kind, isUp } of host.dump(listLinks()).map(toLink)) {
+  for (const link of host.dump(listLinks()).map(toLink)) {
+    const { name, alias, kind, isUp } = link;
     if (alias !== undefined || kind !== "veth" || isUp || !ownName.test(name)) continue;
-    const [outcome] = host.transact([deleteLink(index, name)]);
-    if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
+    deleteIfThere(host, link);
     names.push(name);
   }
   return names;

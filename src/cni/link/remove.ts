@@ -82,7 +82,12 @@ export function removePair(kernel: Kernel, names: LinkNames, netns: Netns): void
   const link = findLink(host, { index: pod.peer });
   if (link === undefined || !isPair(link, pod)) return;
   if (link.alias !== names.alias && (link.alias !== undefined || link.name !== names.hostName)) return;
-  const [outcome] = host.transact([deleteLink(link.index, link.name)]);
+  deleteIfThere(host, link);
+}
+
+/** Deletes one end of a pair, and waits for it; somebody else may have done so meanwhile, or its namespace has ended. @throws {KernelError} */
+export function deleteIfThere(socket: RouteSocket, { index, name }: Link): void {
+  const [outcome] = socket.transact([deleteLink(index, name)]);
   if (outcome?.error !== undefined && outcome.error.errno !== ENODEV) throw outcome.error;
 }
 

@@ -8,7 +8,7 @@ import type { UndoStack } from "../../lib/undo-stack.ts";
 import { EEXIST } from "../../linux/errno.ts";
 import { KernelError } from "../../linux/kernel-error.ts";
 import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
-import { createVeth, deleteLink, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
+import { createVeth, getLink, type Ifindex, type Link, setLinkAlias, setLinkMac, toLink } from "../../linux/netlink/link.ts";
 import type { NetlinkMessage } from "../../linux/netlink/codec.ts";
 import type { NetlinkRequest } from "../../linux/netlink/request.ts";
 import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
@@ -16,7 +16,7 @@ import { execute, type RouteSocket } from "../../linux/netlink/socket.ts";
 import { gatewayRoutesOf, HOST_MAC, type PodLink } from "../../endpoint/pod-link.ts";
 import { findExisting, findLink } from "./find.ts";
 import { gatewayRoute, hostRequests, hostSettings, podRequests, podSettings } from "./requests.ts";
-import { removePair } from "./remove.ts";
+import { deleteIfThere, removePair } from "./remove.ts";
 import type { LinkSockets } from "./sockets.ts";
 import { hostEnd, looksAt, podEnd, unusableOf } from "./usable.ts";
 
@@ -66,7 +66,7 @@ function createOrReplacePair(sockets: LinkSockets, link: PodLink, mayReplace: ()
     const inTheWay = findExisting(sockets)?.host;
     // Asked after `findExisting()`: an interface that a newer ADD creates later has another index, and is not deleted.
     mayReplace();
-    if (inTheWay !== undefined) execute(sockets.host, [deleteLink(inTheWay.index, inTheWay.name)]);
+    if (inTheWay !== undefined) deleteIfThere(sockets.host, inTheWay);
     return createPair(sockets, link);
   }
 }

@@ -36,8 +36,12 @@ export async function unusable(
   return await whenUsable(early, sockets, link, { index, peer: pair.pod.index }, { clock, waitMs });
 }
 
-/** Checks, then sets up; on failure runs what was pushed for undo, last first. */
-export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel): void {
+/**
+ * Checks, then sets up; on failure runs what was pushed for undo, last first.
+ *
+ * @param mayReplace called before an interface that is in the way is deleted
+ */
+export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel: Kernel = linuxKernel, mayReplace = () => {}): void {
   node.onHost(() => {
     const steps: UndoStep[] = [];
     // As in the plugin, the way back has the namespace still.
@@ -45,7 +49,7 @@ export function addLink(node: NamespacedNode, pod: Place, link: PodLink, kernel:
     try {
       using sockets = openLinkSockets(kernel, netns, link);
       findExisting(sockets);
-      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }));
+      programLink(sockets, link, createLink(sockets, link, { push: (step) => void steps.push(step) }, mayReplace));
     } catch (thrown) {
       for (const step of steps.toReversed()) void step.undo(new AbortController().signal);
       throw thrown;
