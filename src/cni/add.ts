@@ -190,7 +190,11 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
       { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...work },
     ),
   );
-  return await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  if (isUndoable || planned.isKept || !("ipam" in request)) return planned;
+  const { renew } = await import("./renew.ts");
+  if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
+  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), around);
 }
 
 /** @returns waits until the link is usable, to be called last; undefined: it is usable */

@@ -58,21 +58,6 @@ async function releaseOthers(call: Call): Promise<void> {
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
-/**
- * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses.
- *
- * @throws `fault`, with what else went wrong in its details
- */
-export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
-  using _locked = await lockPodNetns(call);
-  const ended = endHold(call);
-  if (ended.isTaken()) throw fault;
-  const removal = beginLinkRemoval(call);
-  const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
-  throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
-  throw fault;
-}
-
 /** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */
 function logTaken(call: Call): void {
   call.log.info("a newer ADD has the attachment, leave it");
@@ -109,7 +94,7 @@ async function withdrawOwn(
  *
  * @returns holds the lock until it is disposed of
  */
-async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
+export async function lockPodNetns({ plugin, environment, host, log }: LocalCall): Promise<Disposable | undefined> {
   if (plugin === "netplug-ipam" || environment.netns === undefined) return undefined;
   let netns: Netns | undefined;
   try {
@@ -129,7 +114,8 @@ interface LinkRemoval extends Pick<Removal, "isAnotherNetworks" | "isUnregistere
   finish(): Settled;
 }
 
-function beginLinkRemoval(call: LocalCall): LinkRemoval {
+/** Begins to remove the call's link, if it may have one. */
+export function beginLinkRemoval(call: LocalCall): LinkRemoval {
   if (call.plugin === "netplug-ipam") return { isAnotherNetworks: false, isUnregistered: () => true, finish: () => ({ ok: true }) };
   const span = call.ledger.phase("kernel");
   let begun: Removal;
@@ -159,7 +145,8 @@ function requireUnregistered(removal: LinkRemoval): void {
   if (!link.ok) throw link.error;
 }
 
-async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
+/** Once the link cannot be used any more. @throws what keeps it, or what the delegate says */
+export async function releaseFromDelegate(call: LocalCall, removal: LinkRemoval, ended: EndedHold): Promise<void> {
   const delegate = delegateOf(call);
   if (delegate === undefined) return;
   requireUnregistered(removal);

@@ -1,7 +1,8 @@
 /** ADD of `netplug-ipam` under another main plugin: addresses without link and endpoint. */
 
-import { allocationQueries } from "../ipam/plan-allocation.ts";
 import { allocate } from "../ipam/allocate.ts";
+import type { Facts } from "../ipam/facts.ts";
+import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocation.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { toIpamResult } from "./add-result.ts";
@@ -17,6 +18,7 @@ import { openNetnsIfThere } from "./link/pod-netns.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
+import { renew } from "./renew.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw.ts";
 
@@ -38,9 +40,14 @@ export async function addAddresses(call: Call): Promise<CniResult> {
     const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
     const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
     const defects = new Set<string>();
-    const options = { facts, leftByLast: nextAdd.read, beforeCommit, defects };
-    const allocating = ledger.time("datastore", () => allocate(ports, request, options));
-    return toIpamResult(await allocating.finally(() => defects.forEach((defect) => call.log.warning(defect))));
+    const give = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
+      const options = { facts: known, leftByLast: nextAdd.read, beforeCommit, defects };
+      const given = await ledger.time("datastore", () => allocate(ports, request, options));
+      if (given.every(({ isNew }) => isNew)) return given;
+      const addresses = given.map(({ address }) => address);
+      return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await give(undefined);
+    };
+    return toIpamResult(await give(facts).finally(() => defects.forEach((defect) => call.log.warning(defect))));
   });
 }
 

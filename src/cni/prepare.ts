@@ -8,7 +8,6 @@ import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
 import { type NetworkConfig, runFolderOf } from "./config/network-config.ts";
 import { resolveNodeName } from "./config/node-facts.ts";
-import { delLocally } from "./del.ts";
 import { openNextAdd } from "./next-add.ts";
 import { kubeOpenerOf } from "./pod/mod.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
@@ -34,7 +33,7 @@ export async function prepare(verb: CniVerb, read: ReadCall, fault: NetplugError
     if (argsFault !== undefined && verb !== "DEL") throw argsFault;
     return await toCall(verb, local);
   } catch (thrown) {
-    if (verb === "DEL") await delLocally(local, thrown);
+    if (verb === "DEL") await (await import("./del-locally.ts")).delLocally(local, thrown);
     throw thrown;
   }
 }

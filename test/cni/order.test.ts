@@ -4,15 +4,19 @@
  */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { PluginName } from "../../src/cni/call.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
+import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
+import { toAddressText } from "../../src/lib/ip/address.ts";
+import { addressAt } from "../../src/lib/ip/prefix.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { Outcome, RouteSocket } from "../../src/linux/netlink/socket.ts";
 import type { CniJson } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
-import { changedBefore } from "../support/faulty-datastore.ts";
+import { changedBefore, Death, FaultyDatastore } from "../support/faulty-datastore.ts";
 import type { IpamWorld } from "../support/ipam.ts";
 import type { TestNetns } from "../support/netns.ts";
 import { OwnAttachment } from "../support/own-attachment.ts";
@@ -33,6 +37,7 @@ beforeEach(async () => {
 afterEach(() => attachment[Symbol.dispose]());
 
 interface Change {
+  readonly plugin?: PluginName;
   readonly ifName?: string;
   readonly host?: Partial<Host>;
 }
@@ -44,8 +49,8 @@ const processes: Host["processes"] = {
   },
 };
 
-async function call(verb: "ADD" | "DEL", config: Json, { ifName = "eth0", host = {} }: Change = {}): Promise<CniJson | undefined> {
-  return await attachment.call(verb, { policy_setup_timeout_seconds: 0, ...config }, ifName, { processes, ...host });
+async function call(verb: "ADD" | "DEL", config: Json, { plugin, ifName = "eth0", host = {} }: Change = {}): Promise<CniJson | undefined> {
+  return await attachment.call(verb, { policy_setup_timeout_seconds: 0, ...config }, ifName, { processes, ...host }, plugin);
 }
 
 async function recorded(): Promise<readonly string[]> {
@@ -138,6 +143,49 @@ describe.each<[Deletion, readonly string[]]>([
     const released: Host["processes"] = { run: async (request) => (order.push("released"), await processes.run(request)) };
     expect(await call("DEL", DELEGATE, { host: { ...host(), processes: released } })).toBeUndefined();
     expect([order, calls, pod.link("eth0")]).toEqual([[...want], ["ADD", "DEL"], undefined]);
+  });
+});
+
+/** A DEL is killed when it sends its commit. @returns lets the commit arrive; whether it was taken */
+async function delKilledAtCommit(plugin: PluginName): Promise<() => Promise<boolean>> {
+  let sent: readonly Write[] = [];
+  const commit: Datastore["commit"] = (writes) => {
+    sent = writes;
+    return Promise.reject(new Death("killed"));
+  };
+  await call("DEL", OWN, { plugin, host: { openDatastore: () => ({ ...new FaultyDatastore(world.datastore).datastore, commit }) } });
+  expect([sent.length > 0, pod.link("eth0")]).toEqual([true, undefined]);
+  return async () => (await world.datastore.commit(sent)).committed;
+}
+
+/** What the datastore says the container has. */
+async function allocated(): Promise<readonly string[]> {
+  const [blocks] = await world.datastore.read([{ type: "all-blocks" }]);
+  return blocks.flatMap(({ value }) => value.allocations.map(({ ordinal }) => toAddressText(addressAt(value.cidr, ordinal))));
+}
+
+describe.each(["netplug", "netplug-ipam"] as const)("the commit of a DEL of %s that was killed", (plugin) => {
+  const records = plugin === "netplug" ? ["eth0"] : [];
+  const add = async (host: Partial<Host> = {}): Promise<readonly string[]> => {
+    const { ips = [] } = (await call("ADD", OWN, { plugin, host })) ?? {};
+    return ips.map(({ address }) => address.replace(/\/.*/, ""));
+  };
+
+  test("is refused when the container was added again", async () => {
+    await add();
+    const arrive = await delKilledAtCommit(plugin);
+    const given = await add();
+    expect([await arrive(), await allocated(), await recorded()]).toEqual([false, given, records]);
+  });
+
+  test("is noticed when it arrives while the container is added again", async () => {
+    await add();
+    const arrive = await delKilledAtCommit(plugin);
+    const arrived: boolean[] = [];
+    const datastore = changedBefore(world.datastore, "update-block", async () => arrived.push(await arrive()));
+    const given = await add({ openDatastore: () => datastore });
+    expect([arrived, given.length, await allocated(), await recorded()]).toEqual([[true], 1, given, records]);
+    if (plugin === "netplug") expect(pod.addresses("eth0")).toEqual(given.map((address) => `${address}/32`));
   });
 });
 

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PluginName } from "../../src/cni/call.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
@@ -35,12 +36,18 @@ export class OwnAttachment implements Disposable {
   }
 
   /** @param config what differs from the least that a network config says @returns what is printed; undefined: nothing */
-  async call(verb: "ADD" | "DEL", config: Json, ifName: string, change: Partial<Host>): Promise<CniJson | undefined> {
+  async call(
+    verb: "ADD" | "DEL",
+    config: Json,
+    ifName: string,
+    change: Partial<Host>,
+    plugin: PluginName = "netplug",
+  ): Promise<CniJson | undefined> {
     const folder = this.#folder;
     const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
     const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
     const real = realHost();
-    const { stdout } = await runPlugin("netplug", {
+    const { stdout } = await runPlugin(plugin, {
       ...real,
       env: { CNI_COMMAND: verb, CNI_CONTAINERID: this.#containerID, CNI_NETNS: this.pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
       readStdin: () => JSON.stringify(text),

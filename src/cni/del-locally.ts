@@ -1,0 +1,21 @@
+/** The part of a DEL that needs no datastore. Loaded only where there is none. */
+
+import { endHold } from "./attachment-state/hold.ts";
+import type { LocalCall } from "./call.ts";
+import { beginLinkRemoval, lockPodNetns, releaseFromDelegate } from "./del.ts";
+import { settle, throwFirstFailure } from "./failures.ts";
+
+/**
+ * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses.
+ *
+ * @throws `fault`, with what else went wrong in its details
+ */
+export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
+  using _locked = await lockPodNetns(call);
+  const ended = endHold(call);
+  if (ended.isTaken()) throw fault;
+  const removal = beginLinkRemoval(call);
+  const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
+  throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
+  throw fault;
+}
