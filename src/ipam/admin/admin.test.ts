@@ -10,7 +10,6 @@ import { newBlock, take } from "../block.ts";
 import { allocate } from "../allocate.ts";
 import { checkConsistency } from "./check.ts";
 import { findOwner, releaseAddress } from "./owner.ts";
-import { planSplit } from "./split.ts";
 import { readUtilisation } from "./utilisation.ts";
 
 /** Allocates for a container with an endpoint; `record` writes the endpoint too. */
@@ -71,15 +70,33 @@ describe("findOwner() and releaseAddress()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     const address = parseAddress("10.65.0.9");
+    const neighbours = [parseAddress("10.65.0.8"), parseAddress("10.65.0.10")];
+    for (const [i, one] of neighbours.entries()) await world.add(`neighbour-${i}`, "n1", { addresses: [one] });
     await world.add("c1", "n1", { addresses: [address] });
     expect(await findOwner(world.ports, address)).toMatchObject({ allocation: { owner: { containerID: "c1" } }, isCoolingDown: false });
     expect(await releaseAddress(world.ports, address)).toMatchObject({ owner: { containerID: "c1", node: "n1" } });
     expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, block: { node: "n1" } });
+    for (const [i, one] of neighbours.entries())
+      expect(await findOwner(world.ports, one)).toMatchObject({ allocation: { owner: { containerID: `neighbour-${i}` } } });
     const [[block]] = await world.datastore.read([{ type: "all-blocks" }]);
     expect(await releaseAddress(world.ports, address)).toBeUndefined();
     expect((await world.datastore.read([{ type: "all-blocks" }]))[0][0]?.revision).toBe(block?.revision);
     expect(await findOwner(world.ports, parseAddress("fd00::1"))).toMatchObject({ allocation: undefined, block: undefined });
     expect(await releaseAddress(world.ports, parseAddress("fd00::1"))).toBeUndefined();
+  });
+
+  test("leave an address to cool down, and tell of it and of no other", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/24");
+    await world.configure({ ipCooldownSeconds: 60 });
+    const address = parseAddress("10.65.0.9");
+    await world.add("c1", "n1", { addresses: [address] });
+    await releaseAddress(world.ports, address);
+    const [empty] = await world.datastore.read([{ type: "empty-blocks", within: parsePrefix("10.65.0.0/24"), limit: 1 }]);
+    expect(empty.map(({ since }) => since - Math.floor(world.clock.now() / 1_000))).toEqual([61]);
+    expect(await findOwner(world.ports, address)).toMatchObject({ allocation: undefined, isCoolingDown: true });
+    for (const other of ["10.65.0.0", "10.65.0.8"])
+      expect(await findOwner(world.ports, parseAddress(other))).toMatchObject({ allocation: undefined, isCoolingDown: false });
   });
 
   test("name whose an address was also where the reply to its release was lost", async () => {
@@ -118,11 +135,13 @@ describe("checkConsistency()", () => {
     await world.put("Node", "other", {});
     await addWithEndpoint(world, "c1");
     await world.add("c2", "n1");
+    const { owner } = requestFor("c3", "n1");
+    await world.add("c3", "n1", { owner: { ...owner, pod: "web-0", namespace: "default" } });
     expect(await checkConsistency(world.datastore)).toEqual({
       problems: [],
       pools: 1,
       blocks: 1,
-      allocations: 2,
+      allocations: 3,
       endpoints: 1,
       unread: [],
     });
@@ -249,7 +268,12 @@ describe("checkConsistency()", () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     const leaked = await addWithEndpoint(world, "c1", { record: false });
-    const changing = changedAfter(world.datastore, "all-blocks", async () => void (await addWithEndpoint(world, "c2")));
+    await addWithEndpoint(world, "c3");
+    const changing = changedAfter(world.datastore, "all-blocks", async () => {
+      await addWithEndpoint(world, "c2");
+      await world.datastore.commit([{ op: "delete", ref: { kind: "WorkloadEndpoint", name: "n1-cni-c3-eth0", namespace: "default" } }]);
+      await world.del("c3", "n1");
+    });
     expect((await checkConsistency(changing)).problems.map(({ object }) => object)).toEqual([leaked]);
   });
 
@@ -302,9 +326,10 @@ describe("checkConsistency()", () => {
   test("finds an address in two overlapping blocks", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
+    await world.datastore.commit([{ op: "create-block", block: newBlock(parsePrefix("10.65.0.0/26"), "n1", 1) }]);
     for (const [cidr, name] of [
-      ["10.65.0.0/26", "c1"],
-      ["10.65.0.0/27", "c2"],
+      ["10.65.0.64/26", "c1"],
+      ["10.65.0.64/27", "c2"],
     ] as const) {
       const block = take(newBlock(parsePrefix(cidr), "n1", 1), 3, requestFor(name, "n1").owner, 1);
       await world.datastore.commit([
@@ -312,73 +337,9 @@ describe("checkConsistency()", () => {
       ]);
     }
     expect(await problemsIn(world)).toEqual([
-      ["corrupt-block", "10.65.0.0/27"],
-      ["duplicate-address", "10.65.0.3"],
+      ["corrupt-block", "10.65.0.64/27"],
+      ["duplicate-address", "10.65.0.67"],
     ]);
-  });
-});
-
-describe("planSplit()", () => {
-  const locked = { datastoreReady: false };
-
-  /** What a split needs of a pool. */
-  async function readFor(world: IpamWorld, name: string, parts = 4): Promise<Parameters<typeof planSplit>> {
-    const [pool, information] = await world.datastore.read([
-      { type: "get", ref: { kind: "IPPool", name } },
-      { type: "get", ref: { kind: "ClusterInformation", name: "default" } },
-    ]);
-    if (pool === undefined) throw new Error("no pool");
-    return [pool, parts, information];
-  }
-
-  test("replaces a pool by parts of equal size, in one commit", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("blue", "10.65.0.0/24", { nodeSelector: 'zone == "x"' });
-    await world.put("ClusterInformation", "default", locked);
-    const [pool, , information] = await readFor(world, "blue");
-    const { parts, writes } = planSplit(pool, 4, information);
-    expect(parts.map(({ metadata, spec }) => [metadata.name, spec.cidr, spec.nodeSelector])).toEqual([
-      ["split-blue-0", "10.65.0.0/26", 'zone == "x"'],
-      ["split-blue-1", "10.65.0.64/26", 'zone == "x"'],
-      ["split-blue-2", "10.65.0.128/26", 'zone == "x"'],
-      ["split-blue-3", "10.65.0.192/26", 'zone == "x"'],
-    ]);
-    expect(await world.datastore.commit(writes)).toMatchObject({ committed: true });
-    for (const wrong of [0, 1, 3, 8, 2.5]) expect(() => planSplit(pool, wrong, information)).toThrow("want a power of two from 2 to 4");
-  });
-
-  test.each([
-    [undefined, "notInitialised", "was never initialised"],
-    [{ datastoreReady: true }, "tryAgainLater", "is not locked"],
-    [{ ...locked, datastoreFrozen: true }, "tryAgainLater", "frozen"],
-  ])("refuses where the cluster is %j", async (cluster, kind, message) => {
-    const world = await createIpamWorld();
-    await world.putPool("blue", "10.65.0.0/24");
-    if (cluster !== undefined) await world.put("ClusterInformation", "default", cluster);
-    const [pool, , information] = await readFor(world, "blue");
-    const plan = async () => planSplit(pool, 2, cluster === undefined ? undefined : information);
-    expect(await failureOf(plan())).toMatchObject({ kind, message: expect.stringContaining(message) });
-  });
-
-  test("holds only as long as the datastore stays locked", async () => {
-    const world = await createIpamWorld();
-    await world.putPool("blue", "10.65.0.0/25");
-    await world.put("ClusterInformation", "default", locked);
-    const { writes } = planSplit(...(await readFor(world, "blue", 2)));
-    await world.put("ClusterInformation", "default", { datastoreReady: true });
-    expect(await world.datastore.commit(writes)).toMatchObject({ committed: false });
-  });
-
-  test.each([
-    ["10.65.0.0/16", 128, "want a power of two from 2 to 64 for 10.65.0.0/16 with blockSize 26"],
-    ["10.65.0.0/23", 16, "want a power of two from 2 to 8 for"],
-    ["10.65.0.0/33", 2, 'split pool "blue": '],
-  ])("refuses to make of %s %p parts", async (cidr, parts, message) => {
-    const world = await createIpamWorld();
-    await world.putPool("blue", cidr);
-    await world.put("ClusterInformation", "default", locked);
-    const [pool, , information] = await readFor(world, "blue");
-    expect(() => planSplit(pool, parts, information)).toThrow(message);
   });
 });
 
