@@ -3,12 +3,14 @@
 import { beforeEach, expect, test } from "bun:test";
 import { API_VERSION } from "../../src/api/resource.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
+import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { endpointName, poolYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import type { CliResult } from "../support/cli/in-process.ts";
 import { readIpamReport } from "../support/cli/ipam-report.ts";
 import { allocateFor, releaseOf } from "../support/container-addresses.ts";
-import { changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
+import { changedAfter, changedBefore, FaultyDatastore } from "../support/faulty-datastore.ts";
+import { systemPorts } from "../support/system-ports.ts";
 
 const world = shareEtcdCliWorld();
 beforeEach(async () => {
@@ -112,16 +114,53 @@ test("an address that was given a moment ago is left: its ADD may be about to re
   expect(await leaked()).toEqual(["leaked-address 10.65.0.1"]);
 });
 
-test("a container that gets the address between the look and the release keeps it", async () => {
+test.each(["c2", "c1"])("container %s, which gets the address between the look and the release, keeps it", async (next) => {
   await leak("c1", "10.65.0.1");
   const theirs = async (): Promise<void> => {
     await releaseOf(world.datastore, "c1", "n1");
-    await leak("c2", "10.65.0.1");
+    await leak(next, "10.65.0.1", LONG_AGO_MS / 2);
   };
   const { status, stdout } = await release(await report(), (datastore) => changedBefore(datastore, "update-block", theirs));
   // Whoever released it.
   expect([status, stdout]).toEqual([0, expect.stringContaining('10.65.0.1 released; it was assigned to container "c1"')]);
-  expect(await world.done(["ipam", "show", "--ip=10.65.0.1"])).toContain('container "c2"');
+  expect(await world.done(["ipam", "show", "--ip=10.65.0.1"])).toContain(`is in use by container "${next}"`);
+});
+
+test.each([
+  ["is somebody else's", async (): Promise<unknown> => await leak("c2", "10.65.0.1")],
+  ["lies in no block any more", async (): Promise<unknown> => await deleteEmptyBlocks(systemPorts(world.datastore, -600_000), "n1")],
+])("a leak that is over before its turn, because its address %s, does not keep the others from being released", async (_why, then) => {
+  await leak("c1", "10.65.0.1");
+  await leak("c9", "10.65.0.70");
+  const theirs = async (): Promise<void> => {
+    await releaseOf(world.datastore, "c1", "n1");
+    await then();
+  };
+  const { status, stdout, stderr } = await release(await report(), (datastore) => changedAfter(datastore, "blocks-borrowed-by", theirs));
+  expect([status, stderr]).toEqual([0, "10.65.0.1 left: it is not leaked any more\n"]);
+  expect(lines(stdout)).toEqual([expect.stringMatching(/^10\.65\.0\.70 released; /), "released 1 of 2 leaked addresses"]);
+});
+
+test("what was released before a migration froze the datastore is told", async () => {
+  for (let index = 0; index < 40; index++) await leak(`c${index}`, `10.65.0.${index}`);
+  let commits = 0;
+  const freezeBeforeSecond = async (): Promise<void> => {
+    if (++commits === 2) await world.done(["patch", "clusterinfo", "default", "-p", "spec: {datastoreFrozen: true}"]);
+  };
+  const instead = (datastore: Datastore): Datastore => changedBefore(datastore, "update-block", freezeBeforeSecond, 2);
+  const { status, stdout, stderr } = await release(await report(), instead);
+  expect([status, lines(stdout).at(-1), stderr]).toEqual([
+    1,
+    "released 32 of 40 leaked addresses",
+    expect.stringContaining("a migration has frozen it"),
+  ]);
+});
+
+test("an address that a report names twice is one", async () => {
+  await leak("c1", "10.65.0.1");
+  const { problems } = await readIpamReport(world);
+  const { status, stdout } = await release(JSON.stringify({ problems: [...problems, ...problems] }));
+  expect([status, lines(stdout).slice(1)]).toEqual([0, ["released 1 of 1 leaked address"]]);
 });
 
 test("a release whose reply was lost counts as one", async () => {

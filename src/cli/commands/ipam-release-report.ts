@@ -39,11 +39,13 @@ export async function ipamReleaseReport(cli: Cli, source: string): Promise<numbe
   return counts.changed + counts.young === 0 ? EXIT.done : EXIT.failed;
 }
 
+/** Each address once: of several reports put together, what the last one says. */
 async function readReport(cli: Cli, source: string): Promise<readonly ReportedLeak[]> {
   const name = toInputName(source);
   const [value, ...others] = await parseValues(await readInput(cli.io, source), name);
   const report = v.safeParse(REPORT, value);
   if (!report.success || others.length > 0)
     throw new CommandFailed(`read ${name}: got something else, want a report of ipam check`, { next: "ipam check -o json" });
-  return report.output.problems.filter((problem) => problem.class === "leaked-address");
+  const leaks = report.output.problems.filter((problem) => problem.class === "leaked-address");
+  return [...new Map(leaks.map((leak) => [leak.object, leak])).values()];
 }

@@ -64,6 +64,7 @@ export class EndpointsUnread extends Error {
 /**
  * Releases those of the reported leaks that are the same leaks still: of the same attachment, since the same moment.
  *
+ * @param reported each address once
  * @param toPorts called for each commit
  * @param onEnd gets each leak when it is settled, so that a failure later does not hide what was done
  * @throws {EndpointsUnread} when it cannot be told what is leaked
@@ -79,7 +80,7 @@ export async function releaseLeaks(
   const now = toPorts().clock.now() / 1000;
   const leaks = new Map([...leaksIn(inventory)].map((leak) => [leak.object, leak]));
   const due: Leak[] = [];
-  for (const { object, detail } of new Map(reported.map((one) => [one.object, one])).values()) {
+  for (const { object, detail } of reported) {
     const leak = leaks.get(object);
     if (leak === undefined) onEnd(object, "over", undefined);
     else if (!detail.startsWith(leak.whose)) onEnd(object, "changed", leak.allocation);
