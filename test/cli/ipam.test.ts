@@ -70,13 +70,43 @@ describe("ipam show", () => {
   test("tells which pool an address lies in, and who reserves it", async () => {
     await world.createPool("blue", "10.65.0.0/24");
     await world.createPool("off", "10.66.0.0/24", { disabled: true });
-    await world.create(reservation("gateways"));
+    await world.create(reservation("gateways"), resourceYaml("IPReservation", "others", { reservedCIDRs: ["10.65.0.64/30"] }));
     expect(await world.done(["ipam", "show", "--ip=10.65.0.2"])).toBe(
       '10.65.0.2 is not assigned\nit lies in pool "blue" (10.65.0.0/24)\nipreservation "gateways" reserves it\nno block is claimed around it\n',
     );
     expect(await world.done(["ipam", "show", "--ip=10.65.0.4"])).not.toContain("reserves");
     expect(await world.done(["ipam", "show", "--ip=10.66.0.4"])).toContain('it lies in pool "off" (10.66.0.0/24), which is disabled\n');
     expect(await world.done(["ipam", "show", "--ip=192.0.2.7"])).toContain("it lies in no pool\n");
+  });
+
+  test("tells that an address cools down", async () => {
+    await world.createPool("blue", "10.65.0.0/24");
+    await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);
+    const ip = await give("c1", "n1");
+    await take("c1", "n1");
+    expect(await world.done(["ipam", "show", `--ip=${ip}`])).toStartWith(
+      `${ip} is not assigned; it was released and is cooling down\nit lies in pool "blue"`,
+    );
+  });
+
+  test("shows each block below its pool, and behind all those that lie in none", async () => {
+    for (const [name, third] of [
+      ["blue", 65],
+      ["gone", 66],
+      ["red", 67],
+    ] as const) {
+      await world.createPool(name, `10.${third}.0.0/24`);
+      await give(`c-${name}`, "n1", { address: `10.${third}.0.9` });
+    }
+    await world.done(["delete", "ippool", "gone"]);
+    const table = await world.done(["ipam", "show", "--show-blocks"]);
+    expect(table.match(/^(IP Pool|Block|Orphaned block) .*?10\.6\d/gm)?.map((row) => row.replaceAll(/ {2,}/g, " "))).toEqual([
+      "IP Pool blue 10.65",
+      "Block n1 10.65",
+      "IP Pool red 10.67",
+      "Block n1 10.67",
+      "Orphaned block n1 10.66",
+    ]);
   });
 
   test("without a pool it says so, also where blocks are left", async () => {
@@ -121,12 +151,15 @@ describe("ipam release", () => {
     expect((await world.ctl(["ipam", "release"])).status).toBe(2);
   });
 
-  test("warns when a workload still has the address", async () => {
+  test.each([
+    ["default", OWNER],
+    ["prod", { ...OWNER, namespace: "prod" }],
+  ])("warns when a workload of namespace %s still has the address", async (namespace, owner) => {
     await world.createPool("blue", "10.65.0.0/24");
-    const ip = await give("c1", "n1", { owner: OWNER });
-    await world.create(endpoint(ip));
+    const ip = await give("c1", "n1", { owner });
+    await world.create(endpointYaml({ containerID: "c1", node: "n1", namespace, ipNetworks: [ip] }));
     expect((await world.ctl(["ipam", "release", `--ip=${ip}`])).stderr).toContain(
-      'warning: workloadendpoint "default/n1-cni-c1-eth0" still has',
+      `warning: workloadendpoint "${namespace}/n1-cni-c1-eth0" still has ${ip};`,
     );
   });
 });
@@ -219,6 +252,19 @@ describe("ipam split", () => {
     expect(await world.json("ipam", "show", `--ip=${ip}`)).toMatchObject({ inUse: true });
   });
 
+  test("takes the pool that has the CIDR", async () => {
+    for (const [name, cidr] of [
+      ["blue", "10.65.0.0/24"],
+      ["red", "10.66.0.0/24"],
+    ] as const)
+      await world.createPool(name, cidr);
+    await lock(false);
+    expect(await world.done(["ipam", "split", "2", "--cidr", "10.66.0.0/24"])).toStartWith(
+      "ippool/split-red-0 created (10.66.0.0/25)\nippool/split-red-1 created (10.66.0.128/25)\nippool/red deleted\n",
+    );
+    expect(await world.done(["get", "ipp", "-o", "name"])).toBe("ippool/blue\nippool/split-red-0\nippool/split-red-1\n");
+  });
+
   test.each([
     [["3", "--name", "blue"], 1, 'netplugctl: split pool "blue": got 3 parts, want a power of two'],
     [["2", "--name", "one-block"], 1, "10.66.0.0/26 has the size of one block (blockSize 26), which cannot be split"],
@@ -284,18 +330,27 @@ describe("a pool that is deleted while it is in use", () => {
     expect(await world.stored("/netplug/ipam/blocks/")).toEqual({});
   });
 
-  test("keeps a block whose addresses cool down, which then stands in the way of another block size, and says so", async () => {
-    await world.createPool("blue", "10.65.0.0/24");
-    await world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]);
-    await give("c1", "n1");
-    await take("c1", "n1");
-    expect(await world.done(["delete", "ippool", "blue"])).toBe(
-      "ippool/blue deleted; 1 block with 0 addresses in use stays; once it is empty, create the pool again and delete it\n",
-    );
-    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("green", "10.65.0.0/24", { blockSize: 28 }) });
-    expect([status, stderr]).toEqual([1, expect.stringMatching(/want blockSize 26, or try again when that block is empty\n/)]);
-    expect(await world.stored("/netplug/ipam/blocks/")).not.toEqual({});
-  });
+  test.each([
+    ["before", [0, 1, 2]],
+    ["after", [1, 2, 0]],
+  ])(
+    "keeps a block whose addresses cool down (so set %s their release), which then stands in the way of another block size, and says so",
+    async (_when, order) => {
+      await world.createPool("blue", "10.65.0.0/24");
+      const steps = [
+        (): Promise<unknown> => world.done(["ipam", "configure", "--ip-cooldown-seconds=600"]),
+        (): Promise<unknown> => give("c1", "n1"),
+        (): Promise<unknown> => take("c1", "n1"),
+      ];
+      for (const index of order) await steps[index]?.();
+      expect(await world.done(["delete", "ippool", "blue"])).toBe(
+        "ippool/blue deleted; 1 block with 0 addresses in use stays; once it is empty, create the pool again and delete it\n",
+      );
+      const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin: poolYaml("green", "10.65.0.0/24", { blockSize: 28 }) });
+      expect([status, stderr]).toEqual([1, expect.stringMatching(/want blockSize 26, or try again when that block is empty\n/)]);
+      expect(await world.stored("/netplug/ipam/blocks/")).not.toEqual({});
+    },
+  );
 
   test("is disabled first, so that an ADD that had begun cannot end", async () => {
     await world.createPool("blue", "10.65.0.0/24");

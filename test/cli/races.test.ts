@@ -39,6 +39,8 @@ type Race = [
 ];
 
 const LABEL = ["label", "ippool/blue", "a=1"];
+const SPLIT = [["ipam", "split", "2", "--name=blue"]] as const satisfies Race[1];
+const LOCK = ["patch", "clusterinfo", "default", "-p", "spec: {datastoreReady: false}"];
 
 test.each<Race>([
   [[LABEL], [["label", "ippool/blue", "b=2"]], "update", "ippool/blue labelled", "ippools/blue", labelled({ a: "1", b: "2" })],
@@ -113,7 +115,10 @@ test.each<Race>([
     "ipamconfigurations/default",
     withSpec({ strictAffinity: true, maxBlocksPerHost: 3 }),
   ],
+  [[LABEL], SPLIT, "create", "ippool/blue deleted", "ippools/split-blue-1", labelled({ a: "1" })],
+  [[["delete", "ippool", "blue"]], SPLIT, "create", 'split pool "blue": there is none', "ippools/split-blue-1", undefined],
 ])("%j, and meanwhile %j before its %s: %s", async ([theirs, theirInput = ""], [ours, ourInput = ""], at, said, path, left) => {
+  if (ours.includes("split")) await world.done(LOCK);
   let isQuicker = false;
   const interfere = async (): Promise<void> => {
     await world.done([...theirs], { stdin: theirInput });
@@ -168,7 +173,7 @@ test.each<[at: Write["op"], ours: readonly string[], stdin?: string]>([
   await allocateFor(world.datastore, "c1", "n1");
   await releaseOf(world.datastore, "c1", "n1");
   await allocateFor(world.datastore, "c2", "n2", { address: "10.65.0.7" });
-  if (ours.includes("split")) await world.done(["patch", "clusterinfo", "default", "-p", "spec: {datastoreReady: false}"]);
+  if (ours.includes("split")) await world.done(LOCK);
   let begunWith: Readonly<Record<string, unknown>> = {};
   const freeze = async (): Promise<void> => {
     await world.done(FREEZE);
