@@ -135,12 +135,13 @@ describe("hostile input gets one clear line:", () => {
     expect(stderr.length).toBeLessThan(1_000);
   });
 
-  test("an object larger than the datastore takes", async () => {
+  test.each(["create", "apply"])("an object larger than the datastore takes, by %s", async (command) => {
+    if (command === "apply") await world.create(poolYaml("x", "10.1.0.0/16"));
     const stdin = JSON.stringify({
       ...(JSON.parse(poolYaml("x", "10.1.0.0/16")) as object),
       metadata: { name: "x", annotations: { a: "y".repeat(2_000_000) } },
     });
-    const { status, stderr } = await world.ctl(["create", "-f", "-"], { stdin });
+    const { status, stderr } = await world.ctl([command, "-f", "-"], { stdin });
     expect([status, stderr]).toEqual([
       1,
       expect.stringMatching(/^netplugctl: write ippool "x": got 20\d{5} bytes, want at most 1048576\n/),

@@ -202,6 +202,10 @@ describe("patch and label", () => {
     await world.done(["label", "wep/n1-cni-c1-eth0", "a=1"]);
     await world.done(["label", "wep", "n1-cni-c1-eth0", "-n", "prod", "a=2"]);
     await world.done(["patch", "wep", "n1-cni-c1-eth0", "-p", "spec: {mac: 'ee:ee:ee:ee:ee:01'}"]);
+    expect(await world.ctl(["patch", "wep", "n1-cni-c1-eth0", "-p", "metadata: {namespace: prod}"])).toMatchObject({
+      status: 1,
+      stderr: 'netplugctl: apply patch: metadata.namespace: got "prod", want "default": it cannot be changed\n',
+    });
     const endpoints = await world.stored("/netplug/v3/workloadendpoints/");
     expect(Object.values(endpoints)).toMatchObject([
       { metadata: { namespace: "default", labels: { a: "1" } }, spec: { mac: "ee:ee:ee:ee:ee:01" } },

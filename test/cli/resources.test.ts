@@ -62,6 +62,16 @@ describe("create, apply, replace", () => {
     expect(await world.done(["create", "-f", "-", "--skip-exists"], { stdin })).toBe("ippool/blue exists\n");
   });
 
+  test.each(["create", "apply"])("%s goes on after an object that is refused, and fails", async (command) => {
+    await world.createPool("blue", "10.65.0.0/16");
+    const stdin = [poolYaml("red", "10.65.0.0/24"), poolYaml("green", "10.66.0.0/16")].join("\n");
+    expect(await world.ctl([command, "-f", "-"], { stdin })).toEqual({
+      status: 1,
+      stdout: "ippool/green created\n",
+      stderr: expect.stringMatching(/^stdin, document 1: create ippool "red": .*\nnetplugctl: 1 of 2 objects failed\n$/),
+    });
+  });
+
   test("apply creates, changes, and leaves alone what is equal; identity stays", async () => {
     const apply = (more: object): Promise<string> =>
       world.done(["apply", "-f", "-"], { stdin: poolYaml("blue", "10.65.0.0/16", { ...more }) });
@@ -311,10 +321,11 @@ test("what has the name of a built-in tier, and is none, can be deleted", async 
 test("delete takes objects by name and by file, and tells what it did not find", async () => {
   await world.createPool("a", "10.1.0.0/16");
   await world.createPool("b", "10.2.0.0/16");
-  expect(await world.ctl(["delete", "ipp", "a", "nope"])).toEqual({
+  await world.createPool("c", "10.3.0.0/16");
+  expect(await world.ctl(["delete", "ipp", "a", "nope", "c"])).toEqual({
     status: 1,
-    stdout: "ippool/a deleted\n",
-    stderr: 'find ippool "nope": there is none\nnetplugctl: 1 of 2 objects were not deleted\n',
+    stdout: "ippool/a deleted\nippool/c deleted\n",
+    stderr: 'find ippool "nope": there is none\nnetplugctl: 1 of 3 objects were not deleted\n',
   });
   expect(
     await world.done(["delete", "-f", "-", "--ignore-not-found"], {
@@ -323,4 +334,9 @@ test("delete takes objects by name and by file, and tells what it did not find",
   ).toBe("ippool/b deleted\n");
   expect(await world.stored("/netplug/v3/ippools/")).toEqual({});
   expect((await world.ctl(["delete", "ipp"])).status).toBe(2);
+  for (const names of [["default"], ["nope", "default"]])
+    expect(await world.ctl(["delete", "tier", ...names, "--ignore-not-found"])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('delete tier "default": it is built in'),
+    });
 });
