@@ -124,6 +124,7 @@ describe("what was damaged by hand is found:", () => {
       expect.stringContaining(`corrupt-block 10.65.0.0/31: read block "10.65.0.0/31" of node "${node}"`),
     );
     expect(await problems()).toEqual(faults);
+    expect((await check()).blocks).toBe(2);
   });
 
   test("a block that is not listed among those with unallocated addresses, or is without having any", async () => {
@@ -163,7 +164,8 @@ describe("what was damaged by hand is found:", () => {
   });
 
   test("a node without a block that seems to borrow, and one that borrows from two", async () => {
-    await world.create(resourceYaml("Node", "n7"));
+    // More than are asked at once, and the one that matters behind them.
+    await world.create(resourceYaml("Node", "n7"), ...Array.from({ length: 70 }, (_, i) => resourceYaml("Node", `n6-${i}`)));
     await allocateFor(world.datastore, "c4", "n3", { address: "10.65.0.1" });
     expect(await problems()).toEqual([]);
     await put(key("borrowed", "n7", "2"), { node: "n2" });
