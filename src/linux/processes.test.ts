@@ -30,6 +30,16 @@ describe("run()", () => {
     expect((await sh("kill -TERM $$")).status).toBe(128 + 15);
   });
 
+  test("tells the exit status where whoever started us ignores SIGCHLD", () => {
+    const script = `
+      const { linuxProcesses } = await import("./processes.ts");
+      const { status } = await linuxProcesses.run({ command: "/bin/sh", args: ["-c", "exit 7"], env: {}, timeoutMs: 10_000 });
+      console.log(status);
+    `;
+    const command = ["env", "--ignore-signal=CHLD", process.execPath, "-e", script];
+    expect(Bun.spawnSync(command, { cwd: import.meta.dir }).stdout.toString()).toBe("7\n");
+  });
+
   test("passes on large input and output", async () => {
     const text = "0123456789abcdef".repeat(128 * 1024);
     const result = await sh("cat", { stdin: text });

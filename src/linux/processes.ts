@@ -51,6 +51,7 @@ async function run(request: ProcessRequest): Promise<ProcessResult> {
 type Child = Bun.Subprocess<Uint8Array, "pipe", "pipe">;
 
 function start({ command, args = [], env, stdin = "" }: ProcessRequest): Child {
+  hearOfChildren();
   try {
     return Bun.spawn([command, ...args], {
       env: { ...env },
@@ -63,6 +64,13 @@ function start({ command, args = [], env, stdin = "" }: ProcessRequest): Child {
   } catch (cause) {
     throw new NetplugError("ioFailure", `run ${quote(command)}: it cannot be started`, { cause });
   }
+}
+
+/** Whoever ignores SIGCHLD hands that down, and then the kernel forgets how our children end. A handler ends it, also once it is gone. */
+function hearOfChildren(): void {
+  const onChild = (): void => {};
+  process.on("SIGCHLD", onChild);
+  process.off("SIGCHLD", onChild);
 }
 
 async function collect(child: Child, signal: AbortSignal): Promise<ProcessResult> {
