@@ -96,7 +96,7 @@ export function normaliseEndpoint(text: string, where = "etcd endpoint"): string
   const isServer = url !== null && !hasMore && url.pathname === "/" && (url.protocol === "http:" || url.protocol === "https:");
   const port = isServer ? portOf(withScheme, url) : Number.NaN;
   if (!isServer || Number.isNaN(port)) {
-    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port`);
+    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port, joined by commas`);
   }
   return `${url.protocol}//${url.hostname}:${port}`;
 }
