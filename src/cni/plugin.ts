@@ -2,7 +2,7 @@
 
 import { CorruptBlock } from "../api/ipam-block-codec.ts";
 import { startDeadline } from "../lib/deadline.ts";
-import { messageOf, NetplugError } from "../lib/errors.ts";
+import { NetplugError } from "../lib/errors.ts";
 import { add } from "./add.ts";
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Call, PluginName } from "./call.ts";
@@ -56,9 +56,7 @@ async function readStdin(host: Host): Promise<string> {
   try {
     return await host.readStdin();
   } catch (cause) {
-    if (cause instanceof TypeError)
-      throw new NetplugError("cannotDecode", "read network config: got bytes that are no UTF-8, want JSON in UTF-8");
-    throw new NetplugError("ioFailure", `read network config from stdin: ${messageOf(cause)}`, { cause });
+    throw (await errorOutput()).toInputError(cause);
   }
 }
 

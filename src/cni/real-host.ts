@@ -2,7 +2,6 @@
 
 import { openDatastore } from "../datastore/open.ts";
 import { systemClock } from "../lib/clock.ts";
-import { messageOf } from "../lib/errors.ts";
 import { openLogFile } from "../lib/log-file.ts";
 import { textSink } from "../lib/log-format.ts";
 import { createLog, type LogSink } from "../lib/log.ts";
@@ -12,10 +11,9 @@ import { linuxFiles } from "../linux/files.ts";
 import { takeLock } from "../linux/flock.ts";
 import { readHostName } from "../linux/hostname.ts";
 import { watchDirectory } from "../linux/inotify.ts";
-import { KernelError } from "../linux/kernel-error.ts";
 import { linuxLogFiles } from "../linux/log-files.ts";
 import { readProcessStartSinceBoot, estimateProcessStart, readTimeSinceBoot } from "../linux/process-start.ts";
-import { endProcess, readStdin, writeStdout } from "../linux/standard-streams.ts";
+import { endProcess, readStdin, writeStderr, writeStdout } from "../linux/standard-streams.ts";
 import { connectTcp } from "../linux/tcp.ts";
 import { countWork } from "../linux/turns/queue-files.ts";
 import { takeTurn } from "../linux/turns/turn.ts";
@@ -35,25 +33,18 @@ export async function runWithRealHost(plugin: PluginName): Promise<number> {
   try {
     if (stdout !== "") writeStdout(`${stdout}\n`);
   } catch (thrown) {
-    if (thrown instanceof KernelError) {
-      console.error(`${plugin}: write answer: ${messageOf(thrown)}`);
-      return endProcess(1);
-    }
-    // Without the C library only Bun's own stream can print.
-    console.log(stdout);
-    return 1;
+    return (await import("./unwritten-answer.ts")).failUnwritten(thrown, plugin, stdout);
   }
   return endProcess(status);
 }
 
 /** Everything real: environment, stdin, clock, files, processes, kernel, datastore. */
 export function realHost(): Host {
+  const world = { clock: systemClock, random: systemRandom, files: linuxFiles };
+  const programs = { env: process.env, processes };
   return {
-    env: process.env,
-    clock: systemClock,
-    random: systemRandom,
-    files: linuxFiles,
-    processes,
+    ...world,
+    ...programs,
     kernel: linuxKernel,
     fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
     watchDirectory,
@@ -67,16 +58,13 @@ export function realHost(): Host {
     countWork,
     openDatastore: (config, openClient) =>
       openDatastore(config, {
-        clock: systemClock,
-        random: systemRandom,
-        files: linuxFiles,
+        ...world,
         connect: connectTcp,
-        kubernetes: { processes, env: process.env, takeLock: takeFileLock, openClient },
+        kubernetes: { ...programs, takeLock: takeFileLock, openClient },
       }),
     openKube: async (settings, options) => {
       const { KubeClient } = await import("../kube/client.ts");
-      const ports = { clock: systemClock, random: systemRandom, files: linuxFiles, processes, env: process.env };
-      return new KubeClient(settings, ports, options);
+      return new KubeClient(settings, { ...world, ...programs }, options);
     },
     openLog: (config, fields) => createLog({ clock: systemClock, level: config.level, sinks: sinksOf(config), fields }),
   };
@@ -92,10 +80,8 @@ function takeFileLock(path: string, waitMs: number): Promise<Disposable | undefi
 }
 
 /** stderr always; the file when the config names one. That the file cannot be written is said on stderr; no call fails for it. */
-function sinksOf({ filePath, maxSizeBytes, maxAgeMs, maxCount }: LogConfig): readonly LogSink[] {
-  const stderr = textSink((line) => console.error(line));
+function sinksOf({ filePath, ...limits }: LogConfig): readonly LogSink[] {
+  const stderr = textSink(writeStderr);
   if (filePath === undefined) return [stderr];
-  const limits = { maxSizeBytes, maxAgeMs, maxCount };
-  const onFailure = (message: string): void => console.error(message);
-  return [stderr, openLogFile({ path: filePath, files: linuxLogFiles, clock: systemClock, onFailure, ...limits })];
+  return [stderr, openLogFile({ ...limits, path: filePath, files: linuxLogFiles, clock: systemClock, onFailure: writeStderr })];
 }

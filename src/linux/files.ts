@@ -58,20 +58,18 @@ function readText(path: string): string | undefined {
 /**
  * Everything from the current position on.
  *
- * @param onEmpty waits until there is more; without it a descriptor that has nothing yet is an error
+ * @param wait returns when there is more, or the end; without it a descriptor that has nothing yet is an error
  * @throws {KernelError} ioFailure
  */
-export function readToEnd(fd: number, path: string, onEmpty?: () => void): Uint8Array {
+export function readToEnd(fd: number, path: string, wait?: () => void): Uint8Array {
   let bytes = new Uint8Array(FIRST_READ_BYTES);
   for (let length = 0; ;) {
+    wait?.();
     const room = bytes.subarray(length);
     const count = untilDone(() => libc().read(fd, room, room.length));
     if (count < 0) {
       const errno = lastErrno();
-      if (errno === EAGAIN && onEmpty !== undefined) {
-        onEmpty();
-        continue;
-      }
+      if (errno === EAGAIN && wait !== undefined) continue;
       throw new KernelError({ operation: "read", object: path, errno, kind: "ioFailure" });
     }
     length += count;

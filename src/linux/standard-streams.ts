@@ -1,5 +1,5 @@
 /**
- * stdin, stdout and the end of a process that lives for one call: Bun's own streams start threads, and its orderly end takes down a
+ * stdin, stdout, stderr and the end of a process that lives for one call: Bun's own streams start threads, and its orderly end takes down a
  * runtime that nobody needs any more.
  */
 
@@ -11,11 +11,29 @@ import { lastErrno, libc, untilDone } from "./libc.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
+const STDERR = 2;
 const FOR_EVER = -1;
+/** A caller writes its few bytes at once and closes; one that does neither is not waited for. Milliseconds. */
+const SILENCE_MS = 10_000;
+/** How long a log may hold up a call, once. Milliseconds. */
+const STALL_MS = 1_000;
+/** What a pipe takes without blocking whenever it takes anything (`PIPE_BUF`). */
+const PIPE_BYTES = 4096;
 
-/** Everything on stdin. Blocks until the other side ends it. @throws {KernelError} ioFailure @throws {TypeError} it is no UTF-8 */
-export function readStdin(): string {
-  return new TextDecoder("utf-8", { fatal: true }).decode(readToEnd(STDIN, "stdin", () => waitFor(STDIN, POLLIN)));
+let isStderrRead = true;
+
+/**
+ * Everything on stdin. Blocks until the other side ends it.
+ *
+ * @throws {KernelError} ioFailure
+ * @throws {TypeError} it is no UTF-8
+ * @throws {Error} it neither went on nor ended
+ */
+export function readStdin(silenceMs = SILENCE_MS): string {
+  const wait = (): void => {
+    if (!isReady(STDIN, POLLIN, silenceMs)) throw new Error(`nothing came for ${silenceMs} ms, and it is still open; want it closed`);
+  };
+  return new TextDecoder("utf-8", { fatal: true }).decode(readToEnd(STDIN, "stdin", wait));
 }
 
 /** Returns when all of the text is written, also to a pipe that is full. @throws {KernelError} ioFailure */
@@ -25,10 +43,19 @@ export function writeStdout(text: string): void {
     const rest = bytes.subarray(at);
     const written = untilDone(() => libc().write(STDOUT, rest, rest.length));
     if (written < 0 && lastErrno() === EAGAIN) {
-      waitFor(STDOUT, POLLOUT);
+      isReady(STDOUT, POLLOUT, FOR_EVER);
       continue;
     }
     at += check(written, "write", "stdout", "ioFailure");
+  }
+}
+
+/** One line of the log. Where nobody reads a pipe that is full, it and all that follow are lost: a log fails and holds up no call. */
+export function writeStderr(line: string): void {
+  const bytes = new TextEncoder().encode(`${line}\n`);
+  for (let at = 0; isStderrRead && at < bytes.length; at += PIPE_BYTES) {
+    const part = bytes.subarray(at, at + PIPE_BYTES);
+    isStderrRead = isReady(STDERR, POLLOUT, STALL_MS) && libc().write(STDERR, part, part.length) > 0;
   }
 }
 
@@ -38,6 +65,6 @@ export function endProcess(status: number): never {
   throw new Error("end process: it goes on");
 }
 
-function waitFor(fd: number, events: number): void {
-  libc().poll(new Int32Array([fd, events]), 1n, FOR_EVER);
+function isReady(fd: number, events: number, timeoutMs: number): boolean {
+  return untilDone(() => libc().poll(new Int32Array([fd, events]), 1n, timeoutMs)) > 0;
 }

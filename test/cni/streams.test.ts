@@ -1,7 +1,7 @@
 /** Streams and files that are not what they should be: closed, full, endless, binary, a FIFO, a folder. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type CniReply, distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
@@ -12,7 +12,7 @@ import { TestNode } from "../support/test-node.ts";
 const node = share(
   () => TestNode.start(["10.65.0.0/24"]),
   (node) => {
-    Bun.spawnSync(["mkfifo", join(node.folder, "fifo")]);
+    Bun.spawnSync(["mkfifo", join(node.folder, "fifo"), join(node.folder, "unread")]);
     mkdirSync(join(node.folder, "folder"));
     symlinkSync(join(node.folder, "loop"), join(node.folder, "loop"));
   },
@@ -93,6 +93,19 @@ test.each([
   const containerID = node.newContainerID();
   const { status, stdout } = await callWith(`<CONFIG ${redirection}`, pod, containerID);
   expect([status, (JSON.parse(stdout) as Json)["cniVersion"]]).toEqual([0, "1.1.0"]);
+  await node.del({ containerID, netns: pod.path });
+});
+
+test.each(["ADD", "DEL"])("stderr that is full, and that nobody reads, holds up no %s", async (verb) => {
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const unread = openSync(join(node.folder, "unread"), constants.O_RDWR | constants.O_NONBLOCK);
+  expect(() => {
+    for (;;) writeSync(unread, Buffer.alloc(4096));
+  }).toThrow("EAGAIN");
+  const { status } = await callWith(`<CONFIG 2>${join(node.folder, "unread")}`, pod, containerID, verb);
+  closeSync(unread);
+  expect(status).toBe(0);
   await node.del({ containerID, netns: pod.path });
 });
 

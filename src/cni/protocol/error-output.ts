@@ -32,6 +32,13 @@ export function toErrorOutput(thrown: unknown, cniVersion: CniVersion = LATEST_V
   };
 }
 
+/** Why there is no network config: what reading stdin threw, as an error of the call. */
+export function toInputError(cause: unknown): NetplugError {
+  if (cause instanceof TypeError)
+    return new NetplugError("cannotDecode", "read network config: got bytes that are no UTF-8, want JSON in UTF-8");
+  return new NetplugError("ioFailure", `read network config from stdin: ${messageOf(cause)}`, { cause });
+}
+
 /** The version to answer in when a network config could not be read to its end: the one that it asks for, if we have it. */
 export function answerVersionOf(configText: string): CniVersion {
   try {

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** Runs TypeScript that may use these functions as `streams`, with a pipe for each stream. */
+function run(script: string) {
+  return runWith(script, "pipe");
+}
+
+function runWith<Stderr extends number | "pipe">(script: string, stderr: Stderr) {
+  return Bun.spawn([process.execPath, "-e", `const streams = await import("./standard-streams.ts"); ${script}`], {
+    cwd: import.meta.dir,
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr,
+  });
+}
+
+describe("readStdin()", () => {
+  test("gives everything, also what comes in parts", async () => {
+    const child = run("console.log(streams.readStdin())");
+    for (const part of ["{", '"a":', "1}"]) {
+      void child.stdin.write(part);
+      await child.stdin.flush();
+      await Bun.sleep(20);
+    }
+    await child.stdin.end();
+    expect(await child.stdout.text()).toBe('{"a":1}\n');
+  });
+
+  test("does not wait for ever for the end of what stays open", async () => {
+    const child = run("try { streams.readStdin(100) } catch (thrown) { console.log(thrown.message) }");
+    void child.stdin.write("{}");
+    await child.stdin.flush();
+    expect(await child.stdout.text()).toBe("nothing came for 100 ms, and it is still open; want it closed\n");
+    await child.stdin.end();
+  });
+});
+
+describe("writeStderr()", () => {
+  test("writes a line that is larger than a pipe to somebody who reads", async () => {
+    const child = run('streams.writeStderr("x".repeat(200_000)); streams.writeStderr("end")');
+    await Bun.sleep(100);
+    expect(await child.stderr.text()).toBe(`${"x".repeat(200_000)}\nend\n`);
+  });
+
+  test("is held up once by a pipe that nobody reads, and for a second only", async () => {
+    const path = join(mkdtempSync("/tmp/npgt-"), "unread");
+    Bun.spawnSync(["mkfifo", path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = openSync(path, constants.O_WRONLY);
+    const child = runWith(
+      `
+        const began = performance.now();
+        for (let line = 0; line < 4; line++) streams.writeStderr("x".repeat(100_000));
+        console.log(performance.now() - began);
+      `,
+      writer,
+    );
+    const tookMs = Number(await child.stdout.text());
+    closeSync(reader);
+    closeSync(writer);
+    rmSync(dirname(path), { recursive: true });
+    expect(tookMs).toBeGreaterThan(900);
+    expect(tookMs).toBeLessThan(4_000);
+  });
+});
