@@ -11,8 +11,8 @@ export interface KeyPair {
 
 export interface Authority {
   readonly certFile: string;
-  /** For a server on 127.0.0.1 and localhost. */
-  issueServer(name: string, altNames?: string, usage?: string): KeyPair;
+  /** For a server on 127.0.0.1 and localhost. @param days how long it is valid from now on; below 0 it has expired */
+  issueServer(name: string, altNames?: string, usage?: string, days?: number): KeyPair;
   /** @param commonName who the client is @param organizations the groups that Kubernetes takes it to be in */
   issueClient(commonName: string, organizations?: readonly string[]): KeyPair;
 }
@@ -50,7 +50,7 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
         ca.certFile,
       ]);
       let serial = 1;
-      const issue = (file: string, subject: string, extensions: string): KeyPair => {
+      const issue = (file: string, subject: string, extensions: string, days = 1): KeyPair => {
         const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
         const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
         writeFileSync(extensionFile, extensions);
@@ -69,14 +69,14 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
           "-out",
           request,
         ]);
-        const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", "1"];
+        const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", String(days)];
         openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
         return pair;
       };
       return {
         certFile: ca.certFile,
-        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth") =>
-          issue(file, `/CN=${file}`, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`),
+        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth", days = 1) =>
+          issue(file, `/CN=${file}`, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`, days),
         issueClient: (commonName, organizations = []) => {
           const subject = [...organizations.map((organization) => `/O=${organization}`), `/CN=${commonName}`].join("");
           return issue(`${name}-${commonName}`, subject, "extendedKeyUsage=clientAuth\n");

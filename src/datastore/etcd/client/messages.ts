@@ -55,5 +55,13 @@ function adviceFor(tries: readonly FailedTry[], failureClass: FailureClass): str
     return `; check the etcd user, its password and its roles${isForbidden ? ": it needs readwrite on the prefix /netplug/" : ""}`;
   }
   if (tries.some(({ failure }) => failure.message === NO_REPLY)) return "; if it is up, check http and https in etcd_endpoints";
-  return tries.some(({ failure }) => failure.reason === "untrusted") ? "; check etcd_ca_cert_file, etcd_cert_file and etcd_key_file" : "";
+  const untrusted = tries.find(({ failure }) => failure.reason === "untrusted");
+  return untrusted === undefined ? "" : `; ${adviceForCertificates(untrusted.failure.message)}`;
+}
+
+/** The first two are about etcd's own certificate: no file of ours is wrong. */
+function adviceForCertificates(handshake: string): string {
+  if (/CERT_(HAS_EXPIRED|NOT_YET_VALID)/.test(handshake)) return "renew etcd's certificate, or set the clock of this machine";
+  if (handshake.includes("ALTNAME")) return "write the host in etcd_endpoints as etcd's certificate names it";
+  return "check etcd_ca_cert_file, etcd_cert_file and etcd_key_file";
 }
