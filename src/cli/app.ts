@@ -133,7 +133,7 @@ export function buildCli(name: string): Application<CliContext> {
         ...text_en,
         exceptionWhileParsingArguments: (thrown) => `${name}: ${toArgumentFault(thrown)}`,
         noCommandRegisteredForInput: ({ input, corrections }) => {
-          if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none`;
+          if (input.startsWith("-")) return `${name}: read option ${quote(input)}: there is none before a command`;
           const isHint = corrections.length > 0 && commandMeantBy([input]) === undefined;
           return `${name}: find command ${quote(input)}: there is none${isHint ? `, did you mean ${corrections.map((one) => one.replaceAll("`", '"')).join(" or ")}?` : ""}`;
         },

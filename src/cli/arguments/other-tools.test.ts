@@ -16,6 +16,8 @@ test.each([
   ["describe", "wep web -o wide", "get KIND NAME -o yaml"],
   ["describe", "wep web --namespace=", "get KIND NAME -o yaml"],
   ["describe", "ippool 'a b'", "get KIND NAME -o yaml"],
+  ["rm", "", "delete KIND NAME"],
+  ["rm", "ippool blue", "delete ippool blue"],
   ["edit", "", `patch KIND NAME ${DISABLE}`],
   ["edit", "ippool blue", `patch ippool blue ${DISABLE}`],
   ["set", "ippool/blue", `patch ippool/blue ${DISABLE}`],
