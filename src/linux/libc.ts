@@ -149,7 +149,7 @@ function openLibrary(): Library {
   } catch (cause) {
     throw new NetplugError(
       "kernelRefused",
-      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows memory to be made executable, and enough of it (MemoryDenyWriteExecute, LimitAS of systemd)`,
+      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows enough memory, also executable (LimitAS, MemoryDenyWriteExecute of systemd)`,
       { cause },
     );
   }
