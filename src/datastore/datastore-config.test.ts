@@ -32,7 +32,9 @@ describe("normaliseEndpoint()", () => {
     "a b",
     "http://a\nb:1x",
   ])("refuses %p, and shows it", (text) => {
-    expect(() => normaliseEndpoint(text)).toThrow(`parse etcd endpoint ${JSON.stringify(text)}: want http://host:port`);
+    expect(() => normaliseEndpoint(text)).toThrow(
+      `parse etcd endpoint ${JSON.stringify(text)}: want http://host:port or https://host:port, joined by commas`,
+    );
   });
 
   test.each(["http://user:s3cret@host", "user:s3cret@host:2379", "http://user:s3#cret@host"])(
