@@ -11,6 +11,7 @@ describe("what must not be written", () => {
     await world.createPool("blue", "10.65.0.0/16");
     await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
     expect(await world.done(["init"])).toContain("already initialised");
+    expect(await world.done(["version"])).toEndWith("Datastore Ready:  true (frozen by a migration)\n");
     await world.etcd.ctl(["del", "/netplug/v3/tiers/default"]);
     const writes: [string[], string][] = [
       [["init"], ""],
@@ -36,9 +37,10 @@ describe("what must not be written", () => {
     expect(await world.etcd.ctl(["get", "/netplug/v3/", "--prefix", "--keys-only"])).toContain("/netplug/v3/ippools/blue\n");
   });
 
-  test("a lock is shown with what ends it", async () => {
+  test.each([false, null])("a lock (datastoreReady: %p) is shown with what ends it", async (datastoreReady) => {
     await world.done(["init"]);
-    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { datastoreReady } })]);
+    expect(await world.json("version")).toMatchObject({ datastoreReady: false });
     const { status, stdout, stderr } = await world.ctl(["version"]);
     expect([status, stdout]).toEqual([0, expect.stringContaining("Datastore Ready:  false\n")]);
     const [, unlock = ""] = /^the datastore is locked; .*\nnext: netplugctl (.*)\n$/.exec(stderr) ?? [];

@@ -28,6 +28,19 @@ describe("get of several kinds", () => {
     }
   });
 
+  test("fails for whatever is missing or cannot be read, whichever kind comes last", async () => {
+    await world.etcd.ctl(["put", "/netplug/v3/nodes/broken", "no JSON"]);
+    for (const [first, fault] of [
+      ["ippool/nope", 'find ippool "nope": there is none'],
+      ["node/broken", 'left out: read "/netplug/v3/nodes/broken"'],
+    ] as const)
+      expect(await world.ctl(["get", first, "tier/default", "-o", "name"])).toEqual({
+        status: 1,
+        stdout: "tier/default\n",
+        stderr: expect.stringContaining(fault),
+      });
+  });
+
   test("is a table for each", async () => {
     expect(await world.done(["get", "ippool/blue", "tier/default"])).toBe(
       "NAME   CIDR           SELECTOR\nblue   10.65.0.0/16   all()\n\nNAME      ORDER     DEFAULTACTION\ndefault   1000000   Deny\n",

@@ -131,6 +131,11 @@ describe("ipam show", () => {
         `${ip}   n2               10.65.0.0/30   n1            c2\n`,
     );
     expect(await world.json("ipam", "show")).toMatchObject({ blocks: [{ inUse: 2, borrowed: 1 }] });
+    const several = "read options: got several of --ip, --show-blocks, --show-borrowed, --show-configuration, want one of them";
+    expect(await world.ctl(["ipam", "show", "--show-borrowed", `--ip=${ip}`])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(several),
+    });
   });
 });
 
@@ -384,6 +389,11 @@ test("blocks are shown like resources, by name or CIDR", async () => {
     spec: { cidr: "10.65.0.0/26", node: "n1", free: 63, allocations: [{ ip: "10.65.0.9", containerID: "c1", node: "n1" }] },
   });
   expect(await world.json("get", "block/10-65-0-0-26")).toEqual(block);
+  await give("c2", "n1", { address: "10.65.0.10", agoMs: 60_000 });
+  await take("c1", "n1");
+  const { spec } = await world.json<{ spec: Record<string, { since: string; at: string }[]> }>("get", "block", "10.65.0.0/26");
+  const minutesSince = (time: string | undefined): number => Math.abs(Math.round((Date.now() - Date.parse(time ?? "")) / 60_000));
+  expect([minutesSince(spec["allocations"]?.[0]?.since), minutesSince(spec["released"]?.[0]?.at)]).toEqual([1, 0]);
   expect(await world.done(["get", "blocks"])).toMatch(/^CIDR +NODE +INUSE +FREE\n10\.65\.0\.0\/26 +n1 +1 +63\n$/);
   expect((await world.ctl(["get", "block", "10.9.0.0/26"])).status).toBe(1);
 });

@@ -200,6 +200,8 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     const endpoint = "n4-k8s-fixed-eth0";
     for (const [argv, fault] of [
       [["patch", "node", "n4", "-p", '{"spec":{"podCIDRs":["10.85.0.0/24"]}}'], 'node "n4": spec.podCIDRs: comes from Kubernetes\' node;'],
+      [["patch", "node", "n4", "-p", '{"spec":{"orchRefs":[]}}'], "spec.orchRefs: comes from"],
+      [["patch", "wep", endpoint, "-p", '{"metadata":{"annotations":{"a":"b"}}}'], "metadata.annotations: comes from the pod;"],
       [["patch", "node", "n4", "-p", '{"spec":{"addresses":[{"type":"InternalIP","address":"1.2.3.4"}]}}'], "spec.addresses: comes from"],
       [
         ["label", "wep", endpoint, "a=b"],

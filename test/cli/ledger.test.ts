@@ -47,6 +47,7 @@ test("the newest entries are taken, over rotated files, and shown oldest first",
   expect(await seconds("--file", file, "--last", "99")).toEqual(["ADD 01", "ADD 02", "DEL 03", "ADD 04", "ADD 05"]);
   expect(await seconds("--file", file, "--verb", "del")).toEqual(["DEL 03"]);
   expect(await seconds("--file", file, "--container", "d")).toEqual(["ADD 04"]);
+  expect(await seconds("--file", file, "--container", "4")).toEqual([]);
 });
 
 test("a pod is found by its name, with or without its namespace", async () => {

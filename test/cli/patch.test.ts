@@ -94,6 +94,24 @@ describe("patch and label", () => {
     expect(await world.stored("/netplug/v3/ippools/blue")).toEqual(before);
   });
 
+  test.each(['["Workload","Tunnel"]', "[]"])("a pool for load balancers gets no other use: %s", async (uses) => {
+    await world.createPool("lb", "10.65.0.0/24", { allowedUses: ["LoadBalancer"], assignmentMode: "Manual" });
+    const { status, stderr } = await world.ctl(["patch", "ipp", "lb", "-p", `{"spec":{"allowedUses":${uses}}}`]);
+    const message = 'spec.allowedUses: got "Workload", "Tunnel", want "LoadBalancer": such a pool cannot get another use';
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`${message}\n`)]);
+    expect(await world.done(["get", "ipp", "lb", "-o", "custom-columns=USES", "--no-headers"])).toBe("LoadBalancer\n");
+  });
+
+  test("a pool whose CIDR somebody wrote in another form is changed, and its CIDR is the same", async () => {
+    await world.createPool("six", "fd00::/64");
+    const key = "/netplug/v3/ippools/six";
+    const { [key]: pool } = (await world.stored(key)) as Record<string, { readonly spec: object }>;
+    await world.etcd.ctl(["put", key, JSON.stringify({ ...pool, spec: { ...pool?.spec, cidr: "FD00:0::/64" } })]);
+    expect(await world.done(["apply", "-f", "-"], { stdin: poolYaml("six", "fd00::/64", { disabled: true }) })).toBe(
+      "ippool/six configured\n",
+    );
+  });
+
   test("a pool that would become smaller than its blocks is refused for the change first", async () => {
     await world.createPool("blue", "10.65.0.0/16");
     const wanted = 'spec.cidr: got "10.65.0.0/28", want "10.65.0.0/16": it cannot be changed; make another pool';

@@ -244,6 +244,8 @@ describe("get", () => {
     { argv: ["delete", "ipp", "a", ".."], message: 'read arguments: got the name "..", which no object can have' },
     { argv: ["label", "ipp", "..", "a=b"], message: 'read arguments: got the name "..", which no object can have' },
     { argv: ["patch", "ipp", "..", "-p", "{}"], message: 'read arguments: got the name "..", which no object can have' },
+    { argv: ["delete", "-f", "-", "ipp", "a"], message: "read arguments: want either -f or KIND NAME…" },
+    { argv: ["get", "-f", "-", "ipp", "a"], message: "read arguments: want either -f or KIND [NAME…]" },
     { argv: ["patch", "ipp", "-p", "{}"], message: "read arguments: want KIND NAME or KIND/NAME" },
     { argv: ["label", "ipp"], message: "read arguments: want KIND NAME or KIND/NAME" },
     { argv: ["label", ""], message: "read arguments: want KIND NAME or KIND/NAME" },

@@ -69,7 +69,7 @@ function changedUses(before: Partial<IPPoolSpec>, { allowedUses: after = [] }: P
   return [
     {
       path: "spec.allowedUses",
-      message: `got ${after.join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
+      message: `got ${after.map((use) => quoteValue(use)).join(", ")}, want "LoadBalancer": such a pool cannot get another use`,
     },
   ];
 }
