@@ -149,7 +149,7 @@ function openLibrary(): Library {
   } catch (cause) {
     throw new NetplugError(
       "kernelRefused",
-      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows enough memory, also executable (LimitAS, MemoryDenyWriteExecute of systemd)`,
+      `load C library "${LIBRARY}": ${messageOf(cause)}; want glibc 2.28 or newer, and a caller that allows executable memory, and enough (MemoryDenyWriteExecute, LimitAS of systemd)`,
       { cause },
     );
   }
