@@ -1,13 +1,11 @@
 /** Requests to a cluster: which endpoint is asked, how long, and how often. */
 
 import { type Backoff, delayAfter } from "../../../lib/backoff.ts";
-import { NetplugError } from "../../../lib/errors.ts";
 import type { Random } from "../../../lib/ports.ts";
 import { DEFAULT_ETCD_ENDPOINT, type EtcdConfig } from "../../datastore-config.ts";
-import { classify, EtcdFailure, type FailureClass, isSurelyNotApplied, STATUS } from "../protocol/failure.ts";
+import { classify, EtcdFailure, isSurelyNotApplied } from "../protocol/failure.ts";
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";
 import type { WatchRange, WatchReply } from "../protocol/watch-rpc.ts";
-import { toFailure } from "../wire/fetch-failure.ts";
 import { Access, type AccessPorts, type RequestCounts, type Run } from "./access.ts";
 import { createEndpoints, type Endpoints, shuffle } from "./endpoints.ts";
 import type { Action, FailedTry } from "./messages.ts";
@@ -38,9 +36,6 @@ export const REQUEST_LIMITS: RequestLimits = { requestMs: 5_000, tryMs: 1_500 };
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
-
-/** The cheapest request that needs a healthy member with a leader. */
-const PROBE: ReadRequest = { ranges: [{ key: "/netplug/", countOnly: true }] };
 
 /** An election takes one to two seconds; a server that restarts is back sooner or much later. */
 const ROUND_BACKOFF: Backoff = { firstMs: 50, maxMs: 800 };
@@ -89,55 +84,13 @@ export class EtcdClient {
    */
   async *watch(ranges: readonly WatchRange[], signal: AbortSignal): AsyncIterable<WatchReply> {
     const endpoints = await this.#findEndpoints("watch", signal);
-    const endpoint = endpoints.inOrder()[0] ?? DEFAULT_ETCD_ENDPOINT;
-    const connection = new AbortController();
-    let hasBegun = false;
-    try {
-      const replies = await this.#startWatch(endpoint, ranges, signal, connection);
-      hasBegun = true;
-      endpoints.onSuccess(endpoint);
-      for await (const reply of replies) {
-        throwIfRefused(reply);
-        yield reply;
-      }
-    } catch (thrown) {
-      if (thrown instanceof NetplugError) throw thrown;
-      const failure = toFailure(thrown);
-      endpoints.onFailure(endpoint);
-      const failureClass = classify(failure);
-      const { failedError } = await messages();
-      throw failedError("watch", [{ endpoint, failure }], hasBegun && isFixedByReconnect(failureClass) ? "try-elsewhere" : failureClass);
-    } finally {
-      connection.abort();
-    }
+    const { watchOneEndpoint } = await import("./watch.ts");
+    const connections = { access: this.#access, endpoints, clock: this.#ports.clock, requestMs: this.#limits.requestMs };
+    yield* watchOneEndpoint(connections, ranges, signal);
   }
 
   close(): void {
     this.#access.close();
-  }
-
-  /** Waits for the first reply, then passes on all of them. */
-  async #startWatch(
-    endpoint: string,
-    ranges: readonly WatchRange[],
-    signal: AbortSignal,
-    connection: AbortController,
-  ): Promise<AsyncIterable<WatchReply>> {
-    using limit = new TryLimit(this.#limits.requestMs, signal);
-    limit.signal.addEventListener("abort", () => connection.abort(limit.signal.reason));
-    const ends = AbortSignal.any([signal, connection.signal]);
-    return await this.#access.call(endpoint, limit.signal, async (transport, target) => {
-      const replies = transport.watch(ranges, { ...target, signal: ends })[Symbol.asyncIterator]();
-      const probe = async (): Promise<void> => {
-        using probeLimit = new TryLimit(this.#limits.requestMs, ends);
-        // With a token of its own: that of the watch may have expired, although the watch goes on.
-        await this.#access.call(endpoint, probeLimit.signal, (current, currentTarget) => current.read(PROBE, currentTarget));
-      };
-      const first = await replies.next();
-      if (first.done !== true) throwIfRefused(first.value); // inside the call, which repairs an old token
-      const { withLiveness } = await import("./liveness.ts");
-      return withLiveness(first, replies, this.#ports.clock, probe);
-    });
   }
 
   /** Round after round over all endpoints, until one can do it or it makes no sense to go on. */
@@ -217,18 +170,6 @@ async function throwIfFinal(action: Action, tries: readonly FailedTry[], signal:
   if (signal?.aborted === true) throw abortedError(action, signal.reason);
   const failureClass = classify(last.failure);
   if (failureClass !== "try-elsewhere") throw failedError(action, [last], failureClass);
-}
-
-/** Whether the start of the next connection repairs the failure, by a new log-in or another transport. */
-function isFixedByReconnect(failureClass: FailureClass): boolean {
-  return failureClass === "log-in-again" || failureClass === "needs-user" || failureClass === "use-grpc";
-}
-
-/** @throws EtcdFailure for a watch that the server ends; its reason is text only */
-function throwIfRefused({ canceled, compacted, cancelReason }: WatchReply): void {
-  if (!canceled || compacted) return;
-  const status = /permission ?denied/i.test(cancelReason) ? STATUS.permissionDenied : STATUS.unavailable;
-  throw new EtcdFailure("refused", `watch canceled: ${cancelReason}`, status);
 }
 
 function roundsWorthTrying(tries: readonly FailedTry[]): number {
