@@ -40,8 +40,11 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
   readonly isKept: boolean;
 };
 
-/** @throws NetplugError, or UndoFailed around it when something is left behind */
-export async function add(call: Call): Promise<CniResult> {
+/**
+ * @param answer gives the runtime the result, last of all: what it never gets is undone
+ * @throws NetplugError, or UndoFailed around it when something is left behind
+ */
+export async function add(call: Call, answer: (result: CniResult) => void): Promise<void> {
   const { config, host, ledger, environment } = call;
   checkAddable(call);
   const attachment = toAttachmentRequest(call);
@@ -70,9 +73,9 @@ export async function add(call: Call): Promise<CniResult> {
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
   const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
-  return await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
+  await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
-    return await carryOut(begun, undo);
+    answer(await carryOut(begun, undo));
   });
 }
 

@@ -26,6 +26,8 @@ export interface Host {
   readonly watchDirectory: PolicyWatch;
   /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
+  /** Gives the caller its answer, on stdout. @throws {KernelError} ioFailure */
+  writeAnswer(text: string): void;
   hostName(): string;
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;

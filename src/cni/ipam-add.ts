@@ -22,8 +22,11 @@ import { renew } from "./renew.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw.ts";
 
-/** @throws NetplugError */
-export async function addAddresses(call: Call): Promise<CniResult> {
+/**
+ * @param answer gives the main plugin the result, last of all: what it never gets is released
+ * @throws NetplugError
+ */
+export async function addAddresses(call: Call, answer: (result: CniResult) => void): Promise<void> {
   checkAddable(call);
   const early = isPodLookedUp(call) || isNodeLookedUp(call) ? undefined : toAddressRequest(call);
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
@@ -36,52 +39,65 @@ export async function addAddresses(call: Call): Promise<CniResult> {
   const asked = await askKubernetes(call);
   const reading = beginReading(call, [...queries, ...nextAdd.read()]);
   // While the answer is on its way.
-  return await whileWanted(call, netns, hold, async (beforeCommit) => {
-    const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
-    const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
-    const defects = new Set<string>();
-    const give = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-      const options = { facts: known, leftByLast: nextAdd.read, beforeCommit, defects };
-      const given = await ledger.time("datastore", () => allocate(ports, request, options));
-      if (given.every(({ isNew }) => isNew)) return given;
-      const addresses = given.map(({ address }) => address);
-      return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await give(undefined);
-    };
-    return toIpamResult(await give(facts).finally(() => defects.forEach((defect) => call.log.warning(defect))));
+  await whileWanted(call, netns, hold, {
+    answer,
+    async give(beforeCommit) {
+      const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
+      const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
+      const defects = new Set<string>();
+      let areNew = false;
+      const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
+        const options = { facts: known, leftByLast: nextAdd.read, beforeCommit, defects };
+        const given = await ledger.time("datastore", () => allocate(ports, request, options));
+        areNew = given.every(({ isNew }) => isNew);
+        if (areNew) return given;
+        const addresses = given.map(({ address }) => address);
+        return (await renew(call, beforeCommit, request.owner, addresses)) ? given : await allocateFrom(undefined);
+      };
+      const addresses = await allocateFrom(facts).finally(() => defects.forEach((defect) => call.log.warning(defect)));
+      return { result: toIpamResult(addresses), areNew };
+    },
   });
+}
+
+/** What an ADD does while its attachment lasts. */
+interface Giving {
+  /**
+   * Allocates; calls `beforeCommit` before each commit.
+   *
+   * @returns also whether no earlier ADD got any of the addresses
+   */
+  readonly give: (beforeCommit: () => void) => Promise<{ readonly result: CniResult; readonly areNew: boolean }>;
+  readonly answer: (result: CniResult) => void;
 }
 
 /**
  * Gives addresses, unless the attachment ended meanwhile. During a slow ADD the main plugin and the runtime may end, and the next runtime may
  * call DEL and remove the namespace. Nobody would then call DEL for the addresses that this ADD takes afterwards.
  *
- * @param give allocates; calls `beforeCommit` before each commit
  * @throws {NetplugError} badNetns when the namespace has lost its name, tryAgainLater when the attachment was ended or is another ADD's; nothing is kept then
  */
-async function whileWanted<T>(
-  call: Call,
-  netns: Netns | undefined,
-  hold: Hold,
-  give: (beforeCommit: () => void) => Promise<T>,
-): Promise<T> {
+async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { give, answer }: Giving): Promise<void> {
   const { kernel } = call.host;
   const mark = netns === undefined ? undefined : markPending(call, netns, hold);
   const isOver = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   let isCommitted = false;
+  let isUnanswered = false;
   try {
-    const given = await give(() => {
+    const { result, areNew } = await give(() => {
       hold.requireHeld();
       isCommitted = true;
     });
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isOver()) hold.requireHeld();
+    isUnanswered = areNew;
+    answer(result);
     mark?.drop();
-    return given;
   } catch (thrown) {
-    if (isOver()) {
+    if (isUnanswered || isOver()) {
       mark?.leave();
       const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
-      if (!released.ok) call.log.info("cannot release what a late ADD had taken", { reason: messageOf(released.error) });
+      if (!released.ok) call.log.info("cannot release what the ADD had taken", { reason: messageOf(released.error) });
     } else if (isCommitted) mark?.leave();
     else mark?.drop();
     throw thrown;

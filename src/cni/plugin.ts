@@ -14,14 +14,8 @@ import { prepare } from "./prepare.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
 import { type CniEnvironment, readEnvironment } from "./protocol/environment.ts";
 import { toResultDocument } from "./protocol/print-result.ts";
+import type { CniResult } from "./protocol/result.ts";
 import type { CniVerb } from "./protocol/versions.ts";
-
-/** What the process ends with. */
-export interface PluginOutcome {
-  readonly status: number;
-  /** Result or error object; "" for verbs that print nothing. */
-  readonly stdout: string;
-}
 
 /**
  * Milliseconds that each verb has, besides the policy wait. With undoing a failed ADD, and the start of the process, an ADD ends within
@@ -36,16 +30,23 @@ const DEADLINE_MS: Readonly<Record<CniVerb, number>> = {
   VERSION: 1_000,
 };
 
-/** Never throws: whatever goes wrong is an error object. */
-export async function runPlugin(plugin: PluginName, host: Host): Promise<PluginOutcome> {
+/**
+ * Answers the call: whatever goes wrong is an error object.
+ *
+ * @returns the exit status
+ * @throws what writing the error object throws
+ */
+export async function runPlugin(plugin: PluginName, host: Host): Promise<number> {
   let stdin = "";
   try {
     const environment = readEnvironment(host.env);
     stdin = await readStdin(host);
-    return { status: 0, stdout: await perform(plugin, host, environment, stdin) };
+    await perform(plugin, host, environment, stdin);
+    return 0;
   } catch (thrown) {
     const { answerVersionOf, toErrorOutput } = await errorOutput();
-    return { status: 1, stdout: JSON.stringify(toErrorOutput(thrown, answerVersionOf(stdin)), undefined, 4) };
+    host.writeAnswer(toText(toErrorOutput(thrown, answerVersionOf(stdin))));
+    return 1;
   }
 }
 
@@ -60,7 +61,7 @@ async function readStdin(host: Host): Promise<string> {
   }
 }
 
-async function perform(plugin: PluginName, host: Host, environment: CniEnvironment, stdin: string): Promise<string> {
+async function perform(plugin: PluginName, host: Host, environment: CniEnvironment, stdin: string): Promise<void> {
   const ledger = startLedger(host.clock, host.processStart());
   const parsing = ledger.phase("parse");
   const { config, verb, warnings, fault } = parseNetworkConfig(stdin, environment.command);
@@ -75,7 +76,7 @@ async function perform(plugin: PluginName, host: Host, environment: CniEnvironme
     const call = await prepare(verb, read, fault);
     datastore = call.datastore;
     parsing[Symbol.dispose]();
-    return await runVerb(verb, call);
+    await runVerb(verb, call);
   } catch (thrown) {
     const [{ toErrorOutput }, { nameVariables }] = await Promise.all([errorOutput(), import("./config/name-variables.ts")]);
     const failure = nameVariables(thrown, config, host.env);
@@ -104,36 +105,35 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
   return { ...(containerID !== "" && { containerID }), ...(pod !== undefined && { pod: `${pod.namespace}/${pod.name}` }) };
 }
 
-/** @returns what is printed */
-async function runVerb(verb: CniVerb, call: Call): Promise<string> {
+async function runVerb(verb: CniVerb, call: Call): Promise<void> {
   try {
-    return await runOnce(verb, call);
+    await runOnce(verb, call);
   } catch (thrown) {
     if (!(thrown instanceof CorruptBlock)) throw thrown;
     const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-    return await retryWithoutDamaged(verb, call, { fault: thrown, run: runOnce });
+    await retryWithoutDamaged(verb, call, { fault: thrown, run: runOnce });
   }
 }
 
-async function runOnce(verb: CniVerb, call: Call): Promise<string> {
+async function runOnce(verb: CniVerb, call: Call): Promise<void> {
   switch (verb) {
     case "ADD": {
-      const result = call.plugin === "netplug" ? await add(call) : await (await import("./ipam-add.ts")).addAddresses(call);
-      return JSON.stringify(toResultDocument(result, call.config.cniVersion), undefined, 4);
+      const answer = (result: CniResult): void => call.host.writeAnswer(toText(toResultDocument(result, call.config.cniVersion)));
+      return await (call.plugin === "netplug" ? add(call, answer) : (await import("./ipam-add.ts")).addAddresses(call, answer));
     }
     case "DEL":
-      await del(call);
-      return "";
+      return await del(call);
     case "CHECK":
-      await (await import("./check.ts")).check(call);
-      return "";
+      return await (await import("./check.ts")).check(call);
     case "STATUS":
-      await (await import("./status.ts")).status(call);
-      return "";
+      return await (await import("./status.ts")).status(call);
     case "GC":
-      await (await import("./gc/collect-garbage.ts")).collectGarbage(call);
-      return "";
+      return await (await import("./gc/collect-garbage.ts")).collectGarbage(call);
     case "VERSION":
       throw new NetplugError("internal", "VERSION is answered before the network config is read");
   }
+}
+
+function toText(answer: object): string {
+  return JSON.stringify(answer, undefined, 4);
 }

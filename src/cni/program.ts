@@ -6,13 +6,23 @@ import { toVersionInfo } from "./protocol/versions.ts";
 /**
  * Runs one CNI verb with the real environment, stdin and stdout of the process.
  *
- * @returns the exit status of VERSION; the other verbs end the process, if they can
+ * @returns the exit status of VERSION, and that of a call which cannot end the process itself
  */
 export async function runAsProgram(plugin: PluginName, command: string): Promise<number> {
   if (command === "VERSION") {
-    console.log(JSON.stringify(toVersionInfo()));
-    return 0;
+    return await answerVersion(plugin);
   }
   const { runWithRealHost } = await import("./real-host.ts");
   return await runWithRealHost(plugin);
+}
+
+async function answerVersion(plugin: PluginName): Promise<number> {
+  const answer = JSON.stringify(toVersionInfo());
+  const { writeStdout } = await import("../linux/standard-streams.ts");
+  try {
+    writeStdout(`${answer}\n`);
+    return 0;
+  } catch (thrown) {
+    return (await import("../linux/unwritten-answer.ts")).failUnwritten(thrown, plugin, { answer, status: 0 });
+  }
 }

@@ -23,19 +23,16 @@ import type { Host } from "./host.ts";
 import { linuxKernel } from "./link/kernel.ts";
 import { runPlugin } from "./plugin.ts";
 
-/**
- * Runs the call and ends the process with its answer. If that cannot be written, the call fails: the runtime then calls DEL.
- *
- * @returns the exit status when the C library cannot be loaded, as the answer says
- */
+/** Runs the call and ends the process. @returns the exit status when the C library cannot be loaded */
 export async function runWithRealHost(plugin: PluginName): Promise<number> {
-  const { status, stdout } = await runPlugin(plugin, realHost());
+  const host = realHost();
+  let answer = "";
+  const writeAnswer = (text: string): void => host.writeAnswer((answer = text));
   try {
-    if (stdout !== "") writeStdout(`${stdout}\n`);
+    return endProcess(await runPlugin(plugin, { ...host, writeAnswer }));
   } catch (thrown) {
-    return (await import("./unwritten-answer.ts")).failUnwritten(thrown, plugin, stdout);
+    return (await import("../linux/unwritten-answer.ts")).failUnwritten(thrown, plugin, { answer, status: 1 });
   }
-  return endProcess(status);
 }
 
 /** Everything real: environment, stdin, clock, files, processes, kernel, datastore. */
@@ -49,6 +46,7 @@ export function realHost(): Host {
     fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
     watchDirectory,
     readStdin,
+    writeAnswer: (text) => writeStdout(`${text}\n`),
     hostName: readHostName,
     processStart: () => estimateProcessStart(systemClock),
     sinceBoot: readTimeSinceBoot,

@@ -12,6 +12,8 @@ export const O_NOCTTY = 0o400;
 export const O_APPEND = 0o2000;
 export const O_NONBLOCK = 0o4000;
 export const O_CLOEXEC = 0o2000000;
+export const F_GETFD = 1;
+export const FD_CLOEXEC = 1;
 
 /** The current directory, for the `…at` calls. */
 export const AT_FDCWD = -100;

@@ -141,6 +141,7 @@ const ERRNO: Readonly<Record<number, readonly [name: string, text: string]>> = {
 /** The numbers that our code decides by. */
 export const ENOENT = 2;
 export const EINTR = 4;
+export const EBADF = 9;
 export const EAGAIN = 11;
 export const ENOMEM = 12;
 export const EEXIST = 17;

@@ -18,6 +18,7 @@ const SYMBOLS = {
   clock_gettime: { args: ["i32", "ptr"], returns: "i32" },
   close: { args: ["i32"], returns: "i32" },
   connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  fcntl: { args: ["i32", "i32"], returns: "i32" },
   flock: { args: ["i32", "i32"], returns: "i32" },
   fstatfs: { args: ["i32", "ptr"], returns: "i32" },
   ioctl: { args: ["i32", "u64"], returns: "i32" },

@@ -3,10 +3,10 @@
  * runtime that nobody needs any more.
  */
 
-import { POLLIN, POLLOUT } from "./constants.ts";
-import { EAGAIN } from "./errno.ts";
+import { F_GETFD, FD_CLOEXEC, POLLIN, POLLOUT } from "./constants.ts";
+import { EAGAIN, EBADF } from "./errno.ts";
 import { readToEnd } from "./files.ts";
-import { check } from "./kernel-error.ts";
+import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, untilDone } from "./libc.ts";
 
 const STDIN = 0;
@@ -38,6 +38,7 @@ export function readStdin(silenceMs = SILENCE_MS): string {
 
 /** Returns when all of the text is written, also to a pipe that is full. @throws {KernelError} ioFailure */
 export function writeStdout(text: string): void {
+  if (wasClosed(STDOUT)) throw new KernelError({ operation: "write", object: "stdout", errno: EBADF, kind: "ioFailure" });
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length;) {
     const rest = bytes.subarray(at);
@@ -63,6 +64,14 @@ export function writeStderr(line: string): void {
 export function endProcess(status: number): never {
   libc()._exit(status);
   throw new Error("end process: it goes on");
+}
+
+/**
+ * Whether the caller gave the process none. Bun then opens `/dev/null` in its place, which takes everything. What was inherited is never closed
+ * on `exec`; what Bun opens is.
+ */
+function wasClosed(fd: number): boolean {
+  return (libc().fcntl(fd, F_GETFD) & FD_CLOEXEC) !== 0;
 }
 
 function isReady(fd: number, events: number, timeoutMs: number): boolean {

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
-import { type PluginOutcome, runPlugin } from "../../src/cni/plugin.ts";
+import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { silentLog } from "../support/silent-log.ts";
@@ -56,7 +56,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Outcome extends PluginOutcome {
+interface Outcome {
+  readonly status: number;
   readonly code: number | undefined;
   /** Milliseconds of the clock. */
   readonly tookMs: number;
@@ -65,6 +66,7 @@ interface Outcome extends PluginOutcome {
 async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => Partial<Host> = () => ({})): Promise<Outcome> {
   const real = realHost();
   const { clock, datastore } = world;
+  let stdout = "";
   const text = JSON.stringify({
     cniVersion: "1.1.0",
     name: NETWORK,
@@ -79,6 +81,7 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     env: { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
     clock,
     readStdin: () => text,
+    writeAnswer: (answer) => void (stdout = answer),
     processStart: () => clock.monotonic(),
     takeLock: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
     takeTurn: () => Promise.resolve(undefined),
@@ -86,9 +89,9 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     openLog: () => silentLog,
   };
   const start = clock.monotonic();
-  const outcome = await untilDone(clock, runPlugin("netplug", { ...host, ...change(host) }));
-  const code = outcome.stdout === "" ? undefined : (JSON.parse(outcome.stdout) as { readonly code?: number }).code;
-  return { ...outcome, code, tookMs: clock.monotonic() - start };
+  const status = await untilDone(clock, runPlugin("netplug", { ...host, ...change(host) }));
+  const code = stdout === "" ? undefined : (JSON.parse(stdout) as { readonly code?: number }).code;
+  return { status, code, tookMs: clock.monotonic() - start };
 }
 
 /** Lets time pass whenever nothing else happens. */

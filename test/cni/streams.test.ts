@@ -18,11 +18,17 @@ const node = share(
   },
 );
 
-/** Calls the plugin from a shell, which redirects as told; `CONFIG` is the file with the network config. */
-async function callWith(redirections: string, pod: TestNetns, containerID: string, verb = "ADD"): Promise<Omit<CniReply, "json">> {
+/** Calls the plugin from a shell, which redirects as told; `CONFIG` is the file with the network config, 3 a pipe whose reader is gone. */
+async function callWith(
+  redirections: string,
+  pod: TestNetns,
+  containerID: string,
+  verb = "ADD",
+  plugin = "netplug",
+): Promise<Omit<CniReply, "json">> {
   const file = join(node.folder, "config.json");
   writeFileSync(file, JSON.stringify(node.config()));
-  const child = Bun.spawn(["sh", "-c", `exec ${distFolder}/netplug ${redirections.replaceAll("CONFIG", file)}`], {
+  const child = Bun.spawn(["bash", "-c", `exec 3> >(:); wait $!; ${distFolder}/${plugin} ${redirections.replaceAll("CONFIG", file)}`], {
     env: { CNI_COMMAND: verb, CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: distFolder },
     stdin: "ignore",
     stdout: "pipe",
@@ -64,14 +70,65 @@ describe("stdin", () => {
   });
 });
 
+/** Redirections after which nothing can be written, and what the kernel says. */
+const UNWRITABLE = [
+  ["is closed", "<CONFIG >&-", "EBADF"],
+  ["is full", "<CONFIG >/dev/full", "ENOSPC"],
+  ["is a pipe without a reader", "<CONFIG >&3", "EPIPE"],
+] as const;
+
 describe("stdout", () => {
-  test("that is full makes an ADD fail, and says so on stderr", async () => {
+  describe.each(UNWRITABLE)("that %s", (_what, redirections, errno) => {
+    const complaint = `write answer: write "stdout": ${errno}`;
+
+    test.each(["netplug", "netplug-ipam"])(
+      "makes an ADD of %s fail, which says so on stderr and takes back what it did",
+      async (plugin) => {
+        using pod = new TestNetns();
+        const containerID = node.newContainerID();
+        const { status, stderr } = await callWith(redirections, pod, containerID, "ADD", plugin);
+        expect([status, stderr]).toEqual([1, expect.stringContaining(`${plugin}: ${complaint}`)]);
+        expect([pod.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
+      },
+    );
+
+    test("makes an ADD that is repeated fail, and what the first one made stays until a DEL", async () => {
+      using pod = new TestNetns();
+      const containerID = node.newContainerID();
+      const first = await node.add(pod, { containerID });
+      expect((await callWith(redirections, pod, containerID)).status).toBe(1);
+      expect(pod.addresses("eth0")).toEqual([first.ips?.[0]?.address ?? ""]);
+      await node.del({ containerID, netns: pod.path });
+      expect(await node.addressesInUse()).toBe(0);
+    });
+
+    test("makes a repeated ADD of netplug-ipam fail, and its address stays until a DEL", async () => {
+      using pod = new TestNetns();
+      const call = { plugin: "netplug-ipam", containerID: node.newContainerID(), netns: pod.path };
+      await node.add(pod, call);
+      expect((await callWith(redirections, pod, call.containerID, "ADD", call.plugin)).status).toBe(1);
+      expect(await node.addressesInUse()).toBe(1);
+      await node.del(call);
+      expect(await node.addressesInUse()).toBe(0);
+    });
+
+    test("makes VERSION fail", async () => {
+      using pod = new TestNetns();
+      const { status, stderr } = await callWith(redirections, pod, "none", "VERSION");
+      expect([status, stderr]).toEqual([1, expect.stringContaining(complaint)]);
+    });
+
+    test("is no failure of a verb that has nothing to say, and one of a verb that has", async () => {
+      using pod = new TestNetns();
+      expect((await callWith(redirections, pod, "none", "DEL")).status).toBe(0);
+      const { status, stderr } = await callWith(redirections, pod, "none", "CHECK");
+      expect([status, stderr]).toEqual([1, expect.stringContaining(complaint)]);
+    });
+  });
+
+  test.each([["</dev/null"], ["<CONFIG"]])("that was opened as /dev/null is written to, with stdin %s", async (stdin) => {
     using pod = new TestNetns();
-    const containerID = node.newContainerID();
-    const { status, stderr } = await callWith("<CONFIG >/dev/full", pod, containerID);
-    expect([status, stderr]).toEqual([1, expect.stringContaining('netplug: write answer: write "stdout": ENOSPC')]);
-    await node.del({ containerID, netns: pod.path });
-    expect(await node.addressesInUse()).toBe(0);
+    expect((await callWith(`${stdin} 1<>/dev/null`, pod, "none", "VERSION")).status).toBe(0);
   });
 
   test("gets a result that is larger than a pipe, read slowly", async () => {

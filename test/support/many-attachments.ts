@@ -87,10 +87,12 @@ export class EmptyNode implements Disposable {
     const base = { cniVersion: "1.1.0", name: NETWORK, type: "netplug", nodename: NODE, ipam: { type: "netplug-ipam" } };
     const config = { ...base, ...files, "cni.dev/valid-attachments": [], ...this.#config, ...more };
     const subject = verb === "GC" ? {} : { CNI_CONTAINERID: "another", CNI_IFNAME: "eth0", CNI_NETNS: join(folder, "gone") };
-    const { stdout } = await runPlugin("netplug", {
+    let stdout = "";
+    await runPlugin("netplug", {
       ...realHost(),
       env: { CNI_COMMAND: verb, CNI_PATH: folder, ...subject },
       readStdin: () => JSON.stringify(config),
+      writeAnswer: (text) => void (stdout = text),
       openLog: () => silentLog,
       kernel: { ...linuxKernel, openRouteSocket: (other) => linuxKernel.openRouteSocket(other ?? place) },
       ...change,

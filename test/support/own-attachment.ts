@@ -47,10 +47,12 @@ export class OwnAttachment implements Disposable {
     const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
     const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
     const real = realHost();
-    const { stdout } = await runPlugin(plugin, {
+    let stdout = "";
+    await runPlugin(plugin, {
       ...real,
       env: { CNI_COMMAND: verb, CNI_CONTAINERID: this.#containerID, CNI_NETNS: this.pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
       readStdin: () => JSON.stringify(text),
+      writeAnswer: (answer) => void (stdout = answer),
       openDatastore: () => this.world.datastore,
       openLog: () => silentLog,
       files: { ...real.files, isExecutableFile: () => true },

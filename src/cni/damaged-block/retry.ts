@@ -26,11 +26,11 @@ import { withoutDamaged } from "./without-damaged.ts";
 export interface FailedRun {
   /** Why it failed. */
   readonly fault: CorruptBlock;
-  readonly run: (verb: CniVerb, call: Call) => Promise<string>;
+  readonly run: (verb: CniVerb, call: Call) => Promise<void>;
 }
 
-/** @returns what is printed @throws `fault` where the call cannot do without the damaged block; NetplugError */
-export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<string> {
+/** @throws `fault` where the call cannot do without the damaged block; NetplugError */
+export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
   const own = new OwnAddresses(call);
   const mayGoOn = conditionOf(verb, call, own);
   const requireMayGoOn = (): void => {
@@ -47,12 +47,17 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
     onRead: (query, answer) => own.add(query, answer),
     beforeCommit: requireMayGoOn,
   });
+  // An ADD that may not go on has no result: it is undone.
+  const writeAnswer = (text: string): void => {
+    requireMayGoOn();
+    call.host.writeAnswer(text);
+  };
+  const host = { ...call.host, writeAnswer };
   try {
-    const answer = await run(verb, { ...call, datastore, isWithoutDamaged: true });
+    await run(verb, { ...call, host, datastore, isWithoutDamaged: true });
     requireMayGoOn();
     if (verb === "GC") throw fault;
     if (verb === "DEL" && own.mayBeUnrecorded()) leaveToNext();
-    return answer;
   } catch (thrown) {
     if (verb === "DEL" && thrown === fault) leaveToNext();
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;

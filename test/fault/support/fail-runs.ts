@@ -34,7 +34,8 @@ export function failEachStepOfAdd(node: FaultNode, options: FailOptions): Promis
     if (reply.status === 0) faults.push(...findIncompleteness(node.flow, reply, changes));
     else {
       const { code, msg = "" } = reply.json ?? {};
-      if (code === undefined || code === 999 || msg === "") faults.push(`no clear error: ${reply.stdout}`);
+      const isClear = code === undefined ? reply.stderr !== "" : code !== 999 && msg !== "";
+      if (!isClear) faults.push(`no clear error: ${reply.stdout}`);
       const mayStay = options.isLasting && TOLD.test(msg);
       if (changes.length > 0 && !mayStay) faults.push(`${changes.join("; ")}, which the error does not tell: ${msg}`);
     }

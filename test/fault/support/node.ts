@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import type { Host } from "../../../src/cni/host.ts";
 import { runPlugin } from "../../../src/cni/plugin.ts";
 import { realHost } from "../../../src/cni/real-host.ts";
+import { messageOf } from "../../../src/lib/errors.ts";
 import { createLog, type LogRecord } from "../../../src/lib/log.ts";
 import { type Netns, openNetns } from "../../../src/linux/netns.ts";
 import type { CniJson, CniReply } from "../../support/cni.ts";
@@ -142,19 +143,25 @@ export class FaultNode implements AsyncDisposable {
     const log: LogRecord[] = [];
     this.log = log;
     const stdin = JSON.stringify(this.#configOf(verb, options));
+    let stdout = "";
     const begin = realHost().sinceBoot();
     const real: Host = {
       ...realHost(),
       env: this.#environment(verb, options, cniPluginsFolder),
       kernel: kernelIn(this.#hostNetns),
       readStdin: () => Promise.resolve(stdin),
+      writeAnswer: (text) => void (stdout = text),
       // Each call is as a process of its own.
       processStartSinceBoot: () => begin,
       openLog: ({ level }, fields) =>
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
     };
-    const { status, stdout } = await runPlugin(this.flow.plugin, options.host?.(real) ?? real);
-    return { status, stdout, stderr: "", json: stdout === "" ? undefined : (JSON.parse(stdout) as CniJson) };
+    let stderr = "";
+    const status = await runPlugin(this.flow.plugin, options.host?.(real) ?? real).catch((unwritten: unknown) => {
+      stderr = `write answer: ${messageOf(unwritten)}`;
+      return 1;
+    });
+    return { status, stdout, stderr, json: stdout === "" ? undefined : (JSON.parse(stdout) as CniJson) };
   }
 
   /** Calls the plugin, by way of the main plugin where the flow has one, as a process that kills itself at a step. */

@@ -35,7 +35,6 @@ const host = withSteps(itsHost, (step, work) => {
   return result;
 });
 
-const { status, stdout } = await runPlugin(job.plugin, host);
+const status = await runPlugin(job.plugin, host);
 report({});
-if (stdout !== "") console.log(stdout);
 process.exit(status);
