@@ -112,7 +112,7 @@ describe("a kubeconfig", () => {
   test.each([
     ["missing", {}, undefined, 'read kubeconfig "/etc/k/config": no such file'],
     ["not readable", { "/etc/k/config": null }, undefined, 'read kubeconfig "/etc/k/config": it cannot be read'],
-    ["no YAML", { "/etc/k/config": "a: [secret" }, undefined, 'read kubeconfig "/etc/k/config": it is no YAML'],
+    ["no YAML", { "/etc/k/config": "a: [secret" }, undefined, 'read kubeconfig "/etc/k/config": line 1: it is no YAML'],
     ["a list", { "/etc/k/config": "- a" }, undefined, 'read kubeconfig "/etc/k/config": want a document with clusters, users and contexts'],
     [
       "of another kind",
@@ -273,7 +273,9 @@ describe("several kubeconfigs", () => {
   });
 
   test("with one that is no YAML are refused as a whole", async () => {
-    expect((await refusal({ "/1": first, "/2": "a: [1" }, { kubeconfig: "/1:/2" })).message).toBe('read kubeconfig "/2": it is no YAML');
+    expect((await refusal({ "/1": first, "/2": "a: [1" }, { kubeconfig: "/1:/2" })).message).toBe(
+      'read kubeconfig "/2": line 1: it is no YAML',
+    );
   });
 
   test("resolve paths from the folder of the file that has the entry", async () => {

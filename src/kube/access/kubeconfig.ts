@@ -73,9 +73,10 @@ async function parseDocument(text: string, path: string): Promise<unknown> {
     }
   }
   const { parseYaml } = await import("./yaml.ts");
-  const document = parseYaml(text);
-  if (document === undefined) throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: it is no YAML`);
-  return document.value;
+  const parsed = parseYaml(text);
+  if ("value" in parsed) return parsed.value;
+  const place = parsed.faultLine === undefined ? "" : `line ${parsed.faultLine}: `;
+  throw new NetplugError("invalidConfig", `read kubeconfig ${quote(path)}: ${place}it is no YAML`);
 }
 
 function toKubeconfig(document: unknown, path: string): Kubeconfig {
