@@ -107,7 +107,7 @@ export function toAddSubject(call: Call, attachment: AttachmentRequest): AddSubj
 
 /** The part of an {@link AddressRequest} that is known before the pod is read. */
 export function toAddressSubject(call: Call): AllocationSubject {
-  return { owner: { node: call.node }, addresses: requestedAddresses(call) };
+  return { owner: { node: call.node }, addresses: rankFirst(call)?.addresses ?? [] };
 }
 
 function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
@@ -120,19 +120,27 @@ function ownerOf(call: Call, facts: PodFacts | undefined): AllocationOwner {
   return { ...identity, ...pod, namespace: toNamespace(workload, config.args.labels), endpoint: toEndpointName(node, workload) };
 }
 
-/**
- * The explicit request that ranks highest: capability, then convention, then `CNI_ARGS`. It is the complete list.
- *
- * @throws NetplugError malformedRequest for more than one address of a family
- */
-function requestedAddresses({ config, args }: Call): readonly Address[] {
+/** The explicit request that ranks highest: capability, then convention, then `CNI_ARGS`. A pod's annotation may still outrank it. */
+function rankFirst({ config, args }: Call): { readonly source: string; readonly addresses: readonly Address[] } | undefined {
   const requests = [
     { source: '"runtimeConfig.ips"', addresses: config.runtimeConfig.ips },
     { source: '"args.cni.ips"', addresses: config.args.ips },
     { source: "IP of CNI_ARGS", addresses: args.ip === undefined ? [] : [args.ip] },
   ];
-  const first = requests.find(({ addresses }) => addresses.length > 0);
-  if (first === undefined) return [];
+  return requests.find(({ addresses }) => addresses.length > 0);
+}
+
+/**
+ * The addresses that are asked for, where no annotation does: the complete list.
+ *
+ * @throws NetplugError malformedRequest for more than one address of a family
+ */
+function requestedAddresses(call: Call): readonly Address[] {
+  const first = rankFirst(call);
+  if (first === undefined) {
+    if (call.args.ipFault !== undefined) throw call.args.ipFault;
+    return [];
+  }
   // `podman network reload` asks twice for an address that is fixed: as what the container has, and as what its user said
   const addresses = first.addresses.filter((one, place, all) => all.findIndex((other) => equalAddresses(one, other)) === place);
   for (const family of [4, 6] as const) {

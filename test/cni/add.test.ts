@@ -278,6 +278,33 @@ describe("requested addresses", () => {
     await node.del({ containerID, netns: pod.path, ...call });
   });
 
+  test.each([
+    ["IP of CNI_ARGS that is no address", {}, "IP=none"],
+    ["IP of CNI_ARGS that is two addresses", {}, "IP=10.65.0.1;IP=10.65.0.2"],
+    ["args.cni.ips of two addresses", { args: { cni: { ips: ["10.65.0.1", "10.65.0.2"] } } }, "IP=none"],
+  ])("are not judged where others rank higher: %s", async (_what, extra, args) => {
+    using pod = new TestNetns();
+    const config = node.config({ runtimeConfig: { ips: ["10.65.0.77"] }, ...extra });
+    const call = { containerID: node.newContainerID(), netns: pod.path, config, args };
+    const prevResult = await node.add(pod, call);
+    expect(prevResult.ips?.map(({ address }) => address)).toEqual(["10.65.0.77/32"]);
+    expect((await node.call("CHECK", { ...call, config: { ...config, prevResult } })).stdout).toBe("");
+    await node.del(call);
+  });
+
+  test("are code 104 where none rank higher, or another IPAM plugin would read them", async () => {
+    using pod = new TestNetns();
+    const call = { containerID: node.newContainerID(), netns: pod.path, args: "IP=none" };
+    for (const type of ["netplug-ipam", "host-local"]) {
+      const { json } = await node.call("ADD", { ...call, config: node.config({ ipam: { type, subnet: "10.88.0.0/24" } }) });
+      expect([type, json?.code, json?.msg]).toEqual([
+        type,
+        104,
+        'read CNI_ARGS: IP is "none", want an IPv4 or IPv6 address without prefix length',
+      ]);
+    }
+  });
+
   test("outside of every pool are code 103", async () => {
     using pod = new TestNetns();
     const reply = await node.call("ADD", { containerID: node.newContainerID(), netns: pod.path, args: "IP=192.0.2.9" });

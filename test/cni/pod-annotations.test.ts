@@ -122,6 +122,20 @@ describe("addresses", () => {
     expect(attached.addresses).toEqual(["10.65.0.78/32"]);
   });
 
+  test("of a pod are what counts, whatever is wrong with what ranks below them (needs cluster)", async () => {
+    const pod = await makePod({ ipAddrs: '["10.65.0.78"]' });
+    const config = podConfig({
+      runtimeConfig: { ips: ["10.65.0.1", "10.65.0.2"] },
+      args: { cni: { ips: ["10.65.0.3", "10.65.0.4"] } },
+    });
+    await using attached = await AttachedPod.add(world, { ...pod, args: `${pod.args};IP=none` }, config);
+    expect(attached.addresses).toEqual(["10.65.0.78/32"]);
+    const { code, msg } = await refusal(await makePod(), config);
+    expect([code, msg]).toEqual([104, 'read "runtimeConfig.ips": got 2 IPv4 addresses, want at most one']);
+    const wrongType = podConfig({ runtimeConfig: { ips: "10.65.0.1" } });
+    expect((await refusal(await makePod({ ipAddrs: '["10.65.0.78"]' }), wrongType)).code).toBe(7);
+  });
+
   test("that the pod does not ask for are those of the runtime, in their order (needs cluster)", async () => {
     const config = podConfig({ runtimeConfig: { ips: ["10.65.0.79"] }, args: { cni: { ips: ["10.65.0.2"] } } });
     await using attached = await AttachedPod.add(world, await makePod({ ipv4pools: '["blue"]' }), config);
