@@ -71,7 +71,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     config.readinessGates.length > 0 ? import("./wait/add-waits.ts").then(({ awaitGates }) => awaitGates(call, answers)) : undefined;
   const [[facts, kubernetes]] = await Promise.all([answers, gates]);
   requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
-  const request = early ?? toAddRequest(call, attachment, kubernetes?.toPodFacts(recordOf(call, facts)));
+  const request = early ?? toAddRequest(call, attachment, await kubernetes?.toPodFacts(recordOf(call, facts)));
   const begun = { call, hold, sockets, existing, facts, request, delegateConfig: kubernetes?.delegateConfig };
   await withUndo({ clock: host.clock, undoMs: UNDO_MS }, async (stack) => {
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });

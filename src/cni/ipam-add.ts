@@ -43,7 +43,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
     answer,
     async give(beforeCommit) {
       const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
-      const request = early ?? toAddressRequest(call, kubernetes?.toPodFacts(undefined));
+      const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
       const defects = new Set<string>();
       let areNew = false;
       const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {

@@ -54,6 +54,15 @@ describe("a pod", () => {
     await node.del({ ...call, plugin: "netplug-ipam" });
   });
 
+  test("that uses the host's network is code 106, and the message says so (needs cluster)", async () => {
+    const pod = await createPod(api, { name: "on-host", spec: { hostNetwork: true } });
+    using netns = new TestNetns();
+    const { json } = await node.call("ADD", { containerID: node.newContainerID(), netns: netns.path, args: pod.args });
+    const msg = 'find pod "default/on-host": it uses the host\'s network (hostNetwork: true), so no interface is made for it';
+    expect([json?.code, json?.msg, netns.link("eth0"), await node.addressesInUse()]).toEqual([106, msg, undefined, 0]);
+    await deletePod(api, pod);
+  });
+
   test("that was made anew is neither stamped by the old one's ADD nor touched by its DEL (needs cluster)", async () => {
     const old = await makePod();
     using oldNetns = new TestNetns();

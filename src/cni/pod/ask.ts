@@ -1,11 +1,12 @@
 /** What the plugin asks the API server: everything of one call at the same time, over one connection. */
 
+import type { PodIdentity } from "../../endpoint/names.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
 import { type Asked, arePodsLookedUp, isNodeLookedUp, isPodLookedUp, type KubernetesFacts, type PodFacts } from "./facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
-import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
+import { readNamespace, readPod, toPodFacts, toPodView, usesHostNetwork } from "./read-pod.ts";
 
 /** A namespace that always exists, and a pod that need not: STATUS only asks whether they may be read. */
 const PROBED = { namespace: "default", pod: "netplug-status" } as const;
@@ -37,7 +38,17 @@ async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): P
     readNamespace(client, identity, signal),
   ]);
   if (isRead) return () => toPodFacts(call, identity, pod, namespace);
-  return (endpoint) => toPodFacts(call, identity, endpoint === undefined ? undefined : toPodView(endpoint, identity), namespace);
+  return async (endpoint) => {
+    if (endpoint === undefined) await requireOwnNetwork(call, client, identity);
+    return toPodFacts(call, identity, endpoint === undefined ? undefined : toPodView(endpoint, identity), namespace);
+  };
+}
+
+/** A pod without a network of its own has no endpoint, as one that is not there has none. @throws NetplugError podMismatch */
+async function requireOwnNetwork({ deadline }: Call, client: KubeClient, identity: PodIdentity): Promise<void> {
+  const { namespace, name } = identity;
+  const pod = await deadline.wait("the Kubernetes API", (signal) => client.get(PODS, { namespace, name }, { signal }));
+  if (pod?.spec?.hostNetwork === true) throw usesHostNetwork(identity);
 }
 
 /** The pod alone. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */

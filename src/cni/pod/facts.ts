@@ -24,7 +24,7 @@ export interface KubernetesFacts {
    * @param endpoint the datastore's record: on Kubernetes that is the pod itself, which is then not read twice
    * @throws NetplugError podMismatch, malformedRequest, featureDisabled
    */
-  readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined;
+  readonly toPodFacts: (endpoint: WorkloadEndpoint | undefined) => PodFacts | undefined | Promise<PodFacts | undefined>;
   /** The network config for the delegate, with the node's pod CIDRs in place of their keywords; undefined: unchanged. */
   readonly delegateConfig: JsonObject | undefined;
 }

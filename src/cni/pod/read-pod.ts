@@ -101,6 +101,11 @@ function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, request:
   }
 }
 
+/** Why there is no interface for a pod that the runtime should not have called for. */
+export function usesHostNetwork(identity: PodIdentity): NetplugError {
+  return notThere(identity, "it uses the host's network (hostNetwork: true), so no interface is made for it");
+}
+
 function notThere(identity: PodIdentity, reason: string): NetplugError {
   return new NetplugError("podMismatch", `find ${toPodText(identity)}: ${reason}`);
 }
