@@ -1,46 +1,89 @@
 /** STATUS: whether an ADD could succeed now, found out by asking. */
 
+import type { Block } from "../api/ipam-block.ts";
 import { CLUSTER_INFORMATION, requireReady } from "../datastore/cluster-state.ts";
-import type { Query } from "../datastore/datastore.ts";
-import { IP_POOLS } from "../ipam/cluster.ts";
+import { nextOrdinal } from "../ipam/block.ts";
+import { configurationOf, IP_POOLS, IP_RESERVATIONS, IPAM_CONFIGURATION } from "../ipam/cluster.ts";
+import { answerOf } from "../ipam/facts.ts";
+import { reservedIn, toReservedSet } from "../ipam/reservations.ts";
+import { readFacts } from "../ipam/transact.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
+import { parsePrefix } from "../lib/ip/prefix.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
 import { resolveMtu } from "./config/node-facts.ts";
 import { delegateStatus } from "./delegate/mod.ts";
 import { delegateOf, requireIpam } from "./delegate/address-source.ts";
+import { settle, throwFirstFailure } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { arePodsLookedUp, isNodeLookedUp } from "./pod/facts.ts";
+import { transactPortsOf } from "./transact-ports.ts";
 
-/** @throws NetplugError notAvailable or degraded with the reason */
+/** No block that a pool gives, but it is asked for as one: on Kubernetes that may be forbidden, or the CRD of blocks may be missing. */
+const PROBED_BLOCK = parsePrefix("192.0.2.0/32");
+
+/** A setting that ADDs make in each pod. */
+const PROBED_SETTING = "ipv4/ip_forward";
+
+/**
+ * The datastore's state is the headline, and what else is wrong the details: who locks a datastore does not want to be told of a disk.
+ *
+ * @throws NetplugError notAvailable or degraded with the reason
+ */
 export async function status(call: Call): Promise<void> {
   const delegate = delegateOf(call);
   await orNotAvailable(async () => {
     requireIpam(call);
-    if (call.plugin === "netplug") {
-      resolveMtu(call.config, call.host.files);
-      requireRights(call.host.kernel);
-    }
-    const wantsToCommit = hasOwnIpam(call) ? "addresses" : "records";
-    const [[cluster]] = await Promise.all([
-      call.deadline.wait("the datastore", (signal) => call.datastore.read(queriesOf(call), { signal, mayLag: true, wantsToCommit })),
-      arePodsLookedUp(call) || isNodeLookedUp(call)
-        ? import("./pod/ask.ts").then(({ probeKubernetes }) => probeKubernetes(call))
-        : undefined,
-    ]);
-    requireReady(cluster, "add");
+    throwFirstFailure(await Promise.all([requireDatastore, requireKubernetes, requireNode].map((require) => settle(() => require(call)))));
   });
   if (delegate !== undefined) await delegateStatus(delegate);
 }
 
 /** Pools too, which every ADD reads: they may be forbidden or damaged, or on Kubernetes their CRD may be missing. */
-function queriesOf(call: Call): readonly [typeof CLUSTER_INFORMATION, ...Query[]] {
-  return hasOwnIpam(call) ? [CLUSTER_INFORMATION, IP_POOLS] : [CLUSTER_INFORMATION];
+async function requireDatastore(call: Call): Promise<void> {
+  const { datastore, deadline, node } = call;
+  const isOwnIpam = hasOwnIpam(call);
+  const facts = await readFacts(transactPortsOf(call), isOwnIpam ? [CLUSTER_INFORMATION, IP_POOLS] : [CLUSTER_INFORMATION]);
+  requireReady(answerOf(facts, CLUSTER_INFORMATION), "add");
+  await deadline.wait("the datastore", async (signal) => {
+    const hasRoom = (blocks: readonly Block[]): Promise<boolean> => canGiveFrom(call, blocks);
+    const probe = { type: "block", ref: { cidr: PROBED_BLOCK, node } } as const;
+    if (isOwnIpam) await datastore.read([probe], { signal, wantsToCommit: "addresses", hasRoom });
+    else await datastore.read([CLUSTER_INFORMATION], { signal, wantsToCommit: "records" });
+  });
+}
+
+/** Whether one of the blocks has an address that is neither in use nor reserved, nor cools down. */
+async function canGiveFrom(call: Call, blocks: readonly Block[]): Promise<boolean> {
+  const facts = await readFacts(transactPortsOf(call), [IPAM_CONFIGURATION, IP_RESERVATIONS]);
+  const reserved = toReservedSet(answerOf(facts, IP_RESERVATIONS));
+  const moment = { now: Math.floor(call.host.clock.now() / 1000), cooldown: configurationOf(facts).ipCooldownSeconds };
+  return blocks.some((block) => nextOrdinal(block, moment, reservedIn(reserved, block.cidr)) !== undefined);
+}
+
+async function requireKubernetes(call: Call): Promise<void> {
+  if (arePodsLookedUp(call) || isNodeLookedUp(call)) await (await import("./pod/ask.ts")).probeKubernetes(call);
+}
+
+function requireNode({ plugin, config, host: { files, kernel } }: Call): void {
+  if (plugin !== "netplug") return;
+  resolveMtu(config, files);
+  requireRights(kernel);
+  requireSettings(kernel);
 }
 
 /** Enters a network namespace as an ADD does. @throws {KernelError} */
 function requireRights(kernel: Kernel): void {
   using netns = kernel.openNetns("/proc/thread-self/ns/net");
   kernel.openRouteSocket(netns)[Symbol.dispose]();
+}
+
+/** Opens a setting as an ADD does, and writes nothing into it, which leaves it as it is. @throws NetplugError kernelRefused */
+function requireSettings(kernel: Kernel): void {
+  try {
+    kernel.writeSysctls([{ path: PROBED_SETTING, value: "" }]);
+  } catch (cause) {
+    throw new NetplugError("kernelRefused", `${messageOf(cause)}; mount /proc/sys writable for the runtime`, { cause });
+  }
 }
 
 async function orNotAvailable(probe: () => Promise<void>): Promise<void> {

@@ -180,6 +180,12 @@ export interface ReadOptions extends RequestOptions {
    * @default nothing
    */
   readonly wantsToCommit?: "records" | "addresses";
+  /**
+   * For who wants to commit addresses: whether one of these blocks has room. Asked only where the answer matters.
+   *
+   * @default one with an unallocated address has
+   */
+  readonly hasRoom?: (blocks: readonly Block[]) => Promise<boolean>;
 }
 
 /** What a commit does beyond its writes. */

@@ -10,6 +10,7 @@ import { raiseAlarm } from "../support/etcd-alarm.ts";
 import { setReady } from "../support/netplugctl.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 import { onEtcd } from "../support/node-datastore.ts";
+import { NodeMounts } from "../support/node-mounts.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
 
@@ -221,6 +222,25 @@ describe("STATUS", () => {
   ])("is code 50 when the config %s", async (_what, overrides, reason) => {
     const { status, json } = await node.call("STATUS", { config: node.config(overrides) });
     expect([status, json?.code, json?.msg]).toEqual([1, 50, expect.stringContaining(reason)]);
+  });
+
+  test("is code 50 where /proc/sys is read-only, as every ADD is 109 there; but first it says that the datastore is locked", async () => {
+    await using mounts = await NodeMounts.start();
+    using pod = new TestNetns();
+    mounts.run("mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys");
+    const plugin = mounts.plugin(node.folder, "netplug");
+    const call = { containerID: node.newContainerID(), netns: pod.path };
+    const args = await node.datastore.prepare("ADD", call);
+    const added = await node.call("ADD", { ...call, plugin, ...(args !== undefined && { args }) });
+    expect([added.json?.code, added.json?.msg]).toEqual([109, expect.stringContaining("EROFS")]);
+    const asked = await node.call("STATUS", { plugin });
+    const msg = 'open setting "ipv4/ip_forward": EROFS (read-only file system); mount /proc/sys writable for the runtime';
+    expect([asked.json?.code, asked.json?.msg]).toEqual([50, msg]);
+    await setReady(node.datastore.env, false);
+    const locked = await node.call("STATUS", { plugin });
+    await setReady(node.datastore.env, true);
+    expect([locked.json?.code, locked.json?.msg]).toEqual([50, expect.stringContaining("locked")]);
+    await node.del(call);
   });
 
   test("is code 50 without the right to enter namespaces, which an ADD needs", async () => {

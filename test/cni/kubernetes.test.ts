@@ -374,5 +374,8 @@ test("without our CRDs ADD is code 112, and STATUS 50, with the command that app
   await deleteCrds(api, ["ippools.netplug.io"]);
   expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ippools.*run "netplugctl init"/) });
   await node.ctl(["init"]);
+  await deleteCrds(api, ["ipamblocks.netplug.io"]);
+  expect((await node.call("STATUS")).json).toMatchObject({ code: 50, msg: expect.stringMatching(/ipamblocks.*run "netplugctl init"/) });
+  await node.ctl(["init"]);
   expect((await node.call("ADD", { ...call, args: podArgs(pod) })).json?.code).toBe(101);
 });

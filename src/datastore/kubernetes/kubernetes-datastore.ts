@@ -100,7 +100,7 @@ export class KubernetesDatastore implements Datastore {
   }
 
   async #answer<Qs extends readonly Query[]>(queries: Qs, options: ReadOptions): Promise<Answers<Qs>> {
-    const { signal, mayLag = false, onDamage, wantsToCommit } = options;
+    const { signal, mayLag = false, onDamage, wantsToCommit, hasRoom } = options;
     const { client, hints } = this.#parts;
     const batch = new Batch(client, signal === undefined ? {} : { signal });
     const nodes = new Map<string, Promise<NodeBlocks>>();
@@ -127,7 +127,7 @@ export class KubernetesDatastore implements Datastore {
     if (batch.missing !== undefined && !isExplained) throw batch.missing;
     for (const [i, query] of queries.entries()) this.#note(query, answers[i]);
     if (wantsToCommit === "addresses" && hints !== undefined)
-      await (await import("./room.ts")).requireRoom(hints, () => nodeBlocks(hints.node));
+      await (await import("./room.ts")).requireRoom(hints, () => nodeBlocks(hints.node), hasRoom);
     // Each query gets the answer of its own kind; the mapped type cannot follow that through `map`.
     return answers as unknown as Answers<Qs>;
   }
