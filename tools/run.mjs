@@ -32,13 +32,12 @@ function missingPackages() {
 
 function installPackages(missing) {
   console.error(`netplug: installing ${missing.length} npm package(s) of package-lock.json …`);
-  // not `npm ci`: it refuses a lockfile without the entries of other platforms' optional packages, which not every registry has
-  const result = spawnSync("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], {
+  const result = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     stdio: ["ignore", 2, 2],
   });
   if (result.error?.code === "ENOENT") fail("npm is missing: install it (Debian, Ubuntu: apt-get install npm) and run the command again");
-  if (result.status !== 0) fail(`npm install failed (status ${result.status ?? result.signal}): see its output above`);
+  if (result.status !== 0) fail(`npm ci failed (status ${result.status ?? result.signal}): see its output above`);
 }
 
 /** Where npm leaves Bun: the package's own copy, or the platform package where install scripts are not run. */
