@@ -21,18 +21,14 @@ import { delegateOf } from "./delegate/address-source.ts";
 import { type ExistingLink, findExisting } from "./link/find.ts";
 import { openPodNetns, waitForNetnsLock } from "./link/pod-netns.ts";
 import type { KeptLink } from "./kept-link.ts";
-import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import { type LinkSockets, openLinkSockets } from "./link/sockets.ts";
-import { whenUsable } from "./link/usable.ts";
+import { LinkWork, whileHeld } from "./link-work.ts";
 import { isPodLookedUp, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { withdrawAttachment } from "./withdraw.ts";
-
-/** Milliseconds in which the kernel makes a link usable, however busy it is; nearly always it has by then. */
-const USABLE_MS = 5_000;
 
 /** The plan of an ADD that can be carried out. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
@@ -96,26 +92,17 @@ interface Begun {
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
-  let created: CreatedLink | undefined;
-  const create = ({ link }: Planned): CreatedLink =>
-    (created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.requireHeld)));
-  // The kernel works while the datastore commits; but an existing interface is replaced only after the commit.
-  const createEarly = (plan: Planned): void => {
-    if (existing === undefined) create(plan);
-  };
+  const linkWork = new LinkWork({ call, hold, sockets, isReplacing: existing !== undefined, undo });
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
-  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keptLink, create: createEarly });
-  const awaitUsable = await whileHeld(hold, () => {
-    if (!plan.isKept) return program(call, sockets, plan, create(plan));
-    keptLink?.restoreNeighbours(plan.link);
-    return undefined;
-  });
+  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keptLink, linkWork });
+  if (plan.isKept) whileHeld(hold, () => keptLink?.restoreNeighbours(plan.link));
+  const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
   if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
   if (awaitUsable !== undefined) {
     hold.requireHeld();
-    await whileHeld(hold, awaitUsable);
+    await awaitUsable();
   }
   hold.requireHeld();
   return toAddResult(call, plan, delegated?.dns);
@@ -154,15 +141,12 @@ interface Recording {
   readonly undo: UndoStack;
   /** Only of a repeated ADD whose interface exists already. */
   readonly keptLink: KeptLink | undefined;
-  /** Work for the kernel that need not wait for the commit's end. */
-  readonly create: (plan: Planned) => void;
+  readonly linkWork: LinkWork;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
 async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
-  const { undo, hold, keptLink, create } = around;
-  // Where a commit writes the block first, others wait for the block: the kernel's work then runs beside the record's write.
-  const work = call.datastore.traits.commitsAtOnce ? { whileCommitting: create } : { whileRecording: create };
+  const { undo, hold, keptLink, linkWork } = around;
   let isUndoable = false;
   const makeUndoable = (): void => {
     if (!isUndoable) undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(withUndoDeadline(call), hold) });
@@ -190,7 +174,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome.isNew && plan.writes.length > 0) makeUndoable();
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, served: plan.served };
       },
-      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...work },
+      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
@@ -198,27 +182,4 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
   const { renew } = await import("./renew.ts");
   if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
   return await recordAttachment(call, request, await beginReading(call, addQueries([request])), around);
-}
-
-/** @returns waits until the link is usable, to be called last; undefined: it is usable */
-function program(call: Call, sockets: LinkSockets, { link }: Planned, pair: CreatedLink): (() => Promise<void>) | undefined {
-  const { host, deadline, log, ledger } = call;
-  const unusable = ledger.time("kernel", () => programLink(sockets, link, pair));
-  if (unusable.length === 0) return undefined;
-  return async () => {
-    const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
-    const left = await ledger.time("kernel", () => whenUsable(unusable, sockets, link, pair, options));
-    // No failure: lost packets are sent again, and creating the pod again would take longer.
-    if (left.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: left.join(", ") });
-  };
-}
-
-/** If `work` fails after a DEL or a newer ADD removed the link, says so. */
-async function whileHeld<T>(hold: Hold, work: () => T | Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (thrown) {
-    hold.requireHeld();
-    throw thrown;
-  }
 }

@@ -1,0 +1,91 @@
+/** The kernel's work for an ADD, as much of it as may be done while the datastore writes. */
+
+import type { PodLink } from "../endpoint/pod-link.ts";
+import type { TransactOptions } from "../ipam/transact.ts";
+import type { UndoStack } from "../lib/undo-stack.ts";
+import type { Hold } from "./attachment-state/hold.ts";
+import type { Call } from "./call.ts";
+import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
+import type { LinkSockets } from "./link/sockets.ts";
+import { whenUsable } from "./link/usable.ts";
+
+/** Milliseconds in which the kernel makes a link usable, however busy it is; nearly always it has by then. */
+const USABLE_MS = 5_000;
+
+/** What the work is for. */
+interface Attaching {
+  readonly call: Call;
+  readonly hold: Hold;
+  readonly sockets: LinkSockets;
+  /** Whether an interface has the attachment's names already: it is replaced only when the datastore has written all. */
+  readonly isReplacing: boolean;
+  readonly undo: UndoStack;
+}
+
+/** Waits until the link is usable; undefined: it is usable. */
+type AwaitUsable = (() => Promise<void>) | undefined;
+
+/** The pair of one ADD. Each step does what earlier ones have left to do; all but the wait are synchronous, and throw KernelError. */
+export class LinkWork {
+  readonly #attaching: Attaching;
+  #created: CreatedLink | undefined;
+  /** What was programmed. */
+  #link: PodLink | undefined;
+  #awaitUsable: AwaitUsable;
+
+  constructor(attaching: Attaching) {
+    this.#attaching = attaching;
+  }
+
+  /**
+   * What runs beside the datastore's writes. Where it writes all at once, that is the pair, of which nothing depends on addresses. Where it
+   * writes blocks first, others wait for these; then the addresses are certain, and the whole link is made beside the record's write.
+   */
+  besideWrites(): Pick<TransactOptions<{ readonly link: PodLink }>, "whileCommitting" | "whileRecording"> {
+    const { call, isReplacing } = this.#attaching;
+    if (isReplacing) return {};
+    if (call.datastore.traits.commitsAtOnce) return { whileCommitting: ({ link }) => void this.#create(link) };
+    return { whileRecording: ({ link }) => void this.finish(link) };
+  }
+
+  /** After the commit. A link that was programmed for another plan is replaced. @returns for the end of the ADD */
+  finish(link: PodLink): AwaitUsable {
+    if (this.#link === link) return this.#awaitUsable;
+    if (this.#link !== undefined) this.#created = undefined;
+    this.#awaitUsable = this.#program(link, this.#create(link));
+    this.#link = link;
+    return this.#awaitUsable;
+  }
+
+  #create(link: PodLink): CreatedLink {
+    const { call, sockets, undo, hold } = this.#attaching;
+    return (this.#created ??= call.ledger.time("kernel", () => createLink(sockets, link, undo, hold.requireHeld)));
+  }
+
+  #program(link: PodLink, pair: CreatedLink): AwaitUsable {
+    const { call, sockets, hold } = this.#attaching;
+    const { host, deadline, log, ledger } = call;
+    const unusable = whileHeld(hold, () => ledger.time("kernel", () => programLink(sockets, link, pair)));
+    if (unusable.length === 0) return undefined;
+    return async () => {
+      const options = { clock: host.clock, waitMs: Math.min(USABLE_MS, deadline.remainingMs()) };
+      const left = await whileHeld(hold, () => ledger.time("kernel", () => whenUsable(unusable, sockets, link, pair, options)));
+      // No failure: lost packets are sent again, and creating the pod again would take longer.
+      if (left.length > 0) log.warning("the kernel has not made all usable, first packets may be lost", { unusable: left.join(", ") });
+    };
+  }
+}
+
+/** If `work` fails after a DEL or a newer ADD removed the link, says so. */
+export function whileHeld<T>(hold: Hold, work: () => T): T {
+  const explain = (thrown: unknown): never => {
+    hold.requireHeld();
+    throw thrown;
+  };
+  try {
+    const done = work();
+    return done instanceof Promise ? (done.catch(explain) as T) : done;
+  } catch (thrown) {
+    return explain(thrown);
+  }
+}
