@@ -14,8 +14,11 @@ const USABLE_MS = 5_000;
 
 /** What the work is for. */
 interface Attaching {
-  readonly call: Call;
-  readonly hold: Hold;
+  readonly call: Pick<Call, "ledger" | "deadline" | "log"> & {
+    readonly datastore: Pick<Call["datastore"], "traits">;
+    readonly host: Pick<Call["host"], "clock">;
+  };
+  readonly hold: Pick<Hold, "requireHeld">;
   readonly sockets: LinkSockets;
   /** Whether an interface has the attachment's names already: it is replaced only when the datastore has written all. */
   readonly isReplacing: boolean;
@@ -48,9 +51,9 @@ export class LinkWork {
     return { whileRecording: ({ link }) => void this.finish(link) };
   }
 
-  /** After the commit. A link that was programmed for another plan is replaced. @returns for the end of the ADD */
+  /** After the commit. If another link was programmed, for an earlier plan, it is replaced. @returns for the end of the ADD */
   finish(link: PodLink): AwaitUsable {
-    if (this.#link === link) return this.#awaitUsable;
+    if (Bun.deepEquals(this.#link, link)) return this.#awaitUsable;
     if (this.#link !== undefined) this.#created = undefined;
     this.#awaitUsable = this.#program(link, this.#create(link));
     this.#link = link;
@@ -77,7 +80,7 @@ export class LinkWork {
 }
 
 /** If `work` fails after a DEL or a newer ADD removed the link, says so. */
-export function whileHeld<T>(hold: Hold, work: () => T): T {
+export function whileHeld<T>(hold: Pick<Hold, "requireHeld">, work: () => T): T {
   const explain = (thrown: unknown): never => {
     hold.requireHeld();
     throw thrown;
