@@ -5,6 +5,7 @@ import { systemClock } from "../lib/clock.ts";
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { systemRandom } from "../lib/random.ts";
+import { wasClosed } from "../linux/closed-stream.ts";
 import { linuxFiles } from "../linux/files.ts";
 import type { Processes } from "../lib/ports.ts";
 import { endProcesses, linuxProcesses } from "../linux/processes.ts";
@@ -21,7 +22,7 @@ import { runCli } from "./main.ts";
  */
 export async function runAsProgram(argv: readonly string[], program = "netplugctl"): Promise<number> {
   const isTerminal = await findTerminals();
-  const stdout = toOutput(Bun.stdout.writer(), isTerminal(1));
+  const stdout = wasClosed(1) ? closedOutput() : toOutput(Bun.stdout.writer(), isTerminal(1));
   const stderr = toOutput(Bun.stderr.writer(), isTerminal(2));
   const ports = { clock: systemClock, random: systemRandom, files: linuxFiles };
   const kubernetes = { processes: processesThatEndWithUs, env: process.env };
@@ -158,6 +159,16 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
       }
       return fault;
     },
+  };
+}
+
+/** Of a stream that is closed: whatever is written is lost, and whoever asked for it must know. */
+function closedOutput(): BufferedOutput {
+  let fault: string | undefined;
+  return {
+    isTerminal: false,
+    write: () => void (fault = "stdout is closed, want it open; /dev/null if nobody reads it"),
+    flush: async () => fault,
   };
 }
 

@@ -192,6 +192,20 @@ describe("streams", () => {
     }
   });
 
+  test("stdout that is closed fails what would write there, in one line; /dev/null is what a caller wants who opens it", () => {
+    const said = "netplugctl: write output: stdout is closed, want it open; /dev/null if nobody reads it\n";
+    const streams = (line: string) => {
+      const { exitCode, stderr } = Bun.spawnSync(["bash", "-c", `netplugctl ${line}`], { env: { ...process.env, ...env }, stderr: "pipe" });
+      return [exitCode, stderr.toString()];
+    };
+    for (const line of ["get ipp >&-", "get ipp -o json >&-", "get --help >&-", "version >&- <&-", "ipam check >&-"])
+      expect([line, ...streams(line)]).toEqual([line, 1, said]);
+    for (const line of ["delete ipp nope --ignore-not-found >&-", "get ipp >/dev/null", "get ipp 1<>/dev/null", "get ipp <&-"])
+      expect([line, ...streams(line)]).toEqual([line, 0, ""]);
+    expect(streams("get ipp >&- 2>&-")).toEqual([1, ""]);
+    expect(streams("get nope >&-")).toEqual([2, expect.stringMatching(/^netplugctl: find kind "nope": [^\n]*\nnext: [^\n]*\n$/)]);
+  });
+
   test("a reader that wants no more is no failure, and one that is slow gets everything", () => {
     const documents = Array.from({ length: 20_000 }, (_, i) =>
       JSON.stringify({ apiVersion: "netplug.io/v3", kind: "Node", metadata: { name: `n${i}` } }),
