@@ -30,7 +30,14 @@ const ipamShow = buildCommand<ShowFlags, [], CliContext>({
     },
     aliases: { o: "output" },
   },
-  docs: { brief: "how full pools are, or who has an address" },
+  docs: {
+    brief: "how full pools are, or who has an address",
+    fullDescription: [
+      "Show how full pools are, or who has an address.",
+      "",
+      "Exit status: 0 everything was counted; 1 something could not be read: stderr names it, and the numbers do not contain it.",
+    ].join("\n"),
+  },
 });
 
 const ipamCheck = buildCommand<CheckFlags, [], CliContext>({

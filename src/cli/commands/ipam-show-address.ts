@@ -11,6 +11,7 @@ import { toReservedSet } from "../../ipam/reservations.ts";
 import { type Address, toAddressText } from "../../lib/ip/address.ts";
 import { containsAddress, toPrefixText } from "../../lib/ip/prefix.ts";
 import { quote } from "../../lib/quote.ts";
+import { EXIT } from "../failure.ts";
 import { type Cli, say } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
@@ -18,19 +19,20 @@ import { withDamageNamed } from "./damaged-block.ts";
 import { toTransactPorts } from "./ipam-ports.ts";
 
 /** Prints who has the address, the pools and reservations that it lies in, and its block. */
-export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<void> {
+export async function showAddress(cli: Cli, datastore: Datastore, ip: Address, output: ReportFormat | undefined): Promise<number> {
   const find = (): Promise<AddressState> => findOwner(toTransactPorts(cli, datastore), ip);
   const { allocation, block, isCoolingDown } = await withDamageNamed(cli, datastore, ip, find);
   const text = toAddressText(ip);
   if (output !== undefined) {
     cli.io.stdout.write(toReportText(output, { ip: text, ...toUse(allocation) }));
-    return;
+    return EXIT.done;
   }
   if (allocation === undefined) say(cli, `${text} is not assigned${isCoolingDown ? "; it was released and is cooling down" : ""}`);
   else say(cli, `${text} is in use by ${describeAllocation(allocation)}`);
   for (const line of await describePlace(datastore, ip)) say(cli, line);
   if (block === undefined) say(cli, "no block is claimed around it");
   else say(cli, `block ${toPrefixText(block.cidr)} belongs to node ${quote(block.node)}`);
+  return EXIT.done;
 }
 
 /** The part of a report that says who uses the address. */

@@ -10,10 +10,10 @@ import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
 import { noteUncounted } from "./ipam-show-utilisation.ts";
 
-/** Prints a line for each address: who borrows it, and from which block. */
-export async function showBorrowed(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<void> {
+/** Prints a line for each address: who borrows it, and from which block. Fails when there are blocks that may have more of them. */
+export async function showBorrowed(cli: Cli, datastore: Datastore, output: ReportFormat | undefined): Promise<number> {
   const found = await readBorrowedAddresses(datastore);
-  noteUncounted(cli, found.uncounted);
+  const status = noteUncounted(cli, found.uncounted);
   const borrowed = found.borrowed.map(({ block, address, owner }) => ({
     ip: toAddressText(address),
     borrowingNode: owner.node,
@@ -28,4 +28,5 @@ export async function showBorrowed(cli: Cli, datastore: Datastore, output: Repor
     const header = ["IP", "BORROWING-NODE", "BLOCK", "BLOCK OWNER", "ALLOCATED-TO"];
     cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal }));
   }
+  return status;
 }

@@ -4,6 +4,7 @@ import type { Datastore } from "../../datastore/datastore.ts";
 import type { UncountedBlock } from "../../ipam/admin/blocks.ts";
 import { readUtilisation, type Utilisation } from "../../ipam/admin/utilisation.ts";
 import { containsPrefix, toPrefixText } from "../../lib/ip/prefix.ts";
+import { EXIT } from "../failure.ts";
 import { toCommandLine } from "../suggested-commands.ts";
 import { type Cli, note } from "../io.ts";
 import { toReportText } from "../output/data.ts";
@@ -17,11 +18,24 @@ interface UtilisationFlags {
   readonly showBlocks?: boolean;
 }
 
-/** Prints the pools, and says on stderr which blocks could not be counted. */
-export async function showUtilisation(cli: Cli, datastore: Datastore, { output, showBlocks = false }: UtilisationFlags): Promise<void> {
+/** Prints the pools; fails when something could not be counted, and says on stderr what: the numbers are then too small. */
+export async function showUtilisation(cli: Cli, datastore: Datastore, flags: UtilisationFlags): Promise<number> {
   const utilisation = await readUtilisation(datastore);
   for (const reason of utilisation.unread) note(cli, reason);
-  noteUncounted(cli, utilisation.uncounted);
+  const status = noteUncounted(cli, utilisation.uncounted);
+  print(cli, utilisation, flags);
+  return utilisation.unread.length === 0 ? status : EXIT.failed;
+}
+
+/** Says which blocks are not in the numbers, and what tells more of them. @returns the exit status */
+export function noteUncounted(cli: Cli, uncounted: readonly UncountedBlock[]): number {
+  for (const { name, fault } of uncounted) note(cli, `block ${name} is not counted: ${fault}`);
+  if (uncounted.length === 0) return EXIT.done;
+  note(cli, `next: ${toCommandLine(cli, "ipam check")}`);
+  return EXIT.failed;
+}
+
+function print(cli: Cli, utilisation: Utilisation, { output, showBlocks = false }: UtilisationFlags): void {
   if (output !== undefined) {
     const pools = utilisation.pools.map((pool) => ({ ...pool, cidr: toPrefixText(pool.cidr) }));
     const blocks = utilisation.blocks.map((block) => ({ ...block, cidr: toPrefixText(block.cidr) }));
@@ -35,12 +49,6 @@ export async function showUtilisation(cli: Cli, datastore: Datastore, { output, 
   }
   const header = ["GROUPING", "NAME", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS RESERVED", "IPS FREE"];
   cli.io.stdout.write(toTable(header, rows, { colour: cli.io.stdout.isTerminal, right: new Set([3, 4, 5, 6]) }));
-}
-
-/** Says which blocks are not in the numbers, and what tells more of them. */
-export function noteUncounted(cli: Cli, uncounted: readonly UncountedBlock[]): void {
-  for (const { name, fault } of uncounted) note(cli, `block ${name} is not counted: ${fault}`);
-  if (uncounted.length > 0) note(cli, `next: ${toCommandLine(cli, "ipam check")}`);
 }
 
 /** Blocks follow their pool; those of no pool come last. */

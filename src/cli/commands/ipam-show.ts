@@ -2,7 +2,7 @@
 
 import type { Address } from "../../lib/ip/address.ts";
 import { withDatastore } from "../access/access.ts";
-import { EXIT, UsageError } from "../failure.ts";
+import { UsageError } from "../failure.ts";
 import type { Cli } from "../io.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { showAddress } from "./ipam-show-address.ts";
@@ -24,11 +24,10 @@ export async function ipamShow(cli: Cli, flags: ShowFlags): Promise<number> {
   const { ip, showBlocks, showBorrowed, showConfiguration: withConfiguration, output } = flags;
   if ([ip, showBlocks, showBorrowed, withConfiguration].filter(Boolean).length > 1)
     throw new UsageError("read options: got several of --ip, --show-blocks, --show-borrowed, --show-configuration, want one of them");
-  await withDatastore(cli, async (datastore) => {
-    if (ip !== undefined) await showAddress(cli, datastore, ip, output);
-    else if (showBorrowed === true) await showBorrowedAddresses(cli, datastore, output);
-    else if (withConfiguration === true) await showConfiguration(cli, datastore, output);
-    else await showUtilisation(cli, datastore, flags);
+  return withDatastore(cli, async (datastore) => {
+    if (ip !== undefined) return await showAddress(cli, datastore, ip, output);
+    if (showBorrowed === true) return await showBorrowedAddresses(cli, datastore, output);
+    if (withConfiguration === true) return await showConfiguration(cli, datastore, output);
+    return await showUtilisation(cli, datastore, flags);
   });
-  return EXIT.done;
 }
