@@ -1,7 +1,7 @@
 /** Somebody else writes between a command's read and its write: nothing of theirs is lost, and what the command says is so. */
 
 import { beforeEach, expect, test } from "bun:test";
-import type { Datastore, Write } from "../../src/datastore/datastore.ts";
+import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
 import { poolYaml, resourceYaml } from "../support/cli/documents.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { allocateFor, releaseOf } from "../support/container-addresses.ts";
@@ -155,6 +155,42 @@ test.each<[when: string, instead: (datastore: Datastore, change: () => Promise<v
   expect(first).toBe("ippool/blue deleted; 1 empty block released\n");
   expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('find ippool "blue": there is none') });
   expect(Object.keys(await world.stored("/netplug/ipam/blocks/"))).toEqual([]);
+});
+
+/** Makes a pool of which an ADD gets an address once more. */
+const ENABLE = ["patch", "ippool/blue", "-p", "spec: {disabled: false}"];
+
+test.each<[when: string, at: Write["op"] | Query["type"]]>([
+  ["before its empty blocks are looked for", "empty-blocks"],
+  ["when addresses in use were counted", "claimed-blocks"],
+  ["just before it is deleted", "delete"],
+])("a pool that somebody enables while it is being deleted is not deleted with an address that nobody counted: %s", async (_when, at) => {
+  const enable = async (): Promise<void> => {
+    await world.done(ENABLE);
+    await allocateFor(world.datastore, "c1", "n1");
+  };
+  const instead = (datastore: Datastore): Datastore =>
+    at === "delete" ? changedBefore(datastore, at, enable) : changedAfter(datastore, at as Query["type"], enable);
+  expect(await world.done(["delete", "ippool", "blue"], { instead })).toBe(
+    "ippool/blue deleted; 1 block with 1 address in use stays; once it is empty, create the pool again and delete it\n",
+  );
+  expect(await stored("ippools/blue")).toBeUndefined();
+});
+
+test("a pool that others go on enabling is not deleted, and empty blocks that were released are released", async () => {
+  await allocateFor(world.datastore, "c1", "n1");
+  await releaseOf(world.datastore, "c1", "n1");
+  const instead = (datastore: Datastore): Datastore => changedBefore(datastore, "delete", () => world.done(ENABLE), Infinity);
+  const { status, stdout, stderr } = await world.ctl(["delete", "ippool", "blue"], { instead });
+  expect([status, stdout, stderr]).toEqual([1, "", expect.stringContaining('delete ippool "blue": others keep changing it')]);
+  expect(await stored("ippools/blue")).toEqual(withSpec({ disabled: false }));
+});
+
+test("blocks that were released before somebody enabled the pool are counted too", async () => {
+  await allocateFor(world.datastore, "c1", "n1");
+  await releaseOf(world.datastore, "c1", "n1");
+  const instead = (datastore: Datastore): Datastore => changedBefore(datastore, "delete", () => world.done(ENABLE));
+  expect(await world.done(["delete", "ippool", "blue"], { instead })).toBe("ippool/blue deleted; 1 empty block released\n");
 });
 
 const FREEZE = ["patch", "clusterinfo", "default", "-p", "spec: {datastoreFrozen: true}"];

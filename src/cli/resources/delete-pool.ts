@@ -3,6 +3,7 @@
 import type { IPPoolSpec } from "../../api/ip-pool.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CLUSTER_INFORMATION } from "../../datastore/cluster-state.ts";
+import type { Revision, Stored, Write } from "../../datastore/datastore.ts";
 import { cidrOfPool } from "../../ipam/admin/pool-cidr.ts";
 import { hasBegun } from "../../ipam/block.ts";
 import type { Prefix } from "../../lib/ip/prefix.ts";
@@ -28,31 +29,37 @@ export interface PoolDeletion {
 const PAGE = 100;
 
 /**
- * Disables the pool, releases its empty blocks, deletes it. Nothing is given from it once it is disabled: every allocation
- * compares the revision of its pool, so none that had begun before can end after. Blocks in use stay.
- * Once they are empty, they are deleted by the runtime's GC, when a pool of another block size is created there, or when this pool is created
- * again and deleted.
+ * Disables the pool, releases its empty blocks, counts the others, and deletes it at the revision at which it was disabled: when somebody has changed
+ * it meanwhile, such as enabled it, all of that is done again. Nothing is given from a disabled pool: an allocation compares the revision of its
+ * pool, in etcd together with its write, on Kubernetes just before it. There an ADD may end after the count; `ipam check` tells of its address.
+ *
+ * Blocks in use stay. Once they are empty, they are deleted by the runtime's GC, when a pool of another block size is created there, or when this
+ * pool is created again and deleted.
  *
  * @throws {CommandFailed} when there is none
  */
 export async function deletePool(target: Target, name: string): Promise<PoolDeletion> {
-  const { cidr, text } = await disable(target, name);
-  const releasedBlocks = cidr === undefined ? 0 : await releaseEmptyBlocks(target, cidr);
-  const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr);
-  await remove(target, name);
-  return { releasedBlocks, ...kept, ...(text !== undefined && { text }) };
+  let releasedBlocks = 0;
+  return withRetries(`delete ippool "${name}"`, async () => {
+    const { pool, text } = await disable(target, name);
+    // somebody may have written one past the validation that makes no sense
+    const cidr = cidrOfPool(pool.value);
+    if (cidr !== undefined) releasedBlocks += await releaseEmptyBlocks(target, cidr);
+    const kept = cidr === undefined ? { keptBlocks: 0, keptAddresses: 0 } : await countKept(target, cidr);
+    if (!(await remove(target, name, pool.revision))) return undefined;
+    return { releasedBlocks, ...kept, ...(text !== undefined && { text }) };
+  });
 }
 
-/** @returns the pool's CIDR; undefined when somebody wrote one past the validation that makes no sense */
-async function disable(target: Target, name: string): Promise<{ readonly cidr: Prefix | undefined; readonly text: string | undefined }> {
+/** @returns the pool as it is stored when it is disabled; what is no pool at all gives nothing anyway */
+async function disable(target: Target, name: string): Promise<Pick<PoolForDeletion, "pool" | "text">> {
   return withRetries(`disable ippool "${name}"`, async () => {
     const { pool, text, guards } = await read(target, name);
     const spec = pool.value.spec as IPPoolSpec;
-    const done = { cidr: cidrOfPool(pool.value), text };
-    if (spec.disabled === true || pool.isUnreadable === true) return done;
+    if (spec.disabled === true || pool.isUnreadable === true) return { pool, text };
     const disabled: Resource = { ...pool.value, spec: { ...spec, disabled: true } };
-    const result = await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
-    return result.committed ? done : undefined;
+    await target.datastore.commit([{ op: "update", resource: disabled, revision: pool.revision }, ...guards]);
+    return undefined; // read it again: others may have been quicker, and its revision is another
   });
 }
 
@@ -95,16 +102,20 @@ async function* inGroups<T>(items: AsyncIterable<T>): AsyncGenerator<readonly T[
   if (group.length > 0) yield group;
 }
 
-async function remove(target: Target, name: string): Promise<void> {
-  await withRetries(`delete ippool "${name}"`, async () => {
-    const { pool, guards } = await read(target, name);
-    const ref = { kind: "IPPool", name } as const;
-    const result = await target.datastore.commit([{ op: "delete", ref, revision: pool.revision }, ...guards]);
-    return result.committed ? true : undefined;
-  });
+/** @returns whether it was still of that revision */
+async function remove(target: Target, name: string, revision: Revision): Promise<boolean> {
+  const { guards } = await read(target, name);
+  return (await target.datastore.commit([{ op: "delete", ref: { kind: "IPPool", name }, revision }, ...guards])).committed;
 }
 
-async function read({ datastore }: Target, name: string) {
+/** A pool, and what must hold of the cluster for it to be written. */
+interface PoolForDeletion {
+  readonly pool: Stored<Resource>;
+  readonly text: string | undefined;
+  readonly guards: readonly Write[];
+}
+
+async function read({ datastore }: Target, name: string): Promise<PoolForDeletion> {
   const ref = { kind: "IPPool", name } as const;
   const [information] = await datastore.read([CLUSTER_INFORMATION]);
   const found = await readForDeletion(datastore, ref);
