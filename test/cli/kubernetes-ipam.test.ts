@@ -2,9 +2,11 @@
 
 import { beforeEach, describe, expect } from "bun:test";
 import { blocksShown } from "../support/blocks-shown.ts";
+import { poolYaml } from "../support/cli/documents.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
 import { readIpamProblems } from "../support/cli/ipam-report.ts";
 import { allocateFor, releaseOf } from "../support/container-addresses.ts";
+import { failureOf } from "../support/failure-of.ts";
 import { NETWORK } from "../support/ipam.ts";
 import { releaseStale } from "../support/ipam-operations.ts";
 import { createNamespace, createNode, createPod, deletePod } from "../support/kubernetes.ts";
@@ -140,6 +142,17 @@ describe("ipam check compares blocks with pods:", () => {
     expect(found).toContainEqual(expect.stringMatching(/^corrupt-block 10\.65\.0\.0\/26: /));
     expect(found).toContainEqual(expect.stringMatching(/^leaked-address 10\.65\.0\.70: /));
   });
+});
+
+test("a pool that kubectl makes over another one gives nothing, and is warned of (needs cluster)", async () => {
+  await world.api.kubectl(["create", "-f", "-"], poolYaml("zz", "10.65.0.0/16"));
+  const detail = expect.stringContaining('it overlaps the older pool "pods" (10.65.0.0/24): only that one is used');
+  expect(await world.json("ipam", "check")).toMatchObject({ problems: [], warnings: [{ kind: "IPPool", object: "zz", detail }] });
+  expect(await failureOf(allocateFor(world.datastore, "c1", "n1", { address: "10.65.9.9" }))).toMatchObject({
+    kind: "addressOutsidePools",
+  });
+  await world.done(["delete", "ippool", "zz"]);
+  expect(await world.json("ipam", "check")).toMatchObject({ problems: [], warnings: [] });
 });
 
 const shown = () => blocksShown((args) => world.ctl(args));

@@ -5,6 +5,7 @@ import { withDatastore } from "../access/access.ts";
 import { EXIT } from "../failure.ts";
 import { toCommandLine } from "../suggested-commands.ts";
 import { type Cli, note, say } from "../io.ts";
+import { toWarningText } from "../output/pool-warning.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
 import { toTable } from "../output/table.ts";
@@ -14,10 +15,13 @@ export interface CheckFlags {
   readonly output?: ReportFormat;
 }
 
-/** Fails when there are problems, so that scripts notice; and when something could not be read, for then nobody knows. */
+/**
+ * Fails when there are problems, so that scripts notice; and when something could not be read, for then nobody knows. Warnings are of pools that
+ * give nothing: no address is in danger, so they do not decide.
+ */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, checkConsistency);
-  const { problems, unread } = report;
+  const { problems, warnings, unread } = report;
   const status = problems.length + unread.length === 0 ? EXIT.done : EXIT.failed;
   const gap = unread.length === 0 ? undefined : `the check is not complete: ${count(unread.length, "object")} could not be read`;
   for (const { detail } of unread) note(cli, `${detail}; what depends on it is not checked`);
@@ -33,7 +37,8 @@ export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
     const rows = problems.map((problem) => [problem.class, problem.object, problem.detail]);
     cli.io.stdout.write(toTable(["CLASS", "OBJECT", "DETAIL"], rows, { colour: cli.io.stdout.isTerminal }));
   }
-  say(cli, `found ${count(problems.length, "problem")}`);
+  for (const warning of warnings) say(cli, toWarningText(warning));
+  say(cli, `found ${count(problems.length, "problem")}${warnings.length === 0 ? "" : `, ${count(warnings.length, "warning")}`}`);
   if (gap !== undefined) say(cli, gap);
   const [leaked, ...others] = problems.filter((problem) => problem.class === "leaked-address");
   if (leaked !== undefined) note(cli, `next: ${toRelease(cli, leaked.object, others.length)}`);

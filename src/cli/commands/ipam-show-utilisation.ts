@@ -9,6 +9,7 @@ import { toCommandLine } from "../suggested-commands.ts";
 import { type Cli, note } from "../io.ts";
 import { toReportText } from "../output/data.ts";
 import type { ReportFormat } from "../output/format.ts";
+import { toWarningText } from "../output/pool-warning.ts";
 import { toTable } from "../output/table.ts";
 
 /** Those of `ipam show` that this answer depends on. */
@@ -22,6 +23,7 @@ interface UtilisationFlags {
 export async function showUtilisation(cli: Cli, datastore: Datastore, flags: UtilisationFlags): Promise<number> {
   const utilisation = await readUtilisation(datastore);
   for (const reason of utilisation.unread) note(cli, reason);
+  for (const warning of utilisation.warnings) note(cli, toWarningText(warning));
   const status = noteUncounted(cli, utilisation.uncounted);
   print(cli, utilisation, flags);
   return utilisation.unread.length === 0 ? status : EXIT.failed;

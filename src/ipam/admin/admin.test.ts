@@ -139,6 +139,7 @@ describe("checkConsistency()", () => {
     await world.add("c3", "n1", { owner: { ...owner, pod: "web-0", namespace: "default" } });
     expect(await checkConsistency(world.datastore)).toEqual({
       problems: [],
+      warnings: [{ kind: "IPPool", object: "without-cidr", detail: expect.stringMatching(/^it has no CIDR; correct it by /) }],
       pools: 1,
       blocks: 1,
       allocations: 3,

@@ -5,12 +5,15 @@ import { toPrefixText } from "../../lib/ip/prefix.ts";
 import { blockProblems } from "./block-problems.ts";
 import { endpointProblems } from "./endpoint-problems.ts";
 import { type Inventory, takeInventory, type UnreadResource } from "./inventory.ts";
+import type { PoolWarning } from "./pool-warnings.ts";
 import { type Inconsistency, PROBLEM_CLASSES } from "./problems.ts";
 
 /** What a check looked at, and what it found. */
 export interface CheckReport {
   /** By class, then by address. */
   readonly problems: readonly Inconsistency[];
+  /** By name; those of pools whose spec makes no sense last. */
+  readonly warnings: readonly PoolWarning[];
   readonly pools: number;
   readonly blocks: number;
   readonly allocations: number;
@@ -40,6 +43,7 @@ async function look(datastore: Datastore): Promise<CheckReport> {
   const inventory = await takeInventory(datastore);
   return {
     problems: problemsOf(inventory),
+    warnings: inventory.poolWarnings,
     pools: inventory.pools.length,
     blocks: countBlocks(inventory),
     allocations: inventory.blocks.reduce((sum, block) => sum + block.allocations.length, 0),

@@ -13,6 +13,7 @@ import { DamageList } from "./damage-list.ts";
 import { type PodCidrs, podCidrsOf } from "./managed-elsewhere.ts";
 import { findIndexFaults, type IndexFault } from "./index-faults.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
+import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
 
 /** Read once, so that all checks look at the same. */
 export interface Inventory extends AllBlocks {
@@ -21,6 +22,7 @@ export interface Inventory extends AllBlocks {
   /** Resources that cannot be read; what they would say is unknown. */
   readonly unread: readonly UnreadResource[];
   readonly pools: readonly Prefix[];
+  readonly poolWarnings: readonly PoolWarning[];
   readonly inPools: PrefixSet;
   readonly nodes: ReadonlySet<string>;
   readonly podCidrs: PodCidrs;
@@ -56,6 +58,7 @@ export async function takeInventory(datastore: Datastore): Promise<Inventory> {
   return {
     ...before,
     pools: known,
+    poolWarnings: poolWarnings(pools),
     inPools: prefixSetOf(known),
     nodes: new Set(nodeNames),
     podCidrs: podCidrsOf(nodes.map(({ value }) => value)),

@@ -10,6 +10,7 @@ import { toReservedSet } from "../reservations.ts";
 import { readBlockByBlock, type UncountedBlock } from "./blocks.ts";
 import { DamageList } from "./damage-list.ts";
 import { cidrOfPool } from "./pool-cidr.ts";
+import { type PoolWarning, poolWarnings } from "./pool-warnings.ts";
 
 /** Numbers of addresses are exact, however large the pool. */
 export interface PoolUtilisation {
@@ -43,6 +44,8 @@ export interface Utilisation {
   readonly uncounted: readonly UncountedBlock[];
   /** Pools and reservations that cannot be read, and why. */
   readonly unread: readonly string[];
+  /** Pools whose free addresses nobody gets. */
+  readonly warnings: readonly PoolWarning[];
 }
 
 /** An address that a node holds in another node's block. */
@@ -72,7 +75,7 @@ export async function readUtilisation(datastore: Datastore): Promise<Utilisation
     blocks.push(toBlockUtilisation(found.block));
   }
   const used = pools.map((pool) => toPoolUtilisation(pool, reserved)).sort((a, b) => comparePrefixes(a.cidr, b.cidr));
-  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason) };
+  return { pools: used, blocks, uncounted, unread: damage.all.map(({ reason }) => reason), warnings: poolWarnings(stored) };
 }
 
 /** Every borrowed address of the cluster. */

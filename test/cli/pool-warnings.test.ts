@@ -1,0 +1,87 @@
+/** Pools that give no address, although nobody has disabled them: `ipam check` and `ipam show` warn of them. */
+
+import { beforeEach, expect, test } from "bun:test";
+import { endpointName } from "../support/cli/documents.ts";
+import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
+import { allocateFor } from "../support/container-addresses.ts";
+
+const world = shareEtcdCliWorld();
+beforeEach(() => world.reset());
+
+/** As kubectl and etcdctl write it, past the rules between objects. */
+async function putPool(name: string, cidr: string, createdAt: string, more: object = {}): Promise<void> {
+  const metadata = { name, creationTimestamp: createdAt };
+  const pool = { apiVersion: "netplug.io/v3", kind: "IPPool", metadata, spec: { cidr, ...more } };
+  await world.etcd.ctl(["put", `/netplug/v3/ippools/${name}`, JSON.stringify(pool)]);
+}
+
+const MAY = "2026-05-01T00:00:00Z";
+const JUNE = "2026-06-01T00:00:00Z";
+
+const shadowedBy = (other: string): string =>
+  `it overlaps the older pool ${other}: only that one is used, even while it is disabled; delete one of the two`;
+
+test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: string, detail: string]>([
+  [
+    "the younger one",
+    [
+      ["x", "10.9.0.0/16", JUNE],
+      ["y", "10.9.4.0/24", MAY],
+    ],
+    "x",
+    shadowedBy('"y" (10.9.4.0/24)'),
+  ],
+  [
+    "of the same second the later by name",
+    [
+      ["y", "10.9.0.0/16", MAY],
+      ["x", "10.9.4.0/24", MAY],
+    ],
+    "y",
+    shadowedBy('"x" (10.9.4.0/24)'),
+  ],
+  [
+    "also one that overlaps a disabled one",
+    [
+      ["x", "10.9.0.0/16", JUNE],
+      ["y", "10.9.4.0/24", MAY, { disabled: true }],
+    ],
+    "x",
+    shadowedBy('"y" (10.9.4.0/24)'),
+  ],
+  [
+    "one whose block size is impossible",
+    [["x", "10.9.0.0/16", MAY, { blockSize: 8 }]],
+    "x",
+    'its blockSize 8 does not fit 10.9.0.0/16: want 20..32; make another pool, and "netplugctl delete ippool x"',
+  ],
+])("%s", async (_which, pools, object, detail) => {
+  await world.done(["init"]);
+  for (const pool of pools) await putPool(...pool);
+  const { status, stdout, stderr } = await world.ctl(["ipam", "check", "-o", "json"]);
+  expect([status, JSON.parse(stdout), stderr]).toMatchObject([0, { problems: [], warnings: [{ kind: "IPPool", object, detail }] }, ""]);
+  const text = await world.ctl(["ipam", "check"]);
+  expect([text.status, text.stderr]).toEqual([0, ""]);
+  expect(text.stdout).toEndWith(`\nwarning: ippool "${object}": ${detail}\nfound 0 problems, 1 warning\n`);
+  expect(await world.ctl(["ipam", "show"])).toMatchObject({ status: 0, stderr: `warning: ippool "${object}": ${detail}\n` });
+});
+
+test("none that is disabled itself, and of three both that overlap the oldest", async () => {
+  await putPool("x", "10.9.0.0/16", JUNE, { disabled: true });
+  await putPool("y", "10.9.4.0/24", MAY);
+  expect(await world.json("ipam", "check")).toMatchObject({ warnings: [] });
+  await putPool("x", "10.9.0.0/16", MAY);
+  await putPool("z", "10.9.5.0/24", JUNE);
+  expect(await world.json("ipam", "check")).toMatchObject({ warnings: [{ object: "y" }, { object: "z" }] });
+  expect((await world.ctl(["ipam", "check"])).stdout).toEndWith("found 0 problems, 2 warnings\n");
+});
+
+test("beside problems, which alone decide the exit status", async () => {
+  await world.createPool("x", "10.9.0.0/16");
+  await putPool("z", "10.9.5.0/24", "2100-01-01T00:00:00Z");
+  await allocateFor(world.datastore, "c9", "n1", {
+    owner: { endpoint: endpointName({ containerID: "c9", node: "n1" }), namespace: "default" },
+  });
+  const { status, stdout } = await world.ctl(["ipam", "check"]);
+  expect([status, stdout]).toEqual([1, expect.stringMatching(/leaked-address .*\nwarning: ippool "z": .*\nfound 1 problem, 1 warning\n$/)]);
+});
