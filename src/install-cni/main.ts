@@ -49,7 +49,7 @@ function sayReadiness({ env, disk, say }: InstallHost): number {
 }
 
 async function install(settings: Settings, host: InstallHost, log: Log): Promise<number> {
-  const state = new StateFile(settings.stateFile, host);
+  using state = new StateFile(settings.stateFile, host);
   state.say("not everything is in its place yet");
   using installation = new Installation(settings, host, log);
   try {
@@ -66,6 +66,7 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
   if (settings.isOnce) {
     if (grant !== undefined)
       log.warning("nobody renews the token from now on; run this again before it expires, or without --once", { expires });
+    state.settle();
     return EXIT.done;
   }
   await stay(installation, { ...settings, state }, host, log);
@@ -74,6 +75,11 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
 
 async function stop(installation: Installation, { removesOnStop }: Settings, state: StateFile, log: Log): Promise<number> {
   if (removesOnStop && (await installation.withdraw())) state.say("the installer was stopped, and took its network config away");
+  try {
+    state.settle();
+  } catch (thrown) {
+    log.warning("cannot note that the installer has ended as it was asked to: it will count as dead", { reason: messageOf(thrown) });
+  }
   log.info("stopped", { event: "stopped" });
   return EXIT.done;
 }

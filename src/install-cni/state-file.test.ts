@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NetplugError } from "../lib/errors.ts";
@@ -8,40 +8,98 @@ import { readNotReadyReason, StateFile } from "./state-file.ts";
 
 const PATH = "/run/netplug/state";
 
-test.each<[text: string | undefined, reason: string | undefined]>([
+const DEAD = `the installer has died: nobody holds "${PATH}" any more; see its log, and start it again`;
+
+test.each<[text: string | undefined, reason: string | undefined, isLocked?: boolean]>([
   ['{"ready":true}\n', undefined],
+  ['{"ready":true,"while":"locked"}\n', undefined, true],
+  ['{"ready":true,"while":"locked"}\n', DEAD],
+  ['{"ready":false,"reason":"no space left"}\n', "no space left", true],
   ['{"ready":false,"reason":"token has expired"}\n', "token has expired"],
   [undefined, `the installer has not started: there is no "${PATH}"`],
   ['{"ready":"true"}', `read "${PATH}": no installer has written it`],
   ["[]", `read "${PATH}": no installer has written it`],
-])("a file with %j says %j", (text, reason) => expect(readNotReadyReason(PATH, { readText: () => text })).toBe(reason));
+])("a file with %j says %j", (text, reason, isLocked = false) =>
+  expect(readNotReadyReason(PATH, { readText: () => text, isLocked: () => isLocked })).toBe(reason),
+);
 
 test("what cannot be read is not ready, and why is said", () => {
-  expect(readNotReadyReason(PATH, { readText: () => "{" })).toStartWith("line 1, column 2");
+  const isLocked = (): boolean => false;
+  expect(readNotReadyReason(PATH, { readText: () => "{", isLocked })).toStartWith("line 1, column 2");
   const readText = (): string => {
     throw new NetplugError("ioFailure", "open: EACCES");
   };
-  expect(readNotReadyReason(PATH, { readText })).toBe("open: EACCES");
+  expect(readNotReadyReason(PATH, { readText, isLocked })).toBe("open: EACCES");
 });
 
 test("nobody is ready or not without a file", () => {
-  expect(() => readNotReadyReason(undefined, { readText: () => undefined })).toThrow("read STATE_FILE: got nothing");
+  expect(() => readNotReadyReason(undefined, durableFiles)).toThrow("read STATE_FILE: got nothing");
 });
 
-test("what an installer says is what the other process reads, each time", () => {
-  const folder = mkdtempSync(join(tmpdir(), "npgt-state-"));
-  try {
-    const path = join(folder, "state");
+describe("what an installer says", () => {
+  let folder: string;
+  let path: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "npgt-state-"));
+    path = join(folder, "state");
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const host = { disk: durableFiles, userId: process.getuid?.() ?? 0 };
+  const read = (): string | undefined => readNotReadyReason(path, durableFiles);
+  const dead = (): string => DEAD.replace(PATH, path);
+
+  test("is what the other process reads, each time", () => {
     // As an installer leaves it that is killed while it writes.
     writeFileSync(join(folder, ".state.netplug-tmp"), "{");
-    const state = new StateFile(path, { disk: durableFiles, userId: process.getuid?.() ?? 0 });
-    for (const reason of ["token has expired", undefined, "no space left"]) {
+    using state = new StateFile(path, host);
+    for (const reason of ["token has expired", undefined, undefined, "no space left", undefined]) {
       state.say(reason);
-      expect(readNotReadyReason(path, durableFiles)).toBe(reason);
+      expect(read()).toBe(reason);
       expect(durableFiles.list(folder)).toEqual(["state"]);
       expect(durableFiles.stat(path)).toMatchObject({ permissions: 0o600 });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  });
+
+  test("does not outlive it, unless it has settled it", () => {
+    for (const [reason, after] of [
+      [undefined, dead()],
+      ["no space left", "no space left"],
+    ] as const) {
+      {
+        using state = new StateFile(path, host);
+        state.say(reason);
+        expect(read()).toBe(reason);
+      }
+      expect(read()).toBe(after);
+      using settled = new StateFile(path, host);
+      settled.say(reason);
+      settled.settle();
+      settled[Symbol.dispose]();
+      expect(read()).toBe(reason);
+    }
+  });
+
+  test("is said again where somebody has put another file, or one that nobody holds", () => {
+    using state = new StateFile(path, host);
+    for (const harm of [
+      () => rmSync(path),
+      () => writeFileSync(path, "{}"),
+      () => cpSync(path, `${path}2`),
+      () => renameSync(`${path}2`, path),
+    ]) {
+      state.say(undefined);
+      harm();
+      state.say(undefined);
+      expect(read()).toBeUndefined();
+    }
+  });
+
+  test("costs no write while it stays the same", () => {
+    using state = new StateFile(path, host);
+    state.say(undefined);
+    const { ino } = statSync(path);
+    state.say(undefined);
+    expect(statSync(path).ino).toBe(ino);
+  });
 });

@@ -3,16 +3,21 @@
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { quote } from "../lib/quote.ts";
-import { writeDurably } from "./files/atomic-file.ts";
+import { isWritten, putAtomically, writeDurably } from "./files/atomic-file.ts";
 import type { DurableFiles } from "./files/durable-files.ts";
 import type { InstallHost } from "./host.ts";
 
 const PERMISSIONS = 0o600;
 
+/** What the file holds. `while` says that the node is ready as long as somebody has the lock on this very file, which ends with the installer. */
+type State = { readonly ready: true; readonly while?: "locked" } | { readonly ready: false; readonly reason: string };
+
 /** A file that holds, at any time, why this node is not ready, or that it is. */
-export class StateFile {
+export class StateFile implements Disposable {
   readonly #path: string | undefined;
   readonly #host: Pick<InstallHost, "disk" | "userId">;
+  #lock: Disposable | undefined;
+  #isReady = false;
 
   /** @param path undefined: nobody asks */
   constructor(path: string | undefined, host: Pick<InstallHost, "disk" | "userId">) {
@@ -20,12 +25,48 @@ export class StateFile {
     this.#host = host;
   }
 
-  /** @param reason why pods on this node may get no network; undefined: they do @throws NetplugError ioFailure */
+  [Symbol.dispose](): void {
+    this.#lock?.[Symbol.dispose]();
+    this.#lock = undefined;
+  }
+
+  /**
+   * That pods get a network holds for as long as this process lives.
+   *
+   * @param reason why pods on this node may get no network; undefined: they do
+   * @throws NetplugError ioFailure
+   */
   say(reason: string | undefined): void {
     if (this.#path === undefined) return;
-    const text = JSON.stringify(reason === undefined ? { ready: true } : { ready: false, reason });
-    writeDurably(this.#host, this.#path, `${text}\n`, PERMISSIONS);
+    this.#isReady = reason === undefined;
+    if (reason === undefined) this.#writeLocked(this.#path, { ready: true, while: "locked" });
+    else this.#write(this.#path, { ready: false, reason });
   }
+
+  /** What was said last holds also when this process has ended. @throws NetplugError ioFailure */
+  settle(): void {
+    if (this.#path !== undefined && this.#isReady) this.#write(this.#path, { ready: true });
+  }
+
+  #write(path: string, state: State): void {
+    writeDurably(this.#host, path, toText(state), PERMISSIONS);
+  }
+
+  /** The file has its lock before it has its name, so nobody sees it without. */
+  #writeLocked(path: string, state: State): void {
+    const { disk } = this.#host;
+    const text = toText(state);
+    if (isWritten(this.#host, path, text, PERMISSIONS) && disk.isLocked(path)) return;
+    this[Symbol.dispose]();
+    putAtomically(disk, path, (temporary) => {
+      disk.create(temporary, text, PERMISSIONS);
+      this.#lock = disk.tryLock(temporary);
+    });
+  }
+}
+
+function toText(state: State): string {
+  return `${JSON.stringify(state)}\n`;
 }
 
 /**
@@ -34,7 +75,7 @@ export class StateFile {
  * @returns why the node is not ready; undefined: it is
  * @throws NetplugError invalidConfig without a path
  */
-export function readNotReadyReason(path: string | undefined, disk: Pick<DurableFiles, "readText">): string | undefined {
+export function readNotReadyReason(path: string | undefined, disk: Pick<DurableFiles, "readText" | "isLocked">): string | undefined {
   if (path === undefined)
     throw new NetplugError("invalidConfig", "read STATE_FILE: got nothing, want the path that the installer was given");
   let text: string | undefined;
@@ -42,7 +83,10 @@ export function readNotReadyReason(path: string | undefined, disk: Pick<DurableF
     text = disk.readText(path);
     if (text === undefined) return `the installer has not started: there is no ${quote(path)}`;
     const state = parseJson(text);
-    if (isJsonObject(state) && state["ready"] === true) return undefined;
+    if (isJsonObject(state) && state["ready"] === true) {
+      if (state["while"] !== "locked" || disk.isLocked(path)) return undefined;
+      return `the installer has died: nobody holds ${quote(path)} any more; see its log, and start it again`;
+    }
     const reason = isJsonObject(state) ? state["reason"] : undefined;
     return typeof reason === "string" ? reason : `read ${quote(path)}: no installer has written it`;
   } catch (thrown) {

@@ -110,11 +110,28 @@ test("checkWritable() says why nothing can be written", () => {
 
 test("a folder is locked by one at a time, also against other processes", () => {
   mkdirSync(at("locked"));
-  using lock = durableFiles.tryLockFolder(at("locked"));
+  using lock = durableFiles.tryLock(at("locked"));
   expect(lock).toBeDefined();
-  expect(durableFiles.tryLockFolder(at("locked"))).toBeUndefined();
+  expect(durableFiles.tryLock(at("locked"))).toBeUndefined();
   const tryAsOther = (): number => Bun.spawnSync(["flock", "--nonblock", at("locked"), "true"]).exitCode;
   expect(tryAsOther()).toBe(1);
   lock?.[Symbol.dispose]();
   expect(tryAsOther()).toBe(0);
+});
+
+test("whoever asks whether a file is locked is told of ourselves and of others, and is none of those", async () => {
+  expect(durableFiles.isLocked(at("locked"))).toBe(false);
+  writeFileSync(at("locked"), "");
+  expect(durableFiles.isLocked(at("locked"))).toBe(false);
+  {
+    using _lock = durableFiles.tryLock(at("locked"));
+    expect(durableFiles.isLocked(at("locked"))).toBe(true);
+  }
+  const asker = Bun.spawn(["flock", "--shared", at("locked"), "cat"], { stdin: "pipe", stdout: "pipe" });
+  await asker.stdin.write("here\n");
+  await asker.stdin.flush();
+  await asker.stdout.getReader().read();
+  expect(durableFiles.isLocked(at("locked"))).toBe(false);
+  await asker.stdin.end();
+  expect(await asker.exited).toBe(0);
 });

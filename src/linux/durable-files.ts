@@ -3,16 +3,20 @@
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { O_CLOEXEC, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, W_OK, X_OK } from "./constants.ts";
-import { EINVAL } from "./errno.ts";
+import { EAGAIN, EINVAL } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { linuxFiles, openFile, writeAll } from "./files.ts";
-import { tryLock } from "./flock.ts";
+import { tryLock as tryLockFd } from "./flock.ts";
 import { makeFolders } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { durableLibc, lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statLink, statPath } from "./stat.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
+
+/** @see include/uapi/asm-generic/fcntl.h */
+const LOCK_SH = 1;
+const LOCK_NB = 4;
 
 /** The real file system. All of it throws KernelError ioFailure. */
 export const durableFiles = {
@@ -29,7 +33,8 @@ export const durableFiles = {
   rename,
   flushFolder,
   remove: (path: string) => linuxFiles.remove(path),
-  tryLockFolder,
+  tryLock,
+  isLocked,
 } as const;
 
 /** Throws if nothing can be changed in the folder. Permissions do not tell: read-only file systems and immutable folders stop root too. */
@@ -83,17 +88,27 @@ function flushFolder(folder: string): void {
   flush(fd, folder);
 }
 
-/** Takes the advisory lock on the folder itself. @returns undefined when somebody else has it; dispose of it to unlock */
-function tryLockFolder(folder: string): Disposable | undefined {
-  const fd = openToRead(folder);
+/** Takes the advisory lock on a file or folder itself. @returns undefined when somebody else has it; dispose of it to unlock */
+function tryLock(path: string): Disposable | undefined {
+  const fd = openToRead(path);
   try {
-    if (tryLock(fd, folder)) return fd;
+    if (tryLockFd(fd, path)) return fd;
   } catch (thrown) {
     fd[Symbol.dispose]();
     throw thrown;
   }
   fd[Symbol.dispose]();
   return undefined;
+}
+
+/** Whether somebody has that lock, this process included; false when there is no such file. Whoever asks at the same time is not taken for one. */
+function isLocked(path: string): boolean {
+  using fd = openFile(path, O_RDONLY);
+  if (fd === undefined) return false;
+  if (untilDone(() => libc().flock(fd.number, LOCK_SH | LOCK_NB)) === 0) return false;
+  const errno = lastErrno();
+  if (errno === EAGAIN) return true;
+  throw new KernelError({ operation: "look for the lock on", object: path, errno, kind: "ioFailure" });
 }
 
 function openToRead(path: string): Fd {

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cniPluginsFolder, distFolder } from "../support/cni.ts";
+import { eventually } from "../support/eventually.ts";
 import { testSeed } from "../support/seed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 
@@ -153,6 +154,31 @@ describe("without --once", () => {
     expect((await run([...places(), "--once"], env, ["unshare", "--mount", "sh", "-c", readOnlyScript(bin), "sh"])).status).toBe(1);
     expect(await ask()).toEqual({ status: 1, stdout: "", stderr: "not everything is in its place yet\n" });
     expect((await run(["--ready"])).status).toBe(2);
+  });
+
+  test("killed it is not called ready any more, and each that follows has its own say; ended as asked it still is", async () => {
+    const env = { STATE_FILE: join(folder, "state") };
+    const ask = async (): Promise<readonly unknown[]> => {
+      const { status, stderr } = await run(["--ready"], env);
+      return [status, stderr];
+    };
+    const dead = [1, `the installer has died: nobody holds "${env.STATE_FILE}" any more; see its log, and start it again\n`];
+    // The first process of its namespace, as in a container: each has the same process ID.
+    const asFirst = ["unshare", "--pid", "--fork", "--kill-child=SIGKILL"];
+    for (let i = 0; i < 2; i++) {
+      const child = start(places(), env, asFirst);
+      await untilReady(child);
+      expect(await ask()).toEqual([0, "ready\n"]);
+      child.kill("SIGKILL");
+      await child.exited;
+      // The kernel may need a moment for the child of `unshare`.
+      await eventually(async () => expect(await ask()).toEqual(dead), 10_000);
+    }
+    const last = start(places(), env);
+    await untilReady(last);
+    last.kill("SIGTERM");
+    expect(await last.exited).toBe(0);
+    expect(await ask()).toEqual([0, "ready\n"]);
   });
 
   test("asked to end at any time it ends with 0, leaves no part of a file, and no network config when it was asked to", async () => {

@@ -149,7 +149,7 @@ describe("on a disk that is full for a while", () => {
       await staying.look();
       expect(["ca", "cert", "key"].map((name) => small.read(`net.d/netplug-tls/etcd-${name}`))).toEqual(["2", "2", "2"]);
       expect(small.read(`net.d/${KUBECONFIG}`)).not.toContain('"token-1"');
-      expect(node.read("state")).toBe('{"ready":true}\n');
+      expect(node.read("state")).toBe('{"ready":true,"while":"locked"}\n');
       expect(Object.keys(small.content())).toEqual(Object.keys(before));
     },
   );

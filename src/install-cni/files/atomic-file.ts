@@ -35,7 +35,14 @@ export function putAtomically(disk: DurableFiles, path: string, make: (temporary
  * @returns whether it was something else before
  * @throws NetplugError ioFailure
  */
-export function writeDurably(
+export function writeDurably(host: Pick<InstallHost, "disk" | "userId">, path: string, content: string, permissions: number): boolean {
+  if (isWritten(host, path, content, permissions)) return false;
+  putAtomically(host.disk, path, (temporary) => host.disk.create(temporary, content, permissions));
+  return true;
+}
+
+/** Whether a file is as {@link writeDurably} would make it. */
+export function isWritten(
   { disk, userId }: Pick<InstallHost, "disk" | "userId">,
   path: string,
   content: string,
@@ -43,9 +50,7 @@ export function writeDurably(
 ): boolean {
   const facts = disk.statLink(path);
   const isRight = facts?.isRegular === true && facts.permissions === permissions && facts.owner === userId;
-  if (isRight && disk.readText(path) === content) return false;
-  putAtomically(disk, path, (temporary) => disk.create(temporary, content, permissions));
-  return true;
+  return isRight && disk.readText(path) === content;
 }
 
 /** Whether nothing is there, or a file without content: nobody writes such a one, but a crash of the machine may leave one. */

@@ -22,6 +22,7 @@ export interface DurableFiles {
   rename(from: string, to: string): void;
   flushFolder(folder: string): void;
   remove(path: string): boolean;
-  /** @returns undefined when somebody else has the lock */
-  tryLockFolder(folder: string): Disposable | undefined;
+  /** Of a file or folder. It ends with this process, however that ends. @returns undefined when somebody else has the lock */
+  tryLock(path: string): Disposable | undefined;
+  isLocked(path: string): boolean;
 }

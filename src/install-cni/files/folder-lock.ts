@@ -25,7 +25,7 @@ export async function withFolderLock<T>(
   const { clock, disk, stopped } = host;
   const end = clock.monotonic() + WAIT_MS;
   for (;;) {
-    using lock = disk.tryLockFolder(folder);
+    using lock = disk.tryLock(folder);
     if (lock !== undefined) {
       for (const one of [folder, ...below]) removeLeftovers(disk, one);
       return work();

@@ -31,7 +31,7 @@ export function filesThatDie(at: number, moment: Moment): DyingFiles {
         if (moment === "after") {
           const result = real(...args);
           // The kernel ends the locks of a process with it.
-          if (key === "tryLockFolder") (result as Disposable | undefined)?.[Symbol.dispose]();
+          if (key === "tryLock") (result as Disposable | undefined)?.[Symbol.dispose]();
         }
         if (moment === "half" && hasHalf) writeHalf(key, args as [string, string]);
         throw new Error("killed");
