@@ -27,22 +27,39 @@ export interface CheckReport {
  * looked at once more, and only what is still there is reported. What only one of the two could read counts as not read.
  */
 export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
-  const report = await look(datastore);
-  if (report.problems.length === 0) return report;
-  const again = await look(datastore);
-  const [problems, unread] = [new Set(again.problems.map(keyOf)), new Set(report.unread.map(({ object }) => object))];
+  const { found, summary } = await lookFirst(datastore);
+  if (found.size === 0) return { problems: [], ...summary };
+  // What the first look has read is garbage by now, and as large as what the second one reads.
+  Bun.gc(true);
+  const inventory = await takeInventory(datastore);
+  const known = new Set(summary.unread.map(({ object }) => object));
+  const order = Object.keys(PROBLEM_CLASSES);
   return {
-    ...report,
-    problems: report.problems.filter((problem) => problems.has(keyOf(problem))),
-    unread: [...report.unread, ...again.unread.filter(({ object }) => !unread.has(object))],
+    problems: [...problemsIn(inventory)]
+      .filter((problem) => found.has(keyOf(problem)))
+      .sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class)),
+    ...summarise(inventory),
+    unread: [...summary.unread, ...inventory.unread.filter(({ object }) => !known.has(object))],
   };
 }
 
-/** Keeps nothing of the inventory, which in a large cluster is large. */
-async function look(datastore: Datastore): Promise<CheckReport> {
+type Summary = Omit<CheckReport, "problems">;
+
+/** What a first look leaves for a second one: no inventory and no texts, for those of a million leaked addresses are large. */
+interface FirstLook {
+  readonly found: ReadonlySet<string>;
+  readonly summary: Summary;
+}
+
+async function lookFirst(datastore: Datastore): Promise<FirstLook> {
   const inventory = await takeInventory(datastore);
+  const found = new Set<string>();
+  for (const problem of problemsIn(inventory)) found.add(keyOf(problem));
+  return { found, summary: summarise(inventory) };
+}
+
+function summarise(inventory: Inventory): Summary {
   return {
-    problems: problemsOf(inventory),
     warnings: inventory.poolWarnings,
     pools: inventory.pools.length,
     blocks: countBlocks(inventory),
@@ -59,9 +76,9 @@ function countBlocks({ blocks, damagedBlocks }: Inventory): number {
   return blocks.length + new Set(others).size;
 }
 
-function problemsOf(inventory: Inventory): readonly Inconsistency[] {
-  const order = Object.keys(PROBLEM_CLASSES);
-  return [...blockProblems(inventory), ...endpointProblems(inventory)].sort((a, b) => order.indexOf(a.class) - order.indexOf(b.class));
+function* problemsIn(inventory: Inventory): Generator<Inconsistency> {
+  yield* blockProblems(inventory);
+  yield* endpointProblems(inventory);
 }
 
 function keyOf({ class: problemClass, object }: Inconsistency): string {
