@@ -47,7 +47,7 @@ const ledger = buildCommand<LedgerFlags, [], CliContext>({
   parameters: {
     flags: {
       file: { kind: "parsed", parse: String, brief: "log of the CNI plugin", placeholder: "FILE", default: DEFAULT_LOG_FILE },
-      last: { kind: "parsed", parse: flags.parseCount, brief: "how many entries", placeholder: "N", default: "20" },
+      last: { kind: "parsed", parse: flags.parseCount, brief: "how many of the newest entries", placeholder: "N", default: "20" },
       container: { kind: "parsed", parse: String, brief: "only containers whose ID begins so", placeholder: "ID", optional: true },
       pod: { kind: "parsed", parse: String, brief: "only this pod: NAME, or NAMESPACE/NAME", placeholder: "POD", optional: true },
       verb: {

@@ -11,7 +11,7 @@ import type { SplitFlags } from "./commands/ipam-split.ts";
 import { type CliContext, runs } from "./context.ts";
 import * as flags from "./flags.ts";
 
-const ipFlag = { kind: "parsed", parse: parseAddress, brief: "an address", placeholder: "ADDRESS" } as const;
+const ipFlag = { kind: "parsed", parse: parseAddress, placeholder: "ADDRESS" } as const;
 
 const ipamShow = buildCommand<ShowFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-show.ts")).ipamShow),
@@ -59,11 +59,11 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
   loader: runs(async () => (await import("./commands/ipam-release.ts")).ipamRelease),
   parameters: {
     flags: {
-      ip: { ...ipFlag, optional: true },
+      ip: { ...ipFlag, brief: "the address", optional: true },
       fromReport: {
         kind: "parsed",
         parse: String,
-        brief: "a report of ipam check -o json; - is stdin",
+        brief: "a report of ipam check -o json with the addresses; - is stdin",
         placeholder: "FILE",
         optional: true,
       },
@@ -76,6 +76,7 @@ const ipamRelease = buildCommand<ReleaseFlags, [], CliContext>({
       "",
       'It is meant for an address whose workload is gone, as "ipam check" finds them. A workload that runs is not stopped and goes on using it.',
       "",
+      "One of --ip and --from-report is wanted.",
       "--from-report releases each leaked address of a report, unless it is not leaked any more, belongs to another attachment by now, or was given",
       "less than a minute ago. Exit status: 0 none of them is leaked any more; 1 some still are.",
     ].join("\n"),
@@ -125,7 +126,14 @@ const ipamSplit = buildCommand<SplitFlags, [number], CliContext>({
       parameters: [{ brief: "how many pools to make: a power of two", placeholder: "N", parse: flags.parseCount }],
     },
   },
-  docs: { brief: "make several pools of one; the datastore must be locked" },
+  docs: {
+    brief: "make several pools of one; the datastore must be locked",
+    fullDescription: [
+      "Make several pools of one. Workloads keep their addresses; whatever names the pool must then name the new ones.",
+      "",
+      "One of --name and --cidr is wanted. The datastore must be locked: see datastoreReady of clusterinformation/default.",
+    ].join("\n"),
+  },
 });
 
 /** `ipam` and its subcommands. */

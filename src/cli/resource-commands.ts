@@ -28,15 +28,16 @@ function objectWords(placeholder: string, brief: string) {
 }
 
 const objects = objectWords("KIND [NAME]", "kind (singular, plural or short name) and names, or KIND/NAME");
+const namedObjects = objectWords("KIND NAME", "kind (singular, plural or short name) and names, or KIND/NAME");
 const oneObject = objectWords("KIND NAME", "kind (singular, plural or short name) and name, or KIND/NAME");
 const objectAndLabels = objectWords("KIND NAME LABEL", "kind and name, then KEY=VALUE to set or KEY- to remove");
 
-/** Help of a command that takes kinds. @param examples without the program's name */
-function withKinds(program: string, brief: string, examples: readonly string[]) {
+/** Help of a command that shows or writes objects of kinds. @param examples without the program's name */
+function withKinds(program: string, use: "shown" | "written", brief: string, examples: readonly string[]) {
   const lines = examples.map((example) => `  ${program} ${example}`);
   return {
     brief,
-    fullDescription: [brief, "", "Kinds and their short names:", describeKinds(), "", "Examples:", ...lines].join("\n"),
+    fullDescription: [brief, "", "Kinds and their short names:", describeKinds(use), "", "Examples:", ...lines].join("\n"),
   };
 }
 
@@ -80,9 +81,9 @@ const remove = (program: string) =>
         ignoreNotFound: { kind: "boolean", brief: "what does not exist is no failure", optional: true, withNegated: false },
       },
       aliases: inputAliases,
-      positional: objects,
+      positional: namedObjects,
     },
-    docs: withKinds(program, "delete objects; workloads keep the addresses of a deleted pool", [
+    docs: withKinds(program, "written", "delete objects; workloads keep the addresses of a deleted pool", [
       "delete ippool blue",
       "delete -f pools.yaml",
     ]),
@@ -104,7 +105,7 @@ const get = (program: string) =>
       aliases: { ...inputAliases, A: "allNamespaces", l: "selector", o: "output" },
       positional: objects,
     },
-    docs: withKinds(program, "show objects", [
+    docs: withKinds(program, "shown", "show objects", [
       "get ippools -o wide",
       "get workloadendpoints -A",
       "get nodes -l rack=r2,tier!=db,'!gpu' --show-labels",
@@ -126,7 +127,7 @@ const patch = (program: string) =>
       aliases: { p: "patch", n: "namespace" },
       positional: oneObject,
     },
-    docs: withKinds(program, "change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
+    docs: withKinds(program, "written", "change some fields of an object", [`patch ippool blue -p '{"spec":{"disabled":true}}'`]),
   });
 
 const label = (program: string) =>
@@ -141,7 +142,7 @@ const label = (program: string) =>
       positional: objectAndLabels,
     },
     docs: {
-      ...withKinds(program, "set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
+      ...withKinds(program, "written", "set and remove labels of an object", ["label node n1 rack=r2", "label node n1 rack-"]),
       customUsage: ["[-n NAMESPACE] [--overwrite] KIND NAME (KEY=VALUE|KEY-)..."],
     },
   });

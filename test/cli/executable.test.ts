@@ -64,6 +64,19 @@ describe("usage", () => {
       expect(run([command, "--help"]).stdout).toMatch(/ippools +ipp, ipps, pool, pools\n(.*\n)*Examples:\n  netplugctl /);
   });
 
+  test("help of a command that writes names no kind that only the system writes, and says that a name is wanted", () => {
+    expect(run(["get", "--help"]).stdout).toMatch(/^ {2}ipamblocks +block, blocks$/m);
+    for (const command of ["delete", "patch", "label"]) {
+      const { stdout } = run([command, "--help"]);
+      expect(stdout).not.toContain("ipamblocks");
+      expect(stdout).toMatch(/^ {2}KIND NAME( LABEL)?\.\.\. /m);
+    }
+  });
+
+  test("help of ipam release and ipam split says that one of two options is wanted", () => {
+    for (const command of ["release", "split"]) expect(run(["ipam", command, "--help"]).stdout).toContain("One of --");
+  });
+
   test("as a plugin of kubectl, help names kubectl everywhere", () => {
     const { stdout } = Bun.spawnSync([join(distFolder, "kubectl-netplug"), "get", "--help"]);
     expect(stdout.toString()).toContain("Examples:\n  kubectl netplug get ippools -o wide\n");

@@ -26,10 +26,11 @@ export function parseKind(word: string): KindInfo {
   throw new UsageError(`find kind ${quote(word)}: there is none${hint} kinds are ${ALL_KINDS.map(({ plural }) => plural).join(", ")}`);
 }
 
-/** Every kind with its short names, a line each, for help. */
-export function describeKinds(): string {
-  const width = Math.max(...ALL_KINDS.map(({ plural }) => plural.length));
-  return ALL_KINDS.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
+/** Every kind that may be shown or written, with its short names, a line each, for help. */
+export function describeKinds(use: "shown" | "written"): string {
+  const kinds = ALL_KINDS.filter(({ writable }) => writable || use === "shown");
+  const width = Math.max(...kinds.map(({ plural }) => plural.length));
+  return kinds.map(({ plural, shortNames }) => `  ${plural.padEnd(width)}  ${shortNames.join(", ")}`.trimEnd()).join("\n");
 }
 
 /** The word for each kind, for completion. */
