@@ -81,14 +81,14 @@ export class LinkWork {
 
 /** If `work` fails after a DEL or a newer ADD removed the link, says so. */
 export function whileHeld<T>(hold: Pick<Hold, "requireHeld">, work: () => T): T {
-  const explain = (thrown: unknown): never => {
+  const fail = (thrown: unknown): never => {
     hold.requireHeld();
     throw thrown;
   };
   try {
     const done = work();
-    return done instanceof Promise ? (done.catch(explain) as T) : done;
+    return done instanceof Promise ? (done.catch(fail) as T) : done;
   } catch (thrown) {
-    return explain(thrown);
+    return fail(thrown);
   }
 }
