@@ -4,7 +4,7 @@ import { isPartlyPlain, onNode } from "../datastore/datastore-config.ts";
 import { NetplugError, orNothing } from "../lib/errors.ts";
 import { sha1Hex } from "../lib/hash.ts";
 import { quote } from "../lib/quote.ts";
-import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
+import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
 import { type NetworkConfig, runFolderOf } from "./config/network-config.ts";
 import { resolveNodeName } from "./config/node-facts.ts";
@@ -25,14 +25,12 @@ export type ReadCall = Omit<LocalCall, "args" | "argsFault">;
  */
 export async function prepare(verb: CniVerb, read: ReadCall, fault: NetplugError | undefined): Promise<Call> {
   const { args, fault: argsFault } = readCniArgs(read.environment);
-  const isFaultyDel = verb === "DEL" && (argsFault ?? args.ipFault) !== undefined;
+  const isFaultyDel = verb === "DEL" && argsFault !== undefined;
   const readArgs = isFaultyDel ? (await import("./protocol/del-args.ts")).readDelArgs(read.environment) : { args, argsFault };
   const local = { ...read, ...readArgs };
   try {
     if (fault !== undefined) throw fault;
-    // A delegate reads IP itself; with our own address management it may be outranked.
-    const judged = verb === "DEL" ? undefined : (argsFault ?? (hasOwnIpam(local) ? undefined : args.ipFault));
-    if (judged !== undefined) throw judged;
+    if (argsFault !== undefined && verb !== "DEL") throw argsFault;
     return await toCall(verb, local);
   } catch (thrown) {
     if (verb === "DEL") await (await import("./del-locally.ts")).delLocally(local, thrown);

@@ -279,10 +279,9 @@ describe("requested addresses", () => {
   });
 
   test.each([
-    ["IP of CNI_ARGS that is no address", {}, "IP=none"],
-    ["IP of CNI_ARGS that is two addresses", {}, "IP=10.65.0.1;IP=10.65.0.2"],
-    ["args.cni.ips of two addresses", { args: { cni: { ips: ["10.65.0.1", "10.65.0.2"] } } }, "IP=none"],
-  ])("are not judged where others rank higher: %s", async (_what, extra, args) => {
+    ["IP of CNI_ARGS", {}, "IP=10.65.0.1"],
+    ["args.cni.ips of two addresses", { args: { cni: { ips: ["10.65.0.1", "10.65.0.2"] } } }, ""],
+  ])("do not count where others rank higher: %s", async (_what, extra, args) => {
     using pod = new TestNetns();
     const config = node.config({ runtimeConfig: { ips: ["10.65.0.77"] }, ...extra });
     const call = { containerID: node.newContainerID(), netns: pod.path, config, args };
@@ -292,16 +291,14 @@ describe("requested addresses", () => {
     await node.del(call);
   });
 
-  test("are code 104 where none rank higher, or another IPAM plugin would read them", async () => {
+  test("that are no addresses are code 104 in CNI_ARGS, whoever would read them, and whatever ranks higher", async () => {
     using pod = new TestNetns();
     const call = { containerID: node.newContainerID(), netns: pod.path, args: "IP=none" };
-    for (const type of ["netplug-ipam", "host-local"]) {
-      const { json } = await node.call("ADD", { ...call, config: node.config({ ipam: { type, subnet: "10.88.0.0/24" } }) });
-      expect([type, json?.code, json?.msg]).toEqual([
-        type,
-        104,
-        'read CNI_ARGS: IP is "none", want an IPv4 or IPv6 address without prefix length',
-      ]);
+    const ranking = { runtimeConfig: { ips: ["10.65.0.77"] } };
+    for (const extra of [{}, { ipam: { type: "host-local", subnet: "10.88.0.0/24" } }, ranking]) {
+      const { json } = await node.call("ADD", { ...call, config: node.config(extra) });
+      const message = 'read CNI_ARGS: IP is "none", want an IPv4 or IPv6 address without prefix length';
+      expect([extra, json?.code, json?.msg]).toEqual([extra, 104, message]);
     }
   });
 

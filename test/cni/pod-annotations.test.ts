@@ -128,7 +128,7 @@ describe("addresses", () => {
       runtimeConfig: { ips: ["10.65.0.1", "10.65.0.2"] },
       args: { cni: { ips: ["10.65.0.3", "10.65.0.4"] } },
     });
-    await using attached = await AttachedPod.add(world, { ...pod, args: `${pod.args};IP=none` }, config);
+    await using attached = await AttachedPod.add(world, { ...pod, args: `${pod.args};IP=10.65.0.5` }, config);
     expect(attached.addresses).toEqual(["10.65.0.78/32"]);
     const { code, msg } = await refusal(await makePod(), config);
     expect([code, msg]).toEqual([104, 'read "runtimeConfig.ips": got 2 IPv4 addresses, want at most one']);

@@ -15,8 +15,6 @@ export interface CniArgs {
   readonly pod: PodIdentity | undefined;
   /** The one address that is asked for. */
   readonly ip: Address | undefined;
-  /** Why `ip` cannot be read. For whoever wants that address: a request that ranks higher makes it irrelevant. */
-  readonly ipFault?: NetplugError | undefined;
   readonly mac: MacAddress | undefined;
 }
 
@@ -30,7 +28,7 @@ type Values = {
 };
 
 /**
- * Reads `CNI_ARGS`. What is wrong with `IP` alone is kept, see {@link CniArgs.ipFault}. Empty pieces do not count; a known key without a value is absent.
+ * Reads `CNI_ARGS`. Empty pieces do not count; a known key without a value is absent.
  *
  * @throws NetplugError malformedRequest
  */
@@ -38,7 +36,6 @@ export function parseCniArgs(text: string, containerID: string): CniArgs {
   const values: Values = {};
   const pieces = text.split(";");
   const isContainer = isOfPodman(pieces, containerID);
-  let ipFault: NetplugError | undefined;
   for (const piece of pieces) {
     if (piece === "") continue;
     const at = piece.indexOf("=");
@@ -46,11 +43,9 @@ export function parseCniArgs(text: string, containerID: string): CniArgs {
     const key = piece.slice(0, at);
     const value = piece.slice(at + 1);
     if (value === "" || !isKnown(key) || (isContainer && key === "K8S_POD_NAME")) continue;
-    const fault = take(values, key, value);
-    if (fault !== undefined && key !== "IP") throw fault;
-    ipFault ??= fault;
+    take(values, key, value);
   }
-  return { ...toCniArgs(values), ...(ipFault !== undefined && { ip: undefined, ipFault }) };
+  return toCniArgs(values);
 }
 
 /** As {@link parseCniArgs}, but args that cannot be read are empty, with the reason in `fault`: a DEL can do most of its work without them. */
@@ -89,14 +84,12 @@ function findFault(key: keyof Values, value: string): string | undefined {
   return findIdFault(value);
 }
 
-/** @returns what is wrong with the value */
-function take(values: Values, key: keyof Values, value: string): NetplugError | undefined {
+function take(values: Values, key: keyof Values, value: string): void {
   const wanted = findFault(key, value);
-  if (wanted !== undefined) return malformed(`${key} is ${quote(value)}, want ${wanted}`);
+  if (wanted !== undefined) throw malformed(`${key} is ${quote(value)}, want ${wanted}`);
   const earlier = values[key];
-  if (earlier !== undefined && earlier !== value) return malformed(`${key} is ${quote(earlier)} and ${quote(value)}, want one of them`);
+  if (earlier !== undefined && earlier !== value) throw malformed(`${key} is ${quote(earlier)} and ${quote(value)}, want one of them`);
   values[key] = value;
-  return undefined;
 }
 
 function toCniArgs({ K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace, K8S_POD_UID: uid, IP, MAC }: Values): CniArgs {
