@@ -31,6 +31,9 @@ export interface Host {
   hostName(): string;
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;
+  readonly processId: number;
+  /** Number of the process that called this one, as it began; another one adopts it when that ends. */
+  readonly callerId: number;
   /** When this process began, in milliseconds of `clock.monotonic()`: an estimate, for measuring. */
   processStart(): number;
   /**

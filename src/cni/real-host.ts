@@ -50,6 +50,8 @@ export function realHost(): Host {
     hostName: readHostName,
     processStart: () => estimateProcessStart(systemClock),
     sinceBoot: readTimeSinceBoot,
+    processId: process.pid,
+    callerId: process.ppid,
     processStartSinceBoot: readProcessStartSinceBoot,
     takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
     takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }),

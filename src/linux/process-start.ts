@@ -40,6 +40,12 @@ const TICKS_PER_SECOND = 100;
 const CHILD_FAULTS_FIELD = 8;
 const START_FIELD = 19;
 
+/** What `/proc/<pid>/stat` says of a process: when it began, or NaN, and what stands behind its name, the state first. */
+export function parseProcessStat(stat: string): { readonly begin: number; readonly fields: readonly string[] } {
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { begin: (Number(fields[START_FIELD]) * 1000) / TICKS_PER_SECOND, fields };
+}
+
 /**
  * When this process began, in milliseconds of {@link readTimeSinceBoot}, to 10 ms. From the kernel, so right even if the process was stopped
  * since. Call it before this process starts another.
@@ -49,8 +55,6 @@ const START_FIELD = 19;
  * @returns undefined when the kernel does not say, or the process was such a shell
  */
 export function readProcessStartSinceBoot(): number | undefined {
-  const stat = linuxFiles.readText("/proc/self/stat") ?? "";
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const begin = (Number(fields[START_FIELD]) * 1000) / TICKS_PER_SECOND;
+  const { begin, fields } = parseProcessStat(linuxFiles.readText("/proc/self/stat") ?? "");
   return Number.isFinite(begin) && fields[CHILD_FAULTS_FIELD] === "0" ? begin : undefined;
 }

@@ -145,16 +145,29 @@ test("one whose DEL did not wait for it keeps nothing, though its namespace stan
   expect([await node.addressesInUse(), pod.link("eth0"), await node.endpoints()]).toEqual([0, undefined, []]);
 });
 
-test("nor does one that a GC found without an attachment", async () => {
+test("nor does one whose runtime has ended, and that the next one's GC found without an attachment", async () => {
   using pod = new TestNetns();
   const containerID = await newContainer();
-  const late = start("ADD", containerID, pod, waiting("start"));
+  const runtimeFile = join(node.folder, `${containerID}.runtime`);
+  const asRuntime = `[ "$CALLED" ] || { echo $$ > ${runtimeFile}; exec 3<&0; CALLED=1 "$0" <&3 3<&- & wait; exit; }`;
+  const late = start("ADD", containerID, pod, waiting("start"), asRuntime);
   await until("the interface", () => pod.addresses("eth0").length > 0);
   late.stop();
+  process.kill(Number(readFileSync(runtimeFile, "utf8")), "SIGKILL");
   expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
   late.goOn();
   expect((await late.reply).json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
   expect([await node.addressesInUse(), pod.link("eth0"), await node.endpoints()]).toEqual([0, undefined, []]);
+});
+
+test("one beside which its runtime calls GC gets what it wants", async () => {
+  using pod = new TestNetns();
+  const containerID = await newContainer();
+  const add = start("ADD", containerID, pod, waiting("start"));
+  await until("the interface", () => pod.addresses("eth0").length > 0);
+  expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": [] }) })).stdout).toBe("");
+  await expectWhole(containerID, pod, await add.reply);
+  await expectNothingAfterDel(containerID, pod);
 });
 
 test.each(["ADD", "DEL"] as const)(

@@ -24,8 +24,8 @@ const START_MARGIN_MS = 20;
  */
 export type HoldState = "held" | "ended" | "taken" | "unknown";
 
-/** What the file of an attachment says while an ADD holds it. */
-interface HoldNote {
+/** What the file of an attachment says while an ADD holds it, and until a DEL. */
+export interface HoldNote {
   /** Path of the network namespace; "": none is named. */
   readonly path: string;
   /** Identity of that namespace; "": it was not opened. */
@@ -33,6 +33,10 @@ interface HoldNote {
   readonly plugin: string | undefined;
   /** Milliseconds since the machine was started. */
   readonly takenAt: number;
+  /** Number of the ADD's process; NaN: an older version noted none. */
+  readonly processId: number;
+  /** Number of the process that called it. */
+  readonly callerId: number;
 }
 
 /** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
@@ -62,9 +66,10 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   const { environment, host, plugin } = call;
   const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin };
   let isWritten = false;
+  const { processId, callerId } = host;
   const take = (): void =>
     attempt(call, () => {
-      writeHold(call, { ...own, takenAt: host.sinceBoot() });
+      writeHold(call, { ...own, takenAt: host.sinceBoot(), processId, callerId });
       isWritten = true;
     });
   /** @returns the state, and the namespace of a newer ADD */
@@ -171,11 +176,12 @@ export function endHold(call: LocalCall): EndedHold {
 export function readHold(call: LocalCall, attachment: Attachment): HoldNote | undefined {
   const text = readNodeFile(call, "attached", attachment);
   if (text === undefined) return undefined;
-  const [path = "", id = "", plugin, takenAt] = text.split(END_OF_PART);
-  return { path, id, plugin, takenAt: Number(takenAt) };
+  const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
+  const [takenAt = NaN, processId = NaN, callerId = NaN] = numbers.map(Number);
+  return { path, id, plugin, takenAt, processId, callerId };
 }
 
 /** @throws NetplugError ioFailure */
-function writeHold(call: LocalCall, { path, id, plugin, takenAt }: HoldNote): void {
-  writeNodeFile(call, "attached", [path, id, plugin, takenAt].join(END_OF_PART));
+function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: HoldNote): void {
+  writeNodeFile(call, "attached", [path, id, plugin, takenAt, processId, callerId].join(END_OF_PART));
 }

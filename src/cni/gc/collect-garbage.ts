@@ -15,6 +15,7 @@ import { beginRemoval } from "../link/remove.ts";
 import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
+import { type UnderWay, watchForAdds } from "./under-way.ts";
 
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
@@ -25,10 +26,11 @@ const MAX_REMOVALS_AT_ONCE = 16;
 /** What one collection works on. */
 interface Collection {
   readonly call: Call;
-  /** Attachments that stay: the valid ones, and those whose interface could not be removed. */
+  /** Attachments that stay: the valid ones, those whose interface could not be removed, and those that an ADD has. */
   readonly kept: Map<string, Attachment>;
   /** Attachments to remove, of which something was found. */
   readonly stale: Map<string, Attachment>;
+  readonly underWay: UnderWay;
 }
 
 /** What the datastore has of attachments that are not kept. */
@@ -43,7 +45,7 @@ interface Found {
  */
 export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
-  const collection: Collection = { call, kept, stale: new Map() };
+  const collection: Collection = { call, kept, stale: new Map(), underWay: watchForAdds(call) };
   const steps: Settled[] = [];
   for (const kind of NODE_FILES) attempt(call, () => endStaleHolds(collection, kind));
   if (call.plugin === "netplug") {
@@ -52,7 +54,8 @@ export async function collectGarbage(call: Call): Promise<void> {
     });
     // Without the list of interfaces nobody knows which addresses are in use.
     if (!listed.ok) throwFirstFailure([listed]);
-    steps.push(await settle(() => removeNameless(call)));
+    // One of them may be of an ADD that has not named it yet.
+    if (!collection.underWay.hasAny()) steps.push(await settle(() => removeNameless(call)));
   }
   let found: Found | undefined;
   const searched = await settle(async () => {
@@ -64,24 +67,36 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
+/** Whether an attachment is to be removed. Asked right after something of it is found: what an ADD makes it makes after it has taken hold. */
+function isStale({ kept, stale, underWay }: Collection, attachment: Attachment): boolean {
+  const key = attachmentKeyOf(attachment);
+  if (!kept.has(key) && underWay.has(attachment)) {
+    kept.set(key, attachment);
+    stale.delete(key);
+  }
+  return !kept.has(key);
+}
+
 /**
- * Removes the node's files of stale attachments. Runs first, so that an ADD still under way for one of them fails and undoes its work. Files of
- * pending releases stay until the release; unfinished files of killed calls go.
+ * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
+ * on. Files of pending releases stay until the release; unfinished files of killed calls go.
  */
-function endStaleHolds({ call, kept }: Collection, kind: NodeFile): void {
+function endStaleHolds(collection: Collection, kind: NodeFile): void {
+  const { call } = collection;
   const { files } = call.host;
   const folder = folderOf(call, kind);
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
-    const isStale = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && !kept.has(attachmentKeyOf(attachment));
+    const isOver = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && isStale(collection, attachment);
     // One that cannot be removed must not stop the removal of the others.
-    if (isStale) attempt(call, () => void files.remove(`${folder}/${name}`));
+    if (isOver) attempt(call, () => void files.remove(`${folder}/${name}`));
   }
 }
 
-async function removeStaleLinks({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
+async function removeStaleLinks(collection: Collection): Promise<readonly Settled[]> {
+  const { call, kept, stale } = collection;
   const { kernel } = call.host;
-  const links = listLinksOf(kernel, call.config.name).filter((link) => !kept.has(attachmentKeyOf(link)));
+  const links = listLinksOf(kernel, call.config.name).filter((link) => isStale(collection, link));
   const steps: Settled[] = [];
   for (let at = 0; at < links.length; at += MAX_REMOVALS_AT_ONCE) {
     const begun = links.slice(at, at + MAX_REMOVALS_AT_ONCE).map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
@@ -117,11 +132,13 @@ function removeNameless(call: Call): void {
  * Finds what the datastore has of stale attachments. A record with a delegate's addresses is found only by listing all records. Where records
  * are pods they are not listed: a cluster has very many, and a pod's record ends with the pod.
  */
-async function findStale({ call, kept, stale }: Collection): Promise<Found> {
+async function findStale(collection: Collection): Promise<Found> {
+  const { call, kept, stale } = collection;
   const { config, node, datastore } = call;
   const all = call.plugin === "netplug" && !datastore.traits.recordsArePods ? await listRecords(call) : [];
-  const records = all.filter((record) => !kept.has(attachmentKeyOf(attachmentOf(record))));
-  const owners = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
+  const records = all.filter((record) => isStale(collection, attachmentOf(record)));
+  const found = await findStaleOwners(transactPortsOf(call), { node, network: config.name, valid: [...kept.values()] });
+  const owners = found.filter((owner) => isStale(collection, owner));
   for (const { containerID, ifName } of [...owners, ...records.map(attachmentOf)]) {
     stale.set(attachmentKeyOf({ containerID, ifName }), { containerID, ifName });
   }
@@ -150,15 +167,16 @@ async function collectAtDelegate({ call, kept, stale }: Collection): Promise<rea
 
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
-  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records))];
-  const isStale = (one: Attachment): boolean => stale.has(attachmentKeyOf(one));
-  return await withdrawPods(call, owners.filter(isStale), {
-    isTargetRecord: (record) => isOwn(call, record) && isStale(attachmentOf(record)),
+  const isStillStale = (one: Attachment): boolean => isStale(collection, one);
+  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records, isStillStale))];
+  const isTarget = (one: Attachment): boolean => stale.has(attachmentKeyOf(one)) && isStillStale(one);
+  return await withdrawPods(call, owners.filter(isTarget), {
+    isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
     async release(some) {
-      if (some.length > 0) await withdrawAll(call, new Set(some.map(attachmentKeyOf)), "none");
+      if (some.length > 0) await withdrawAll(call, new Set(some.map(attachmentKeyOf)), "none", isStillStale);
     },
     async withdraw(some) {
-      await withdrawAll(call, new Set(some.map(attachmentKeyOf)), []);
+      await withdrawAll(call, new Set(some.map(attachmentKeyOf)), [], isStillStale);
     },
   });
 }

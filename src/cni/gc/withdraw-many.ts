@@ -12,16 +12,26 @@ import { withdraw } from "../withdraw.ts";
 export const ATTACHMENTS_PER_COMMIT = 12;
 
 /**
+ * Whether an attachment is still to be removed: asked for each decision, thus again after another call has changed what was decided about.
+ */
+export type IsStale = (attachment: Attachment) => boolean;
+
+/**
  * Removes addresses and records, those of some attachments with each commit.
  *
  * @param keys of the attachments, see {@link attachmentKeyOf}
  * @param records to look at besides those that allocations name
  */
-export async function withdrawMany(call: Call, keys: readonly string[], records: readonly WorkloadEndpoint[]): Promise<void> {
+export async function withdrawMany(
+  call: Call,
+  keys: readonly string[],
+  records: readonly WorkloadEndpoint[],
+  isStale: IsStale,
+): Promise<void> {
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
     const some = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
     const meant = records.filter((record) => some.has(attachmentKeyOf(attachmentOf(record))));
-    await withdrawAll(call, some, meant);
+    await withdrawAll(call, some, meant, isStale);
   }
 }
 
@@ -35,12 +45,14 @@ export async function withdrawAll(
   call: Call,
   keys: ReadonlySet<string>,
   records: readonly WorkloadEndpoint[] | "none",
+  isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
+  const isTarget = (one: Attachment): boolean => keys.has(attachmentKeyOf(one)) && isStale(one);
   const request: DelRequest = {
     node,
-    isTargetOwner: (owner) => owner.node === node && owner.network === config.name && keys.has(attachmentKeyOf(owner)),
-    isTargetRecord: (record) => isOwn(call, record) && keys.has(attachmentKeyOf(attachmentOf(record))),
+    isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),
+    isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
     records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
   };
   const found = new Set<string>();

@@ -44,6 +44,10 @@ export interface CallOptions {
 export const ANOTHER: CallOptions = { containerID: "another", netns: "/run/netns/npgt-never" };
 
 let nodes = 0;
+let calls = 0;
+
+/** Greater than any number that the kernel gives a process. */
+const NO_PROCESS = 4_194_304;
 
 /** Namespaces; made before the node, all at once, so that many nodes can be made beside each other. */
 interface Places {
@@ -153,6 +157,7 @@ export class FaultNode implements AsyncDisposable {
       writeAnswer: (text) => void (stdout = text),
       // Each call is as a process of its own.
       processStartSinceBoot: () => begin,
+      processId: NO_PROCESS + ++calls,
       openLog: ({ level }, fields) =>
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),
     };

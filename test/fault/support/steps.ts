@@ -26,7 +26,7 @@ export interface Work {
 export type OnStep = (step: Step, work: Work) => unknown;
 
 /** What cannot fail, changes nothing, or (a log) must never fail whoever writes to it. Everything else counts. */
-const UNCOUNTED = [/^env$/, /^clock\b/, /^random$/, /^processStart(?:SinceBoot)?$/, /\.close$/];
+const UNCOUNTED = [/^env$/, /^clock\b/, /^random$/, /^(?:process(?:Id|Start|StartSinceBoot)|callerId)$/, /\.close$/];
 
 /** Whether a port of the host, or a function of one, is counted. */
 export function canFail(name: string): boolean {

@@ -1,0 +1,75 @@
+/**
+ * ADDs beside a GC. CNI forbids them, and runtimes have made them all the same: the attachment is not in the list of valid ones yet. Its hold
+ * tells, which an ADD takes before it does anything. But a hold outlives its ADD, so it counts only while the ADD may run:
+ *
+ * - it was taken since this process began, when the list had been made; or
+ * - the process that took it runs, which began before, and not longer ago than an ADD can take; and so does its caller: an ADD that outlives
+ *   its runtime is late, and nobody would call DEL for what it gets. So another process that has its number by now, or has it in another
+ *   PID namespace, hardly counts for it, and in any case no longer than an ADD takes.
+ */
+
+import { attachmentKeyOf } from "../../ipam/gc.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import type { Attachment } from "../../ipam/request.ts";
+import { parseProcessStat } from "../../linux/process-start.ts";
+import { type HoldNote, readHold } from "../attachment-state/hold.ts";
+import { attempt } from "../attachment-state/node-files.ts";
+import type { LocalCall } from "../call.ts";
+
+/** The kernel tells the start of a process to 10 ms, rounded down. */
+const START_STEP_MS = 10;
+
+/** States of a process that has ended, whether or not its parent knows. @see proc_pid_stat(5) */
+const ENDED: readonly string[] = ["Z", "X", "x"];
+
+/** Looks for ADDs beside a GC. */
+export interface UnderWay {
+  /** Whether an ADD has the attachment; says so in the log once. */
+  has(attachment: Attachment): boolean;
+  /** Whether any was found so far. */
+  hasAny(): boolean;
+}
+
+/** Call it before the GC looks for anything. */
+export function watchForAdds(call: LocalCall): UnderWay {
+  const { host, log } = call;
+  const begun = host.processStartSinceBoot() ?? host.sinceBoot();
+  const found = new Set<string>();
+  return {
+    has(attachment) {
+      let isUnderWay = false;
+      attempt(call, () => {
+        const hold = readHold(call, attachment);
+        isUnderWay = hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || isRunning(call, hold));
+      });
+      const key = attachmentKeyOf(attachment);
+      if (isUnderWay && !found.has(key)) {
+        const { containerID, ifName } = attachment;
+        log.warning("leave attachment: an ADD for it runs beside this GC, or has just ended", { of: containerID, interface: ifName });
+        found.add(key);
+      }
+      return isUnderWay;
+    },
+    hasAny: () => found.size > 0,
+  };
+}
+
+/** Whether an ADD with this hold can still be at work. A time in the future is of an earlier boot, in a folder that was not cleared. */
+function isCurrent({ host, config }: LocalCall, { takenAt }: HoldNote): boolean {
+  const ageMs = host.sinceBoot() - takenAt;
+  return ageMs >= 0 && ageMs <= longestOf(config);
+}
+
+/** Whether neither the process that took the hold has ended nor its caller, whose place another process takes then. */
+function isRunning({ host, config }: LocalCall, { takenAt, processId, callerId }: HoldNote): boolean {
+  const stat = Number.isInteger(processId) ? host.files.readText(`/proc/${processId}/stat`) : undefined;
+  if (stat === undefined) return false;
+  const { begin, fields } = parseProcessStat(stat);
+  const [state = "", parent] = fields;
+  return !ENDED.includes(state) && Number(parent) === callerId && begin <= takenAt && begin >= takenAt - longestOf(config) - START_STEP_MS;
+}
+
+/** Milliseconds. */
+function longestOf({ policySetupTimeoutMs }: LocalCall["config"]): number {
+  return LONGEST_ADD_MS + policySetupTimeoutMs;
+}

@@ -1,0 +1,163 @@
+/**
+ * A GC beside an ADD, which CNI forbids and runtimes do: its list of valid attachments does not name the container that is just being added.
+ */
+
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Host } from "../../src/cni/host.ts";
+import { closedGate } from "../support/closed-gate.ts";
+import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
+import { HOST_LOCAL, IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { findIncompleteness, heldIn } from "./support/judge.ts";
+import type { FaultNode } from "./support/node.ts";
+import { shareEtcd, shareVictim } from "./support/shared.ts";
+
+const { startNode } = shareEtcd();
+const victim = shareVictim();
+
+/** The file by which the node's pod is held. */
+function holdOf(node: FaultNode): string {
+  const folder = join(node.folder, "attached");
+  const name = readdirSync(folder).find((one) => one.includes(`@${node.containerID}@`));
+  return join(folder, name ?? "none");
+}
+
+/** Whether the last GC said that it left the attachment of the node's pod. */
+function wasLeft(node: FaultNode): boolean {
+  return node.log.some(
+    ({ level, msg, fields }) => level === "WARNING" && msg.startsWith("leave attachment") && fields["of"] === node.containerID,
+  );
+}
+
+describe.each([NETPLUG, HOST_LOCAL, IPAM_ALONE])("$name", (flow) => {
+  const moments = [
+    ["before it reads what there is", (add: () => Promise<void>) => beforeStep(isRead, add)],
+    ["after it has read what there is", (add: () => Promise<void>) => afterStep(isRead, add)],
+  ] as const;
+  test.concurrent.each(moments)("an ADD that begins and ends %s keeps all that it has got", async (_moment, at) => {
+    await using node = await startNode({ ...flow, waits: false });
+    let added: Awaited<ReturnType<FaultNode["call"]>> | undefined;
+    const gc = await node.call("GC", {
+      host: at(async () => {
+        added = await node.call("ADD", { config: WITHOUT_WAIT });
+      }),
+    });
+    expect([gc.stdout, added?.status]).toEqual(["", 0]);
+    expect(added === undefined ? ["no ADD"] : findIncompleteness(node.flow, added, await node.changes())).toEqual([]);
+    expect((await node.call("DEL")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
+test.concurrent("an ADD of a container whose earlier addresses the GC is about to release keeps them, or gets others", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
+  let again: Awaited<ReturnType<FaultNode["call"]>> | undefined;
+  const gc = await node.call("GC", {
+    host: beforeStep(isCommit, async () => {
+      again = await node.call("ADD", { config: WITHOUT_WAIT });
+    }),
+  });
+  expect([gc.stdout, again?.status]).toEqual(["", 0]);
+  expect(again === undefined ? ["no ADD"] : findIncompleteness(node.flow, again, await node.changes())).toEqual([]);
+  expect((await node.call("DEL")).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
+});
+
+/** An ADD in a process of its own, which waits for a gate. */
+async function withWaitingAdd(node: FaultNode, work: (end: () => ReturnType<FaultNode["callVictim"]>) => Promise<void>): Promise<void> {
+  await using gate = closedGate();
+  const adding = node.callVictim(victim.program, "ADD", 0, "before", { config: { ...WITHOUT_WAIT, readiness_gates: [gate.url] } });
+  await gate.asked;
+  await work(() => {
+    gate.open();
+    return adding;
+  });
+  gate.open();
+  await adding;
+}
+
+test.concurrent("an ADD that runs already, and waits, is left alone, and said to be", async () => {
+  await using node = await startNode(NETPLUG);
+  await withWaitingAdd(node, async (end) => {
+    expect((await node.call("GC")).stdout).toBe("");
+    expect(wasLeft(node)).toBe(true);
+    const { reply } = await end();
+    expect(findIncompleteness(node.flow, reply, await node.changes())).toEqual([]);
+  });
+  // it has ended: its hold stays, and keeps nothing
+  expect((await node.call("GC")).stdout).toBe("");
+  expect([await node.verify(), wasLeft(node)]).toEqual([[], false]);
+});
+
+test.concurrent("an ADD that runs for longer than any is taken for one that hangs, and gets nothing", async () => {
+  await using node = await startNode(NETPLUG);
+  await withWaitingAdd(node, async (end) => {
+    const later = (real: Host): Host => ({ ...real, sinceBoot: () => real.sinceBoot() + 61_000 });
+    expect((await node.call("GC", { config: WITHOUT_WAIT, host: later })).stdout).toBe("");
+    expect((await end()).reply.json).toMatchObject({ code: 11, msg: expect.stringContaining("a DEL or GC has ended it meanwhile") });
+  });
+  expect(await node.verify()).toEqual([]);
+});
+
+/** A process that has its number for as long as it is wanted. */
+interface Impostor extends Disposable {
+  readonly pid: number;
+  readonly parent: number;
+}
+
+function startSleeper(parent = process.pid): Impostor {
+  const sleeper = Bun.spawn(["sleep", "60"], { stdout: "ignore", stderr: "ignore" });
+  return { pid: sleeper.pid, parent, [Symbol.dispose]: () => sleeper.kill() };
+}
+
+/** A process that has ended, which its parent does not want to know. */
+async function startZombie(): Promise<Impostor> {
+  const parent = Bun.spawn(["sh", "-c", "sleep 0.1 & echo $!; exec sleep 60 >/dev/null"], { stdout: "pipe", stderr: "ignore" });
+  const pid = Number(await parent.stdout.text());
+  while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"))) await Bun.sleep(1);
+  return { pid, parent: parent.pid, [Symbol.dispose]: () => parent.kill() };
+}
+
+function noProcess(pid: number, parent = process.pid): Impostor {
+  return { pid, parent, [Symbol.dispose]: () => undefined };
+}
+
+/** Changes the hold of the node's pod as if that process had taken it; one without a number: as an older version writes it. */
+function pretend(node: FaultNode, { pid, parent }: Impostor): void {
+  const parts = readFileSync(holdOf(node), "utf8").split("\n").slice(0, 4);
+  writeFileSync(holdOf(node), [...parts, ...(Number.isNaN(pid) ? [] : [pid, parent])].join("\n"));
+}
+
+describe("the hold of an ADD that was killed keeps nothing", () => {
+  const impostors: readonly (readonly [what: string, start: () => Impostor | Promise<Impostor>, when: "before" | "after"])[] = [
+    ["while no process has its number", () => noProcess(4_194_305), "after"],
+    ["while a process has its number that is much older", () => noProcess(1, 0), "after"],
+    ["while a process has its number that began later", () => startSleeper(), "after"],
+    ["while its runtime has not noticed", startZombie, "before"],
+    ["while a process has its number that another has called", () => startSleeper(1), "before"],
+    ["where it noted no number", () => noProcess(Number.NaN), "after"],
+  ];
+  test.concurrent.each(impostors)("%s", async (_what, start, when) => {
+    await using node = await startNode({ ...NETPLUG, waits: false });
+    const early = when === "before" ? await start() : undefined;
+    expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
+    using impostor = early ?? (await start());
+    pretend(node, impostor);
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.call("GC")).stdout).toBe("");
+    expect([await node.verify(), wasLeft(node)]).toEqual([[], false]);
+  });
+});
+
+test.concurrent("the hold of an ADD that runs keeps its attachment, so the tests before this one could fail", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  using impostor = startSleeper();
+  expect((await node.call("ADD", { config: WITHOUT_WAIT })).status).toBe(0);
+  pretend(node, impostor);
+  expect((await node.call("GC")).stdout).toBe("");
+  expect([wasLeft(node), heldIn(await node.changes())]).toEqual([true, 2]);
+  expect((await node.call("DEL")).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
+});
