@@ -7,7 +7,7 @@ import { cniPluginsFolder, type CniJson, type CniReply, distFolder, hostInterfac
 import type { AttachmentCall, CniCall, CniVerb, Json } from "./cni-call.ts";
 import type { EtcdServer, EtcdServerOptions } from "./etcd.ts";
 import type { TestNetns } from "./netns.ts";
-import { applyPool, initialise, mustNetplugctl } from "./netplugctl.ts";
+import { applyPool, initialise, mustNetplugctl, runNetplugctl } from "./netplugctl.ts";
 import { EtcdNodeDatastore, isOnEtcd, type NodeDatastore } from "./node-datastore.ts";
 
 /** One node with an initialised datastore of its own. */
@@ -139,9 +139,10 @@ export class TestNode implements AsyncDisposable {
     await this.ctl(["apply", "-f", "-"], JSON.stringify(object));
   }
 
-  /** How many addresses are in use, as `ipam show` counts them. */
+  /** How many addresses are in use, as `ipam show` counts them: without those of damaged blocks, about which it ends with status 1. */
   async addressesInUse(): Promise<number> {
-    const shown = JSON.parse(await this.ctl(["ipam", "show", "-o", "json"])) as { readonly pools: readonly { readonly inUse: number }[] };
+    const { stdout } = await runNetplugctl(this.datastore.env, ["ipam", "show", "-o", "json"]);
+    const shown = JSON.parse(stdout) as { readonly pools: readonly { readonly inUse: number }[] };
     return shown.pools.reduce((sum, { inUse }) => sum + inUse, 0);
   }
 
