@@ -42,20 +42,23 @@ export class LinkWork {
 
   /**
    * What runs beside the datastore's writes. Where it writes all at once, that is the pair, of which nothing depends on addresses. Where it
-   * writes blocks first, others wait for these; then the addresses are certain, and the whole link is made beside the record's write.
+   * writes blocks first, others wait for these; then new addresses are certain, and the whole link is made beside the record's write. Those that
+   * the attachment had before are certain only after `renew()`.
    */
-  besideWrites(): Pick<TransactOptions<{ readonly link: PodLink }>, "whileCommitting" | "whileRecording"> {
+  besideWrites(): Pick<TransactOptions<{ readonly link: PodLink; readonly isNew: boolean }>, "whileCommitting" | "whileRecording"> {
     const { call, isReplacing } = this.#attaching;
     if (isReplacing) return {};
     if (call.datastore.traits.commitsAtOnce) return { whileCommitting: ({ link }) => void this.#create(link) };
-    return { whileRecording: ({ link }) => void this.finish(link) };
+    return { whileRecording: ({ link, isNew }) => void (isNew || this.#link ? this.finish(link) : this.#create(link)) };
   }
 
   /** After the commit. If another link was programmed, for an earlier plan, it is replaced. @returns for the end of the ADD */
   finish(link: PodLink): AwaitUsable {
     if (Bun.deepEquals(this.#link, link)) return this.#awaitUsable;
-    if (this.#link !== undefined) this.#created = undefined;
-    this.#awaitUsable = this.#program(link, this.#create(link));
+    const pair = this.#create(link);
+    // Programmed once, even if that fails half-way: after this only another pair will do.
+    this.#created = undefined;
+    this.#awaitUsable = this.#program(link, pair);
     this.#link = link;
     return this.#awaitUsable;
   }

@@ -1,6 +1,6 @@
 /**
  * `package-lock.json` with an entry for each optional package of every platform, which `npm ci` wants. npm leaves out those that its registry
- * does not have, as a mirror may not; nobody on Linux x64 or arm64 needs them, so an entry without a checksum is enough: nothing installs it.
+ * does not have, as a mirror may not; nobody on Linux x64 or arm64 with glibc needs them, so an entry without a checksum is enough: nothing installs it.
  */
 
 import { readFileSync } from "node:fs";
