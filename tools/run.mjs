@@ -32,12 +32,14 @@ function missingPackages() {
 
 function installPackages(missing) {
   console.error(`netplug: installing ${missing.length} npm package(s) of package-lock.json …`);
-  const result = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+  // `npm ci` first empties node_modules, which without a network would then stay empty
+  const command = existsSync(join(root, "node_modules")) ? ["install", "--no-save"] : ["ci"];
+  const result = spawnSync("npm", [...command, "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     stdio: ["ignore", 2, 2],
   });
   if (result.error?.code === "ENOENT") fail("npm is missing: install it (Debian, Ubuntu: apt-get install npm) and run the command again");
-  if (result.status !== 0) fail(`npm ci failed (status ${result.status ?? result.signal}): see its output above`);
+  if (result.status !== 0) fail(`npm ${command[0]} failed (status ${result.status ?? result.signal}): see its output above`);
 }
 
 /** Where npm leaves Bun: the package's own copy, or the platform package where install scripts are not run. */
