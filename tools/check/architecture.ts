@@ -6,16 +6,9 @@ import { TEST_FOLDERS } from "../test/parts.ts";
 import { checkForeignCalls, checkWorld } from "./adapters.ts";
 import { checkCircles } from "./circles.ts";
 import { checkDocComments } from "./doc-comments.ts";
-import {
-  checkLength,
-  checkLockfile,
-  checkMachinePaths,
-  checkNoFocus,
-  checkReadmes,
-  checkTestsAreRun,
-  checkTypeEscapes,
-} from "./house-rules.ts";
+import { checkLength, checkMachinePaths, checkNoFocus, checkReadmes, checkTestsAreRun, checkTypeEscapes } from "./house-rules.ts";
 import { checkDoor, checkLayers } from "./layers.ts";
+import { checkLockfile } from "./lockfile.ts";
 import type { Problem } from "./problem.ts";
 import { checkDriverFolders } from "./driver-folders.ts";
 import { readSourceTree } from "./source-tree.ts";

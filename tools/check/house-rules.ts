@@ -73,13 +73,6 @@ export function checkMachinePaths(root: string, trackedFiles: readonly string[])
     });
 }
 
-/** The lockfile pins by hash; an address in it would bind everybody to one mirror. */
-export function checkLockfile(text: string): Problem[] {
-  return [...text.matchAll(/"resolved":\s*"([a-z+]+:[^"]*)"/g)].map(
-    (match) => `package-lock.json:${lineAt(text, match.index)}: holds a download address: write it with the .npmrc of this repository`,
-  );
-}
-
 function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }

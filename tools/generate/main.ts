@@ -7,7 +7,6 @@ import { repositoryRoot } from "../repository.ts";
 import { say, TaskFailure } from "../terminal.ts";
 import { crdsManifest } from "./crds.ts";
 import { errorsDocument } from "./errors.ts";
-import { completeLockfile } from "./lockfile.ts";
 import { resourcesDocument } from "./resources.ts";
 
 interface GeneratedFile {
@@ -19,7 +18,6 @@ const GENERATED: readonly GeneratedFile[] = [
   { path: "docs/errors.md", content: errorsDocument },
   { path: "docs/resources.md", content: resourcesDocument },
   { path: "manifests/crds.yaml", content: crdsManifest },
-  { path: "package-lock.json", content: completeLockfile },
 ];
 
 /** Names the files that are not what their source makes of them. @param root the folder that they are in */
