@@ -16,6 +16,27 @@ function runWith<Stderr extends number | "pipe">(script: string, stderr: Stderr)
   });
 }
 
+test.each<[redirections: string, closed: readonly number[]]>([
+  ["", []],
+  ["<&-", [0]],
+  [">&-", [1]],
+  ["<&- >&- 2>&-", [0, 1, 2]],
+  [">/dev/null", []],
+  ["<>/dev/null 1<>/dev/null 2<>/dev/null", []],
+  [">/dev/full 2>&-", [2]],
+])("of a process that was started with %j, streams %j were closed", (redirections, closed) => {
+  const script = `
+    const { wasClosed } = await import("./standard-streams.ts");
+    const { writeSync } = await import("node:fs");
+    writeSync(9, JSON.stringify([0, 1, 2].filter(wasClosed)));
+  `;
+  const { stdout } = Bun.spawnSync(["bash", "-c", `exec 9>&1; exec "$0" -e "$1" ${redirections}`, process.execPath, script], {
+    cwd: import.meta.dir,
+    stdin: "ignore",
+  });
+  expect(stdout.toString()).toBe(JSON.stringify(closed));
+});
+
 describe("readStdin()", () => {
   test("gives everything, also what comes in parts", async () => {
     const child = run("console.log(streams.readStdin())");

@@ -23,6 +23,14 @@ const PIPE_BYTES = 4096;
 let isStderrRead = true;
 
 /**
+ * Whether whoever started this process closed the stream (`>&-`). Bun then opens `/dev/null` in its place, which takes everything. What was
+ * inherited is never closed on `exec`; what Bun opens is.
+ */
+export function wasClosed(fd: 0 | 1 | 2): boolean {
+  return (libc().fcntl(fd, F_GETFD) & FD_CLOEXEC) !== 0;
+}
+
+/**
  * Everything on stdin. Blocks until the other side ends it.
  *
  * @throws {KernelError} ioFailure
@@ -64,14 +72,6 @@ export function writeStderr(line: string): void {
 export function endProcess(status: number): never {
   libc()._exit(status);
   throw new Error("end process: it goes on");
-}
-
-/**
- * Whether the caller gave the process none. Bun then opens `/dev/null` in its place, which takes everything. What was inherited is never closed
- * on `exec`; what Bun opens is.
- */
-function wasClosed(fd: number): boolean {
-  return (libc().fcntl(fd, F_GETFD) & FD_CLOEXEC) !== 0;
 }
 
 function isReady(fd: number, events: number, timeoutMs: number): boolean {
