@@ -35,10 +35,7 @@ async function run(name: string, args: readonly string[]): Promise<number> {
 
 async function runPlugin(plugin: "netplug" | "netplug-ipam", args: readonly string[]): Promise<number> {
   const [option] = args;
-  if (option === "--version" || option === "-v") {
-    console.log(`netplug ${VERSION}`);
-    return 0;
-  }
+  if (option === "--version" || option === "-v") return (await import("./linux/answer.ts")).answerOrFail(`netplug ${VERSION}`, plugin);
   const command = process.env["CNI_COMMAND"] ?? "";
   const isHelpWanted = option === "--help" || option === "-h" || (option === undefined && command === "");
   if (isHelpWanted) {

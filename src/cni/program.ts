@@ -10,19 +10,9 @@ import { toVersionInfo } from "./protocol/versions.ts";
  */
 export async function runAsProgram(plugin: PluginName, command: string): Promise<number> {
   if (command === "VERSION") {
-    return await answerVersion(plugin);
+    const { answerOrFail } = await import("../linux/answer.ts");
+    return answerOrFail(JSON.stringify(toVersionInfo()), plugin);
   }
   const { runWithRealHost } = await import("./real-host.ts");
   return await runWithRealHost(plugin);
-}
-
-async function answerVersion(plugin: PluginName): Promise<number> {
-  const answer = JSON.stringify(toVersionInfo());
-  const { writeStdout } = await import("../linux/standard-streams.ts");
-  try {
-    writeStdout(`${answer}\n`);
-    return 0;
-  } catch (thrown) {
-    return (await import("../linux/unwritten-answer.ts")).failUnwritten(thrown, plugin, { answer, status: 0 });
-  }
 }

@@ -31,7 +31,7 @@ export async function runWithRealHost(plugin: PluginName): Promise<number> {
   try {
     return endProcess(await runPlugin(plugin, { ...host, writeAnswer }));
   } catch (thrown) {
-    return (await import("../linux/unwritten-answer.ts")).failUnwritten(thrown, plugin, { answer, status: 1 });
+    return (await import("../linux/answer.ts")).failUnwritten(thrown, plugin, { answer, status: 1 });
   }
 }
 

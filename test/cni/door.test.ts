@@ -34,6 +34,14 @@ describe.each(["netplug", "netplug-ipam"])("%s", (name) => {
     for (const env of [{}, CNI]) expect(await run(name, ["--version"], env)).toMatchObject({ status: 0, stdout: `netplug v${version}\n` });
   });
 
+  test.each([
+    ["closed", ">&-", "EBADF"],
+    ["full", ">/dev/full", "ENOSPC"],
+  ])("--version on a stdout that is %s fails, and says so on stderr", (_what, redirection, errno) => {
+    const { exitCode, stderr } = Bun.spawnSync(["bash", "-c", `"$0" --version ${redirection}`, join(distFolder, name)], { stderr: "pipe" });
+    expect([exitCode, stderr.toString()]).toEqual([1, expect.stringContaining(`${name}: write answer: write "stdout": ${errno}`)]);
+  });
+
   test("refuses a role that it does not have, by its own name", async () => {
     const { status, stdout, stderr } = await run(name, ["fly"]);
     expect([status, stdout, stderr]).toEqual([2, "", expect.stringMatching(new RegExp(`^${name}: got "fly", want `))]);

@@ -1,14 +1,29 @@
-/** The end of a call whose answer could not be written. */
+/** The one answer of a process that lives for one call. */
 
 import { messageOf } from "../lib/errors.ts";
 import { KernelError } from "./kernel-error.ts";
-import { endProcess } from "./standard-streams.ts";
+import { endProcess, writeStdout } from "./standard-streams.ts";
 
 /** What the caller was to get. */
 export interface Unwritten {
   readonly answer: string;
   /** The exit status that goes with it. */
   readonly status: number;
+}
+
+/**
+ * Writes the answer of a call that has nothing else to do. Ends the process as failed where that cannot be done.
+ *
+ * @param program its name, for the message
+ * @returns the exit status
+ */
+export function answerOrFail(answer: string, program: string): number {
+  try {
+    writeStdout(`${answer}\n`);
+    return 0;
+  } catch (thrown) {
+    return failUnwritten(thrown, program, { answer, status: 0 });
+  }
 }
 
 /**
