@@ -1,7 +1,6 @@
 /** What an ADD tells the runtime. */
 
 import type { AttachmentPlan } from "../endpoint/plan-attachment.ts";
-import type { AllocatedAddress } from "../ipam/plan-allocation.ts";
 import { toPrefixText } from "../lib/ip/prefix.ts";
 import { NEXT_HOPS } from "../endpoint/pod-link.ts";
 import { toAddressText, WIDTH } from "../lib/ip/address.ts";
@@ -23,12 +22,4 @@ export function toAddResult(call: Call, { link }: AttachmentPlan, dns: CniResult
     dns,
   };
   return mergeWithPrevious(own, call.config.prevResult);
-}
-
-/** For another main plugin: each address with its block's prefix length and our next hop, and no routes. */
-export function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
-  const ips = addresses.map(({ address, block }) =>
-    toResultIp({ address, length: block.length }, undefined, toAddressText(NEXT_HOPS[address.family])),
-  );
-  return { interfaces: [], ips, routes: [], dns: undefined };
 }

@@ -1,11 +1,12 @@
 /** ADD of `netplug-ipam` under another main plugin: addresses without link and endpoint. */
 
+import { NEXT_HOPS } from "../endpoint/pod-link.ts";
 import { allocate } from "../ipam/allocate.ts";
 import type { Facts } from "../ipam/facts.ts";
 import { type AllocatedAddress, allocationQueries } from "../ipam/plan-allocation.ts";
 import { messageOf } from "../lib/errors.ts";
+import { toAddressText } from "../lib/ip/address.ts";
 import type { Netns } from "../linux/netns.ts";
-import { toIpamResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
 import { markPending } from "./attachment-state/pending-note.ts";
@@ -17,7 +18,7 @@ import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
-import type { CniResult } from "./protocol/result.ts";
+import { type CniResult, toResultIp } from "./protocol/result.ts";
 import { renew } from "./renew.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { withdrawAttachment } from "./withdraw.ts";
@@ -58,6 +59,14 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
       return { result: toIpamResult(addresses), areNew };
     },
   });
+}
+
+/** Each address with its block's prefix length and our next hop, and no routes. */
+function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
+  const ips = addresses.map(({ address, block }) =>
+    toResultIp({ address, length: block.length }, undefined, toAddressText(NEXT_HOPS[address.family])),
+  );
+  return { interfaces: [], ips, routes: [], dns: undefined };
 }
 
 /** What an ADD does while its attachment lasts. */
