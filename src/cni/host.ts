@@ -5,6 +5,7 @@ import type { Datastore } from "../datastore/datastore.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { KubeOptions } from "../kube/requester.ts";
+import type { Deadline } from "../lib/deadline.ts";
 import type { Log } from "../lib/log.ts";
 import type { Clock, Files, Processes, Random } from "../lib/ports.ts";
 import type { TurnOptions } from "../linux/turns/queue.ts";
@@ -26,8 +27,13 @@ export interface Host {
   readonly watchDirectory: PolicyWatch;
   /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
-  /** Gives the caller its answer, on stdout. @throws {KernelError} ioFailure */
-  writeAnswer(text: string): void;
+  /**
+   * Gives the caller its answer, on stdout.
+   *
+   * @param remainingMs how long a caller that does not read may be waited for, at most
+   * @throws {KernelError} ioFailure
+   */
+  writeAnswer(text: string, remainingMs?: Deadline["remainingMs"]): void;
   hostName(): string;
   /** Milliseconds since the machine was started: the same for all processes, and nobody sets it. */
   sinceBoot(): number;

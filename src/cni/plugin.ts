@@ -118,7 +118,8 @@ async function runVerb(verb: CniVerb, call: Call): Promise<void> {
 async function runOnce(verb: CniVerb, call: Call): Promise<void> {
   switch (verb) {
     case "ADD": {
-      const answer = (result: CniResult): void => call.host.writeAnswer(toText(toResultDocument(result, call.config.cniVersion)));
+      const answer = (result: CniResult): void =>
+        call.host.writeAnswer(toText(toResultDocument(result, call.config.cniVersion)), call.deadline.remainingMs);
       return await (call.plugin === "netplug" ? add(call, answer) : (await import("./ipam-add.ts")).addAddresses(call, answer));
     }
     case "DEL":

@@ -27,7 +27,7 @@ import { runPlugin } from "./plugin.ts";
 export async function runWithRealHost(plugin: PluginName): Promise<number> {
   const host = realHost();
   let answer = "";
-  const writeAnswer = (text: string): void => host.writeAnswer((answer = text));
+  const writeAnswer: Host["writeAnswer"] = (text, remainingMs) => host.writeAnswer((answer = text), remainingMs);
   try {
     return endProcess(await runPlugin(plugin, { ...host, writeAnswer }));
   } catch (thrown) {
@@ -46,7 +46,7 @@ export function realHost(): Host {
     fetch: async (url, signal) => (await import("../linux/http-probe.ts")).probeHttp(url, signal),
     watchDirectory,
     readStdin,
-    writeAnswer: (text) => writeStdout(`${text}\n`),
+    writeAnswer: (text, remainingMs) => writeStdout(`${text}\n`, remainingMs),
     hostName: readHostName,
     processStart: () => estimateProcessStart(systemClock),
     sinceBoot: readTimeSinceBoot,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** Runs TypeScript that may use these functions as `streams`, with a pipe for each stream. */
@@ -8,10 +8,14 @@ function run(script: string) {
 }
 
 function runWith<Stderr extends number | "pipe">(script: string, stderr: Stderr) {
+  return runOn(script, "pipe", stderr);
+}
+
+function runOn<Stdout extends number | "pipe", Stderr extends number | "pipe">(script: string, stdout: Stdout, stderr: Stderr) {
   return Bun.spawn([process.execPath, "-e", `const streams = await import("./standard-streams.ts"); ${script}`], {
     cwd: import.meta.dir,
     stdin: "pipe",
-    stdout: "pipe",
+    stdout,
     stderr,
   });
 }
@@ -55,6 +59,68 @@ describe("readStdin()", () => {
     await child.stdin.flush();
     expect(await child.stdout.text()).toBe("nothing came for 100 ms, and it is still open; want it closed\n");
     await child.stdin.end();
+  });
+});
+
+/** A pipe that has a reader, which never reads, and no room. */
+function fullPipe(): { readonly writer: number; readonly reader: number } & Disposable {
+  const path = join(mkdtempSync("/tmp/npgt-"), "full");
+  Bun.spawnSync(["mkfifo", path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  // The flag belongs to this opening alone: the child blocks where it writes too much.
+  const filler = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  const writer = openSync(path, constants.O_WRONLY);
+  expect(() => {
+    for (;;) writeSync(filler, Buffer.alloc(4096));
+  }).toThrow("EAGAIN");
+  const ends = [reader, filler, writer];
+  return {
+    reader,
+    writer,
+    [Symbol.dispose]() {
+      for (const fd of ends.splice(0)) closeSync(fd);
+      rmSync(dirname(path), { recursive: true, force: true });
+    },
+  };
+}
+
+describe("writeStdout()", () => {
+  /** Writes to stdout twice, and says on stderr what came of it, in whole seconds. */
+  const WRITES = `
+    for (const remainingMs of REMAINING) {
+      const began = performance.now();
+      try {
+        streams.writeStdout("x".repeat(100_000), remainingMs);
+        console.error("written");
+      } catch (thrown) {
+        console.error(Math.round((performance.now() - began) / 1000), thrown.message);
+      }
+    }
+  `;
+
+  test.each<[what: string, remaining: string, seconds: number]>([
+    ["that has no time left, a second", "undefined, undefined", 1],
+    ["that has little time left, for so long", "() => 2_000, () => 2_000", 2],
+  ])("waits for a pipe that nobody reads: in a call %s, and then no more", async (_what, remaining, seconds) => {
+    using pipe = fullPipe();
+    const child = runOn(WRITES.replace("REMAINING", `[${remaining}]`), pipe.writer, "pipe");
+    const said = 'write "stdout": EAGAIN (resource temporarily unavailable): nobody reads it';
+    expect(await child.stderr.text()).toBe(`${seconds} ${said}\n0 ${said}\n`);
+  });
+
+  test("writes all to a pipe that is full, and read in time", async () => {
+    using pipe = fullPipe();
+    const child = runOn(`console.error("begins"); ${WRITES.replace("REMAINING", "[() => 30_000]")}`, pipe.writer, "pipe");
+    const said: string[] = [];
+    let reader: Bun.Subprocess<number, "pipe"> | undefined;
+    for await (const chunk of child.stderr) {
+      said.push(new TextDecoder().decode(chunk));
+      await Bun.sleep(100);
+      reader ??= Bun.spawn(["cat"], { stdin: pipe.reader, stdout: "pipe" });
+    }
+    expect(said).toEqual(["begins\n", "written\n"]);
+    pipe[Symbol.dispose]();
+    expect((await reader?.stdout.text())?.replaceAll("\0", "")).toBe("x".repeat(100_000));
   });
 });
 

@@ -12,14 +12,14 @@ import { lastErrno, libc, untilDone } from "./libc.ts";
 const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
-const FOR_EVER = -1;
-/** A caller writes its few bytes at once and closes; one that does neither is not waited for. Milliseconds. */
+/** A caller writes its few bytes at once and closes, and reads ours; one that does neither is not waited for. Milliseconds. */
 const SILENCE_MS = 10_000;
-/** How long a log may hold up a call, once. Milliseconds. */
+/** How long an output that nobody reads may hold up a call that has no time left, once; and a log any call. Milliseconds. */
 const STALL_MS = 1_000;
 /** What a pipe takes without blocking whenever it takes anything (`PIPE_BUF`). */
 const PIPE_BYTES = 4096;
 
+let isStdoutRead = true;
 let isStderrRead = true;
 
 /**
@@ -44,17 +44,23 @@ export function readStdin(silenceMs = SILENCE_MS): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(readToEnd(STDIN, "stdin", wait));
 }
 
-/** Returns when all of the text is written, also to a pipe that is full. @throws {KernelError} ioFailure */
-export function writeStdout(text: string): void {
-  if (wasClosed(STDOUT)) throw new KernelError({ operation: "write", object: "stdout", errno: EBADF, kind: "ioFailure" });
+/**
+ * Returns when all of the text is written, also to a pipe that is full but read.
+ *
+ * @param remainingMs what the call has left. Where nobody reads, it is waited for: 1 s at least, 10 s at most, and after that not again
+ * @throws {KernelError} ioFailure
+ */
+export function writeStdout(text: string, remainingMs = () => 0): void {
+  if (wasClosed(STDOUT)) throw unwritten(EBADF);
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at < bytes.length;) {
-    const rest = bytes.subarray(at);
-    const written = untilDone(() => libc().write(STDOUT, rest, rest.length));
-    if (written < 0 && lastErrno() === EAGAIN) {
-      isReady(STDOUT, POLLOUT, FOR_EVER);
-      continue;
-    }
+    const waitMs = isStdoutRead ? Math.max(STALL_MS, Math.min(SILENCE_MS, remainingMs())) : 0;
+    isStdoutRead = isReady(STDOUT, POLLOUT, waitMs);
+    if (!isStdoutRead) throw unwritten(EAGAIN, "nobody reads it");
+    const part = bytes.subarray(at, at + PIPE_BYTES);
+    const written = untilDone(() => libc().write(STDOUT, part, part.length));
+    // Somebody else who writes there was quicker.
+    if (written < 0 && lastErrno() === EAGAIN) continue;
     at += check(written, "write", "stdout", "ioFailure");
   }
 }
@@ -72,6 +78,10 @@ export function writeStderr(line: string): void {
 export function endProcess(status: number): never {
   libc()._exit(status);
   throw new Error("end process: it goes on");
+}
+
+function unwritten(errno: number, reason?: string): KernelError {
+  return new KernelError({ operation: "write", object: "stdout", errno, reason, kind: "ioFailure" });
 }
 
 function isReady(fd: number, events: number, timeoutMs: number): boolean {

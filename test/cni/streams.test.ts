@@ -70,6 +70,16 @@ describe("stdin", () => {
   });
 });
 
+/** A FIFO that is full, and that nobody reads. */
+function fillUnread(): { readonly path: string } & Disposable {
+  const path = join(node.folder, "unread");
+  const unread = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  expect(() => {
+    for (;;) writeSync(unread, Buffer.alloc(4096));
+  }).toThrow("EAGAIN");
+  return { path, [Symbol.dispose]: () => closeSync(unread) };
+}
+
 /** Redirections after which nothing can be written, and what the kernel says. */
 const UNWRITABLE = [
   ["is closed", "<CONFIG >&-", "EBADF"],
@@ -126,6 +136,24 @@ describe("stdout", () => {
     });
   });
 
+  test.each([
+    ["ADD", "netplug", 10],
+    ["ADD", "netplug-ipam", 10],
+    ["CHECK", "netplug", 1],
+    ["VERSION", "netplug-ipam", 1],
+  ])(
+    "that is full, and that nobody reads, makes a %s of %s fail after %i s, and an ADD takes back what it did",
+    async (verb, plugin, seconds) => {
+      using pod = new TestNetns();
+      using unread = fillUnread();
+      const began = performance.now();
+      const { status, stderr } = await callWith(`<CONFIG >${unread.path}`, pod, node.newContainerID(), verb, plugin);
+      expect([status, stderr]).toEqual([1, expect.stringMatching(new RegExp(`${plugin}: write answer: .*: nobody reads it`))]);
+      expect(Math.floor((performance.now() - began) / 1000)).toBeWithin(seconds, seconds + 4);
+      expect([pod.link("eth0"), await node.addressesInUse(), await node.endpoints()]).toEqual([undefined, 0, []]);
+    },
+  );
+
   test.each([["</dev/null"], ["<CONFIG"]])("that was opened as /dev/null is written to, with stdin %s", async (stdin) => {
     using pod = new TestNetns();
     expect((await callWith(`${stdin} 1<>/dev/null`, pod, "none", "VERSION")).status).toBe(0);
@@ -156,12 +184,8 @@ test.each([
 test.each(["ADD", "DEL"])("stderr that is full, and that nobody reads, holds up no %s", async (verb) => {
   using pod = new TestNetns();
   const containerID = node.newContainerID();
-  const unread = openSync(join(node.folder, "unread"), constants.O_RDWR | constants.O_NONBLOCK);
-  expect(() => {
-    for (;;) writeSync(unread, Buffer.alloc(4096));
-  }).toThrow("EAGAIN");
-  const { status } = await callWith(`<CONFIG 2>${join(node.folder, "unread")}`, pod, containerID, verb);
-  closeSync(unread);
+  using unread = fillUnread();
+  const { status } = await callWith(`<CONFIG 2>${unread.path}`, pod, containerID, verb);
   expect(status).toBe(0);
   await node.del({ containerID, netns: pod.path });
 });

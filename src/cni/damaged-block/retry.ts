@@ -15,6 +15,7 @@ import { quote } from "../../lib/quote.ts";
 import { notePending } from "../attachment-state/after-failure.ts";
 import { linkNamesOf, netnsOptionsOf } from "../attachment.ts";
 import type { Call } from "../call.ts";
+import type { Host } from "../host.ts";
 import { findExisting } from "../link/find.ts";
 import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
@@ -48,9 +49,9 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
     beforeCommit: requireMayGoOn,
   });
   // An ADD that may not go on has no result: it is undone.
-  const writeAnswer = (text: string): void => {
+  const writeAnswer: Host["writeAnswer"] = (text, remainingMs) => {
     requireMayGoOn();
-    call.host.writeAnswer(text);
+    call.host.writeAnswer(text, remainingMs);
   };
   const host = { ...call.host, writeAnswer };
   try {
