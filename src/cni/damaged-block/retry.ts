@@ -56,9 +56,11 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
   const host = { ...call.host, writeAnswer };
   try {
     await run(verb, { ...call, host, datastore, isWithoutDamaged: true });
-    requireMayGoOn();
     if (verb === "GC") throw fault;
-    if (verb === "DEL" && own.mayBeUnrecorded()) leaveToNext();
+    // Not of an ADD: it has its answer.
+    if (verb !== "DEL") return;
+    requireMayGoOn();
+    if (own.mayBeUnrecorded()) leaveToNext();
   } catch (thrown) {
     if (verb === "DEL" && thrown === fault) leaveToNext();
     if (verb === "CHECK" && !own.areSurelyElsewhere()) throw fault;
@@ -71,7 +73,7 @@ function withDetails({ kind, message, cause }: NetplugError, details: string): N
   return new NetplugError(kind, message, { cause, details });
 }
 
-/** What must hold before something is written, and at the end. */
+/** What must hold before something is written, and at the end of a DEL. */
 function conditionOf(verb: CniVerb, call: Call, own: OwnAddresses): () => boolean {
   if (verb === "DEL") return () => own.areSurelyElsewhere();
   if (verb !== "ADD") return () => true;
