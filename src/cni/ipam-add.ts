@@ -101,7 +101,6 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
     if (hold.state() === "taken" || isOver()) hold.requireHeld();
     isUnanswered = areNew;
     answer(result);
-    mark?.drop();
   } catch (thrown) {
     if (isUnanswered || isOver()) {
       mark?.leave();
@@ -111,6 +110,8 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
     else mark?.drop();
     throw thrown;
   }
+  // What the runtime was told of is not taken back, whatever fails now.
+  mark?.drop();
 }
 
 /** Whether the namespace was removed; false when the kernel cannot tell. */

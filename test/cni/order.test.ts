@@ -20,6 +20,7 @@ import { changedBefore, Death, FaultyDatastore } from "../support/faulty-datasto
 import type { IpamWorld } from "../support/ipam.ts";
 import type { TestNetns } from "../support/netns.ts";
 import { OwnAttachment } from "../support/own-attachment.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 const OWN: Json = { ipam: { type: "netplug-ipam" } };
 const DELEGATE: Json = { ipam: { type: "a-delegate" } };
@@ -96,6 +97,23 @@ test("an interface that stands is told also where the datastore cannot even be o
   expect(reply?.msg).toContain("no datastore");
   expect(`${reply?.msg} ${reply?.details}`).toContain("no socket");
   expect([calls, pod.link("eth0")?.ifname]).toEqual([["ADD"], "eth0"]);
+});
+
+test("what fails after netplug-ipam has answered takes nothing back of the answer", async () => {
+  const answers: string[] = [];
+  const { files } = realHost();
+  const fail = (): never => {
+    throw new Error("test: it fails");
+  };
+  const host: Partial<Host> = {
+    // Notes, and the log line that one could not be removed.
+    files: { ...files, remove: (path) => (path.includes("/unreleased/") ? fail() : files.remove(path)) },
+    openLog: () => ({ ...silentLog, warning: fail }),
+    writeAnswer: (answer) => void answers.push(answer),
+  };
+  await call("ADD", OWN, { plugin: "netplug-ipam", host });
+  expect(JSON.parse(answers[0] ?? "")).toMatchObject({ ips: [{ address: expect.any(String) }] });
+  expect((await world.blocks()).some((block) => block.includes(" 1/"))).toBe(true);
 });
 
 type Deletion = "is unregistered" | "is not begun" | "cannot be looked at";
