@@ -11,9 +11,10 @@ import { attempt, folderOf, fromFileName, removeNodeFile } from "../attachment-s
 import { type PendingNote, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
-import { type Settled, settleTogether, throwFirstFailure } from "../failures.ts";
+import { type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
+import { settleTogether } from "./settle-together.ts";
 import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawAll } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */

@@ -15,8 +15,9 @@ import { planRecordEnds, type RecordEnd, recordQueries } from "../../endpoint/pl
 import { readFacts } from "../../ipam/transact.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Call } from "../call.ts";
-import { type Settled, settle, settleTogether } from "../failures.ts";
+import { type Settled, settle } from "../failures.ts";
 import { transactPortsOf } from "../transact-ports.ts";
+import { settleTogether } from "./settle-together.ts";
 
 /** What GC knows and does. */
 export interface PodWithdrawal {
