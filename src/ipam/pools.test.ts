@@ -309,7 +309,7 @@ describe("of overlapping pools", () => {
     );
     expect(await world.add("c3", "n1", { pools: { 4: ["c"] } })).toEqual([expect.stringMatching(/^10\.66\.0\./)]);
     expect(await failureOf(world.add("c4", "n1", { pools: { 4: ["d"] } }))).toMatchObject(
-      refusal("poolUnusable", 'it overlaps the older pool "c"'),
+      refusal("poolUnusable", 'it overlaps pool "c" (10.66.0.0/24), as old and first by name'),
     );
     expect(await world.add("c5", "n1", { pools: { 4: ["e"] } })).toEqual([expect.stringMatching(/^10\.65\.2\./)]);
     expect(await failureOf(world.add("c6", "n1", { addresses: [parseAddress("10.65.9.9")] }))).toMatchObject(

@@ -21,7 +21,7 @@ export interface Pool {
   readonly blockLength: number;
   readonly spec: CompleteIPPoolSpec;
   readonly revision: Revision;
-  /** Why nobody may use it: disabled, or an older pool has the same addresses. */
+  /** Why nobody may use it: disabled, or a pool that is older, or as old and first by name, has the same addresses. */
   readonly unusable: string | undefined;
 }
 
@@ -89,17 +89,22 @@ export function toPoolTable(stored: readonly Stored<Resource>[]): PoolTable {
   return { pools, invalid };
 }
 
-/** Why pools give nothing that overlap an older one, by name. */
+/** By name: why a pool gives nothing that overlaps an older one, or one that is as old and first by name. */
 function findOverlaps(valid: readonly ValidPool[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   if (!haveOverlap(valid.map(({ pool }) => pool.cidr))) return reasons;
-  const winners: ValidPool["pool"][] = [];
-  for (const { pool } of valid.toSorted((a, b) => a.createdAt - b.createdAt)) {
-    const winner = winners.find((other) => overlaps(other.cidr, pool.cidr));
-    if (winner === undefined) winners.push(pool);
-    else reasons.set(pool.name, `it overlaps the older pool ${quote(winner.name)} (${toPrefixText(winner.cidr)})`);
+  const winners: ValidPool[] = [];
+  for (const one of valid.toSorted((a, b) => a.createdAt - b.createdAt)) {
+    const winner = winners.find(({ pool }) => overlaps(pool.cidr, one.pool.cidr));
+    if (winner === undefined) winners.push(one);
+    else reasons.set(one.pool.name, whyShadowed(winner, winner.createdAt < one.createdAt));
   }
   return reasons;
+}
+
+function whyShadowed({ pool: { name, cidr } }: ValidPool, isOlder: boolean): string {
+  const winner = `pool ${quote(name)} (${toPrefixText(cidr)})`;
+  return isOlder ? `it overlaps the older ${winner}` : `it overlaps ${winner}, as old and first by name`;
 }
 
 /** Cheaper than comparing every pair. */

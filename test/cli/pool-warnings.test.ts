@@ -19,7 +19,7 @@ const MAY = "2026-05-01T00:00:00Z";
 const JUNE = "2026-06-01T00:00:00Z";
 
 const shadowedBy = (other: string): string =>
-  `it overlaps the older pool ${other}: only that one is used, even while it is disabled; delete one of the two`;
+  `it overlaps ${other}: only that one is used, even while it is disabled; delete one of the two`;
 
 test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: string, detail: string]>([
   [
@@ -29,7 +29,7 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
       ["y", "10.9.4.0/24", MAY],
     ],
     "x",
-    shadowedBy('"y" (10.9.4.0/24)'),
+    shadowedBy('the older pool "y" (10.9.4.0/24)'),
   ],
   [
     "of the same second the later by name",
@@ -38,7 +38,7 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
       ["x", "10.9.4.0/24", MAY],
     ],
     "y",
-    shadowedBy('"x" (10.9.4.0/24)'),
+    shadowedBy('pool "x" (10.9.4.0/24), as old and first by name'),
   ],
   [
     "also one that overlaps a disabled one",
@@ -47,7 +47,7 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
       ["y", "10.9.4.0/24", MAY, { disabled: true }],
     ],
     "x",
-    shadowedBy('"y" (10.9.4.0/24)'),
+    shadowedBy('the older pool "y" (10.9.4.0/24)'),
   ],
   [
     "one whose block size is impossible",
