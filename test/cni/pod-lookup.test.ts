@@ -91,6 +91,22 @@ describe("the pod", () => {
     await addAndDelete(podArgs({ namespace: pod.namespace, name: pod.name }), podConfig());
   });
 
+  test("that uses the host's network is code 106, and the message says so (needs cluster)", async () => {
+    const pod = await createPod(api, { name: "on-host", spec: { hostNetwork: true } });
+    const msg = 'find pod "default/on-host": it uses the host\'s network (hostNetwork: true), so no interface is made for it';
+    expect(await refusal(pod.args)).toEqual({ code: 106, msg });
+    using netns = new TestNetns();
+    const plain = {
+      plugin: "netplug-ipam",
+      containerID: node.newContainerID(),
+      netns: netns.path,
+      args: pod.args,
+      config: podConfig(),
+    } as const;
+    expect((await node.call("ADD", plain)).json).toMatchObject({ code: 106, msg });
+    expect(await node.addressesInUse()).toBe(0);
+  });
+
   test("that was deleted and made anew is not taken for the old one, and gets its own attachment (needs cluster)", async () => {
     const old = await makePod();
     using oldNetns = new TestNetns();

@@ -6,7 +6,7 @@ import { NAMESPACES, PODS } from "../../kube/core-types.ts";
 import type { Call } from "../call.ts";
 import { type Asked, arePodsLookedUp, isNodeLookedUp, isPodLookedUp, type KubernetesFacts, type PodFacts } from "./facts.ts";
 import { toConfigWithPodCidrs } from "./node-cidrs.ts";
-import { readNamespace, readPod, toPodFacts, toPodView, usesHostNetwork } from "./read-pod.ts";
+import { readNamespace, readPod, toPodFacts, toPodView } from "./read-pod.ts";
 
 /** A namespace that always exists, and a pod that need not: STATUS only asks whether they may be read. */
 const PROBED = { namespace: "default", pod: "netplug-status" } as const;
@@ -46,9 +46,7 @@ async function askForPod(call: Call, client: KubeClient, signal: AbortSignal): P
 
 /** A pod without a network of its own has no endpoint, as one that is not there has none. @throws NetplugError podMismatch */
 async function requireOwnNetwork({ deadline }: Call, client: KubeClient, identity: PodIdentity): Promise<void> {
-  const { namespace, name } = identity;
-  const pod = await deadline.wait("the Kubernetes API", (signal) => client.get(PODS, { namespace, name }, { signal }));
-  if (pod?.spec?.hostNetwork === true) throw usesHostNetwork(identity);
+  await deadline.wait("the Kubernetes API", (signal) => readPod(client, identity, signal));
 }
 
 /** The pod alone. @throws NetplugError podMismatch, malformedRequest, featureDisabled; invalidConfig, accessDenied, tryAgainLater */

@@ -24,9 +24,13 @@ export interface PodView extends Pick<Pod, "metadata"> {
   readonly isEndpoint: boolean;
 }
 
-/** @returns undefined when there is none */
-export async function readPod(client: KubeClient, { namespace, name }: PodIdentity, signal: AbortSignal): Promise<PodView | undefined> {
+/** @returns undefined when there is none @throws NetplugError podMismatch when it has no network of its own */
+export async function readPod(client: KubeClient, identity: PodIdentity, signal: AbortSignal): Promise<PodView | undefined> {
+  const { namespace, name } = identity;
   const pod = await client.get(PODS, { namespace, name }, { signal });
+  // The runtime should not have called for it.
+  if (pod?.spec?.hostNetwork === true)
+    throw notThere(identity, "it uses the host's network (hostNetwork: true), so no interface is made for it");
   return pod === undefined ? undefined : { metadata: pod.metadata, fields: toPodFields(pod), isEndpoint: false };
 }
 
@@ -99,11 +103,6 @@ function checkForIpamOnly({ config, log }: Call, identity: PodIdentity, request:
   for (const [annotation, isSet] of Object.entries(unused)) {
     if (isSet) log.warning(`annotation "${ANNOTATION_PREFIX}${annotation}" of ${toPodText(identity)} has no effect: ${main}`);
   }
-}
-
-/** Why there is no interface for a pod that the runtime should not have called for. */
-export function usesHostNetwork(identity: PodIdentity): NetplugError {
-  return notThere(identity, "it uses the host's network (hostNetwork: true), so no interface is made for it");
 }
 
 function notThere(identity: PodIdentity, reason: string): NetplugError {
