@@ -346,11 +346,13 @@ describe("GC", () => {
     const attached = join(node.folder, "attached");
     const own = readdirSync(attached);
     expect(own).toHaveLength(1);
-    const others = "another-net@c@eth0.123.0.tmp";
-    for (const name of [`${own[0]}.123.0.tmp`, others]) writeFileSync(join(attached, name), "");
+    // greater than any number that the kernel gives a process
+    const killed = `${own[0]}.4194305.0.tmp`;
+    const others = "another-net@c@eth0.4194305.0.tmp";
+    for (const name of [killed, others]) writeFileSync(join(attached, name), "");
     const unreleased = join(node.folder, "unreleased");
     mkdirSync(unreleased, { recursive: true });
-    writeFileSync(join(unreleased, `${own[0]}.123.0.tmp`), "");
+    writeFileSync(join(unreleased, killed), "");
     const kept = [{ containerID, ifname: "eth0" }];
     expect((await node.call("GC", { config: node.config({ "cni.dev/valid-attachments": kept }) })).status).toBe(0);
     expect([readdirSync(attached).sort(), readdirSync(unreleased)]).toEqual([[others, ...own], []]);

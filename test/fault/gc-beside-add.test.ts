@@ -3,14 +3,17 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
+import { realHost } from "../../src/cni/real-host.ts";
 import { closedGate } from "../support/closed-gate.ts";
+import { NetworkPlace } from "../support/netns.ts";
 import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
 import { HOST_LOCAL, IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { findIncompleteness, heldIn } from "./support/judge.ts";
 import type { FaultNode } from "./support/node.ts";
+import { withSteps } from "./support/steps.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
 
 const { startNode } = shareEtcd();
@@ -160,4 +163,103 @@ test.concurrent("the hold of an ADD that runs keeps its attachment, so the tests
   expect([wasLeft(node), heldIn(await node.changes())]).toEqual([true, 2]);
   expect((await node.call("DEL")).stdout).toBe("");
   expect(await node.verify()).toEqual([]);
+});
+
+/** The hold of an ADD in another process, which takes it now. */
+function takeHold(node: FaultNode, containerID: string): void {
+  const takenAt = realHost().sinceBoot();
+  const path = join(node.folder, "attached", `${node.name}-net@${containerID}@eth0`);
+  writeFileSync(path, ["/run/netns/another", "", "netplug", takenAt, process.pid, process.ppid].join("\n"));
+}
+
+/** Interfaces of ours on the node's host, without those of its bystander and its pod. */
+function makeLinks(node: FaultNode, links: readonly { readonly name: string; readonly containerID?: string }[]): void {
+  const lines = links.flatMap(({ name, containerID }, i) => [
+    `link add ${name} type veth peer name peer${i}`,
+    ...(containerID === undefined ? [] : [`link set ${name} alias netplug:${node.name}-net:${containerID}:eth0`]),
+  ]);
+  new NetworkPlace(node.hostNetns).must(["ip", "-batch", "-"], lines.join("\n"));
+}
+
+function hasHostLink(node: FaultNode, name: string): boolean {
+  return new NetworkPlace(node.hostNetns).links().some(({ ifname }) => ifname === name);
+}
+
+test.concurrent("the file of an ADD that is just taking hold is left to it", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  const file = join(node.folder, "attached", `${node.name}-net@another@eth0.${process.pid}.0.tmp`);
+  writeFileSync(file, "");
+  expect((await node.call("GC")).stdout).toBe("");
+  expect(existsSync(file)).toBe(true);
+});
+
+test.concurrent("an interface whose container is added again while others are removed is left alone", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  const links = Array.from({ length: 17 }, (_, i) => ({ name: `npg${String(i).padStart(11, "0")}`, containerID: `stale${i}` }));
+  makeLinks(node, links);
+  const gc = await node.call("GC", {
+    host: (real) =>
+      withSteps(real, ({ name }, work) => {
+        if (name.includes("finish")) takeHold(node, "stale16");
+        return work.whole();
+      }),
+  });
+  expect(gc.stdout).toBe("");
+  expect(links.map(({ name }) => hasHostLink(node, name))).toEqual(links.map((_, i) => i === 16));
+});
+
+test.concurrent("an interface that an ADD has made, and not named yet, is left to it", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  const name = "npg0123456789a";
+  let looks = 0;
+  const gc = await node.call("GC", {
+    host: (real) =>
+      withSteps(real, (step, work) => {
+        // the first is for those that have names
+        if (step.name.includes("openRouteSocket().dump") && ++looks === 2) {
+          takeHold(node, "another");
+          makeLinks(node, [{ name }]);
+        }
+        return work.whole();
+      }),
+  });
+  expect([gc.stdout, looks >= 2, hasHostLink(node, name)]).toEqual(["", true, true]);
+});
+
+describe("at a delegate", () => {
+  test.concurrent("addresses stay that an ADD keeps while the GC releases others", async () => {
+    await using node = await startNode({ ...HOST_LOCAL, waits: false });
+    expect((await node.call("ADD")).status).toBe(0);
+    let again: Awaited<ReturnType<FaultNode["call"]>> | undefined;
+    const gc = await node.call("GC", {
+      host: beforeStep(
+        ({ group }) => group === "processes",
+        async () => {
+          again = await node.call("ADD");
+        },
+      ),
+    });
+    expect([gc.stdout, again?.status]).toEqual(["", 0]);
+    expect(again === undefined ? ["no ADD"] : findIncompleteness(node.flow, again, await node.changes())).toEqual([]);
+    expect((await node.call("DEL")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+
+  test.concurrent("those of an ADD that has begun meanwhile are said to be valid", async () => {
+    await using node = await startNode({ ...HOST_LOCAL, waits: false });
+    const valid: string[] = [];
+    const watched = (real: Host): Host => ({
+      ...real,
+      processes: {
+        run(request) {
+          if (request.env["CNI_COMMAND"] === "GC") valid.push(request.stdin ?? "");
+          return real.processes.run(request);
+        },
+      },
+    });
+    const whileSearching = afterStep(isRead, async () => void (await node.call("ADD")));
+    expect((await node.call("GC", { host: (real) => whileSearching(watched(real)) })).stdout).toBe("");
+    expect(valid.length).toBeGreaterThan(0);
+    expect(valid.filter((stdin) => !stdin.includes(`"${node.containerID}"`))).toEqual([]);
+  });
 });

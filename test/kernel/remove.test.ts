@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { findLink } from "../../src/cni/link/find.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { listLinksOf, removeNamelessLinks } from "../../src/cni/link/leftover-links.ts";
+import { listLinksOf, listNamelessLinks, removeNamelessLinks } from "../../src/cni/link/leftover-links.ts";
 import { beginRemoval, removePair } from "../../src/cni/link/remove.ts";
 import type { PodLink } from "../../src/endpoint/pod-link.ts";
 import { Fd } from "../../src/linux/fd.ts";
@@ -177,10 +177,12 @@ describe("removeNamelessLinks()", () => {
     node.ip(node.host, "link set npg0123456789c alias somebody");
     create("npg0123456789d", "bridge");
     create("npgx", "veth peer name short0");
-    expect(node.onHost(() => removeNamelessLinks(linuxKernel))).toEqual(["npg0123456789a"]);
+    const nameless = node.onHost(() => listNamelessLinks(linuxKernel));
+    expect(nameless.map(({ name }) => name)).toEqual(["npg0123456789a"]);
+    node.onHost(() => removeNamelessLinks(linuxKernel, nameless));
     const left = node.links(node.host);
     expect(left).not.toContain("half0");
     for (const name of ["npg0123456789b", "npg0123456789c", "npg0123456789d", "npgx", LINK.hostName]) expect(left).toContain(name);
-    expect(node.onHost(() => removeNamelessLinks(linuxKernel))).toEqual([]);
+    expect(node.onHost(() => listNamelessLinks(linuxKernel))).toEqual([]);
   });
 });

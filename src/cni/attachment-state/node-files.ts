@@ -14,12 +14,12 @@ export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
 export type NodeFile = (typeof NODE_FILES)[number];
 
 /** Neither a network's name nor a container ID can hold it. */
-const SEPARATOR = "@";
+export const SEPARATOR = "@";
 /** Between the parts of a file; no path that we take has it. */
 export const END_OF_PART = "\n";
 const FILE_MODE = 0o600;
-/** Names that `writeAtomically()` gives to files before it renames them. */
-const UNFINISHED = /\.\d+\.\d+\.tmp$/;
+/** Names that `writeAtomically()` gives to files before it renames them, with the number of its process. */
+export const UNFINISHED = /\.(\d+)\.\d+\.tmp$/;
 /** Longest name of a file. The kernel's limit is 255, and the temporary name is longer. */
 const NAME_LENGTH_MAX = 230;
 
@@ -60,18 +60,6 @@ export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment: Atta
 /** The folder with all files of a kind, of every network. */
 export function folderOf({ config }: LocalCall, kind: NodeFile): string {
   return `${runFolderOf(config)}/${kind}`;
-}
-
-/** The attachment of the network that a file is named after. */
-export function fromFileName({ config }: LocalCall, name: string): Attachment | undefined {
-  const [network, containerID, ...rest] = name.split(SEPARATOR);
-  if (network !== config.name || containerID === undefined || rest.length === 0 || UNFINISHED.test(name)) return undefined;
-  return { containerID, ifName: rest.join(SEPARATOR) };
-}
-
-/** Whether a file of the network was not renamed yet. While no other call runs, its writer was killed. */
-export function isUnfinished({ config }: LocalCall, name: string): boolean {
-  return name.startsWith(`${config.name}${SEPARATOR}`) && UNFINISHED.test(name);
 }
 
 /** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */

@@ -7,10 +7,11 @@ import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { attempt, folderOf, fromFileName, isUnfinished, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
+import { fromFileName, isUnfinished } from "../attachment-state/listed-files.ts";
+import { attempt, folderOf, NODE_FILES, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
-import { type LinkOnHost, listLinksOf, removeNamelessLinks } from "../link/leftover-links.ts";
+import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
 import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
@@ -54,8 +55,7 @@ export async function collectGarbage(call: Call): Promise<void> {
     });
     // Without the list of interfaces nobody knows which addresses are in use.
     if (!listed.ok) throwFirstFailure([listed]);
-    // One of them may be of an ADD that has not named it yet.
-    if (!collection.underWay.hasAny()) steps.push(await settle(() => removeNameless(call)));
+    steps.push(await settle(() => removeNameless(collection)));
   }
   let found: Found | undefined;
   const searched = await settle(async () => {
@@ -77,6 +77,17 @@ function isStale({ kept, stale, underWay }: Collection, attachment: Attachment):
   return !kept.has(key);
 }
 
+/** Keeps what ADDs have that took hold until now: as long as they have made nothing, nothing leads to them but their holds. */
+function keepNewcomers(collection: Collection): void {
+  const { call } = collection;
+  attempt(call, () => {
+    for (const name of call.host.files.list(folderOf(call, "attached")) ?? []) {
+      const attachment = fromFileName(call, name);
+      if (attachment !== undefined) isStale(collection, attachment);
+    }
+  });
+}
+
 /**
  * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
  * on. Files of pending releases stay until the release; unfinished files of killed calls go.
@@ -96,10 +107,11 @@ function endStaleHolds(collection: Collection, kind: NodeFile): void {
 async function removeStaleLinks(collection: Collection): Promise<readonly Settled[]> {
   const { call, kept, stale } = collection;
   const { kernel } = call.host;
-  const links = listLinksOf(kernel, call.config.name).filter((link) => isStale(collection, link));
+  const links = listLinksOf(kernel, call.config.name);
   const steps: Settled[] = [];
   for (let at = 0; at < links.length; at += MAX_REMOVALS_AT_ONCE) {
-    const begun = links.slice(at, at + MAX_REMOVALS_AT_ONCE).map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
+    const some = links.slice(at, at + MAX_REMOVALS_AT_ONCE).filter((link) => isStale(collection, link));
+    const begun = some.map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
     for (const { link, finish } of begun) {
       const removed = await settle(finish);
       steps.push(removed);
@@ -123,9 +135,15 @@ function beginStaleRemoval(kernel: Kernel, { hostName, ifName, alias }: LinkOnHo
   }
 }
 
-function removeNameless(call: Call): void {
-  for (const name of removeNamelessLinks(call.host.kernel))
-    call.log.info("removed interface that an ADD left unfinished", { interface: name });
+function removeNameless(collection: Collection): void {
+  const { log, host } = collection.call;
+  const links = listNamelessLinks(host.kernel);
+  if (links.length === 0) return;
+  // One of them may be of an ADD that has not named it yet.
+  keepNewcomers(collection);
+  if (collection.underWay.hasAny()) return;
+  removeNamelessLinks(host.kernel, links);
+  for (const { name } of links) log.info("removed interface that an ADD left unfinished", { interface: name });
 }
 
 /**
@@ -149,14 +167,17 @@ async function findStale(collection: Collection): Promise<Found> {
  * Calls the delegate's GC, then its DEL for each stale attachment: a delegate may be too old for GC, fail, or succeed without doing anything,
  * as plugins of the CNI project do that list a version with GC but do not implement it.
  */
-async function collectAtDelegate({ call, kept, stale }: Collection): Promise<readonly Settled[]> {
+async function collectAtDelegate(collection: Collection): Promise<readonly Settled[]> {
+  const { call, kept, stale } = collection;
   const delegate = delegateOf(call);
   if (delegate === undefined) return [];
+  keepNewcomers(collection);
   // Not the list of the network config: an interface that could not be removed keeps its addresses at the delegate too.
   const valid = [...kept.values()].map(({ containerID, ifName }) => ({ containerID, ifname: ifName }));
   const config = { ...delegate.config, ...Object.fromEntries(KEYS_OF_VALID.map((key) => [key, valid])) };
   const steps = [await settle(() => delegateGc({ ...delegate, config }))];
   for (const [key, attachment] of stale) {
+    if (!isStale(collection, attachment)) continue;
     const environment = { ...delegate.environment, CNI_CONTAINERID: attachment.containerID, CNI_IFNAME: attachment.ifName };
     const released = await settle(() => delegateDel({ ...delegate, environment }));
     steps.push(released);

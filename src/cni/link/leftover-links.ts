@@ -3,7 +3,7 @@
 import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import { parseAlias } from "../../endpoint/names.ts";
-import { listLinks, toLink } from "../../linux/netlink/link.ts";
+import { type Link, listLinks, toLink } from "../../linux/netlink/link.ts";
 import type { Kernel } from "./kernel.ts";
 import { deleteIfThere } from "./remove.ts";
 
@@ -26,22 +26,18 @@ export function listLinksOf(kernel: Kernel, network: string): readonly LinkOnHos
 }
 
 /**
- * Deletes interfaces of ADDs that ended between creating the interface and setting its alias: such an interface has our kind of name, no
- * alias, and is down. Only for GC: a runtime runs no ADD at the same time.
- *
- * @returns their names
- * @throws {KernelError}
- * @see CNI SPEC 1.1.0, section "Lifecycle & Ordering"
+ * Interfaces of ADDs that ended between creating the interface and setting its alias: such an interface has our kind of name, no alias, and is
+ * down. Those of ADDs under way look the same for a moment.
  */
-export function removeNamelessLinks(kernel: Kernel): readonly string[] {
+export function listNamelessLinks(kernel: Kernel): readonly Link[] {
   using host = kernel.openRouteSocket();
   const ownName = new RegExp(`^${HOST_PREFIX}[0-9a-f]{11}$`);
-  const names: string[] = [];
-  for (const link of host.dump(listLinks()).map(toLink)) {
-    const { name, alias, kind, isUp } = link;
-    if (alias !== undefined || kind !== "veth" || isUp || !ownName.test(name)) continue;
-    deleteIfThere(host, link);
-    names.push(name);
-  }
-  return names;
+  const isNameless = ({ name, alias, kind, isUp }: Link): boolean => alias === undefined && kind === "veth" && !isUp && ownName.test(name);
+  return host.dump(listLinks()).map(toLink).filter(isNameless);
+}
+
+/** Deletes what {@link listNamelessLinks} has found. @throws {KernelError} */
+export function removeNamelessLinks(kernel: Kernel, links: readonly Link[]): void {
+  using host = kernel.openRouteSocket();
+  for (const link of links) deleteIfThere(host, link);
 }
