@@ -73,6 +73,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
     const undo = inOrder({ push: (step) => stack.push({ ...step, undo: (signal) => ledger.time("undo", () => step.undo(signal)) }) });
     answer(await carryOut(begun, undo));
   });
+  hold.noteEnd();
 }
 
 /** What an ADD knows, and has open, when it begins to change something. */

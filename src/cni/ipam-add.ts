@@ -111,6 +111,7 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
     throw thrown;
   }
   // What the runtime was told of is not taken back, whatever fails now.
+  hold.noteEnd();
   mark?.drop();
 }
 

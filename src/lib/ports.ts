@@ -23,6 +23,8 @@ export interface Files {
   isExecutableFile(path: string): boolean;
   /** Creates missing folders (0755), writes beside the target and renames. */
   writeAtomically(path: string, content: string, mode: number): void;
+  /** Writes to the end of a file, and nothing where there is none. @throws NetplugError ioFailure */
+  append(path: string, text: string): void;
   /** @returns whether there was something to remove */
   remove(path: string): boolean;
   /** Names in a folder, unsorted; undefined when there is no such folder. */

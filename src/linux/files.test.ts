@@ -55,6 +55,22 @@ describe("readText()", () => {
   });
 });
 
+describe("append()", () => {
+  test("writes to the end, and makes no file", () => {
+    const path = fresh();
+    linuxFiles.append(path, "lost");
+    expect(linuxFiles.exists(path)).toBe(false);
+    writeFileSync(path, "a");
+    linuxFiles.append(path, "bä");
+    linuxFiles.append(path, "c");
+    expect(readFileSync(path, "utf8")).toBe("abäc");
+  });
+
+  test("says why it cannot", () => {
+    expect(() => linuxFiles.append(folder, "x")).toThrow(expect.objectContaining({ kind: "ioFailure" }));
+  });
+});
+
 describe("writeAtomically()", () => {
   test("makes folders, sets the mode and leaves nothing beside the file", () => {
     const path = join(folder, "a", "b", "file");

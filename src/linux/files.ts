@@ -3,7 +3,7 @@
 import { NetplugError } from "../lib/errors.ts";
 import type { Files } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
-import { O_CLOEXEC, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY, X_OK } from "./constants.ts";
+import { O_APPEND, O_CLOEXEC, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY, X_OK } from "./constants.ts";
 import { EAGAIN, EEXIST, ENOENT, ENOTDIR } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { listFolder, makeFolders, parentOf } from "./folders.ts";
@@ -21,6 +21,7 @@ export const linuxFiles: Files = {
   exists: (path) => statPath(path) !== undefined,
   isExecutableFile: (path) => statPath(path)?.isRegular === true && libc().access(toCString(path), X_OK) === 0,
   writeAtomically,
+  append,
   remove,
   list: listFolder,
 };
@@ -109,6 +110,11 @@ function createBeside(path: string): { fd: Fd; name: string } {
     const errno = lastErrno();
     if (errno !== EEXIST || attempt === 100) throw new KernelError({ operation: "create", object: name, errno, kind: "ioFailure" });
   }
+}
+
+function append(path: string, text: string): void {
+  using fd = openFile(path, O_WRONLY | O_APPEND);
+  if (fd !== undefined) writeAll(fd, new TextEncoder().encode(text), path);
 }
 
 function remove(path: string): boolean {

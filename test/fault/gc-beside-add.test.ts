@@ -263,3 +263,21 @@ describe("at a delegate", () => {
     expect(valid.filter((stdin) => !stdin.includes(`"${node.containerID}"`))).toEqual([]);
   });
 });
+
+describe.each([NETPLUG, HOST_LOCAL, IPAM_ALONE])("$name", (flow) => {
+  test.concurrent("an ADD that ends while the GC's process begins keeps all that it has got", async () => {
+    await using node = await startNode({ ...flow, waits: false });
+    let begun: Partial<Host> = {};
+    const begin = (): Promise<void> => {
+      const { sinceBoot, clock } = realHost();
+      const [byKernel, estimated] = [sinceBoot(), clock.monotonic()];
+      begun = { processStartSinceBoot: () => byKernel, processStart: () => estimated };
+      return Promise.resolve();
+    };
+    const added = await node.call("ADD", { config: WITHOUT_WAIT, host: afterStep(isRead, begin) });
+    expect((await node.call("GC", { host: (real) => ({ ...real, ...begun }) })).stdout).toBe("");
+    expect(findIncompleteness(node.flow, added, await node.changes())).toEqual([]);
+    expect((await node.call("GC")).stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+  });
+});

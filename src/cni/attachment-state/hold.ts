@@ -13,7 +13,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { requireNetns, openNetnsIfThere } from "../link/pod-netns.ts";
-import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
+import { appendToNodeFile, attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
 const START_MARGIN_MS = 20;
@@ -37,6 +37,8 @@ export interface HoldNote {
   readonly processId: number;
   /** Number of the process that called it. */
   readonly callerId: number;
+  /** When the ADD ended, on the clock of `takenAt`; NaN: it has not, or was killed. */
+  readonly endedAt: number;
 }
 
 /** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
@@ -54,6 +56,8 @@ export interface Hold {
    * @throws {NetplugError} tryAgainLater when a newer ADD has it
    */
   renew(): void;
+  /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
+  noteEnd(): void;
 }
 
 /**
@@ -109,6 +113,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       if (state === "taken") failAsTaken(where);
       take();
     },
+    noteEnd: () => attempt(call, () => appendToNodeFile(call, "attached", host.sinceBoot())),
   };
 }
 
@@ -177,11 +182,11 @@ export function readHold(call: LocalCall, attachment: Attachment): HoldNote | un
   const text = readNodeFile(call, "attached", attachment);
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
-  const [takenAt = NaN, processId = NaN, callerId = NaN] = numbers.map(Number);
-  return { path, id, plugin, takenAt, processId, callerId };
+  const [takenAt = NaN, processId = NaN, callerId = NaN, endedAt = NaN] = numbers.map(Number);
+  return { path, id, plugin, takenAt, processId, callerId, endedAt };
 }
 
 /** @throws NetplugError ioFailure */
-function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: HoldNote): void {
+function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: Omit<HoldNote, "endedAt">): void {
   writeNodeFile(call, "attached", [path, id, plugin, takenAt, processId, callerId].join(END_OF_PART));
 }

@@ -2,7 +2,10 @@
 
 import type { Attachment } from "../../ipam/request.ts";
 import type { LocalCall } from "../call.ts";
-import { SEPARATOR, UNFINISHED } from "./node-files.ts";
+import { type NodeFile, SEPARATOR, UNFINISHED } from "./node-files.ts";
+
+/** All kinds that there are. */
+export const NODE_FILES: readonly NodeFile[] = ["attached", "unreleased", "dns"];
 
 /** The attachment of the network that a file is named after. */
 export function fromFileName({ config }: LocalCall, name: string): Attachment | undefined {

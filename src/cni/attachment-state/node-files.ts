@@ -8,10 +8,8 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { LocalCall } from "../call.ts";
 import { runFolderOf } from "../config/network-config.ts";
 
-/** The folders, by what their files note. */
-export const NODE_FILES = ["attached", "unreleased", "dns"] as const;
-/** `attached`: which ADD has the attachment; `unreleased`: what a later DEL must release; `dns`: what a delegate said of DNS. */
-export type NodeFile = (typeof NODE_FILES)[number];
+/** The folders, by what their files note. `attached`: which ADD has the attachment; `unreleased`: what a later DEL must release; `dns`: what a delegate said of DNS. */
+export type NodeFile = "attached" | "unreleased" | "dns";
 
 /** Neither a network's name nor a container ID can hold it. */
 export const SEPARATOR = "@";
@@ -33,26 +31,32 @@ export function attempt(call: LocalCall, work: () => void): void {
 }
 
 /** @returns undefined when there is none @throws NetplugError ioFailure */
-export function readNodeFile(call: LocalCall, kind: NodeFile, attachment: Attachment = call.environment): string | undefined {
+export function readNodeFile(call: LocalCall, kind: NodeFile, attachment?: Attachment): string | undefined {
   const path = pathOf(call, kind, attachment);
   return path === undefined ? undefined : call.host.files.readText(path);
 }
 
 /** Whether the call's attachment has such a file. */
 export function hasNodeFile(call: LocalCall, kind: NodeFile): boolean {
-  const path = pathOf(call, kind, call.environment);
+  const path = pathOf(call, kind);
   return path !== undefined && call.host.files.exists(path);
 }
 
 /** Replaces the file of the call's attachment. @throws NetplugError ioFailure */
 export function writeNodeFile(call: LocalCall, kind: NodeFile, text: string): void {
-  const path = pathOf(call, kind, call.environment);
+  const path = pathOf(call, kind);
   if (path === undefined) throw new NetplugError("ioFailure", "the names of network, container and interface are too long");
   call.host.files.writeAtomically(path, text, FILE_MODE);
 }
 
+/** Adds a part to the file of the call's attachment; does nothing where there is none. @throws NetplugError ioFailure */
+export function appendToNodeFile(call: LocalCall, kind: NodeFile, part: string | number): void {
+  const path = pathOf(call, kind);
+  if (path !== undefined) call.host.files.append(path, END_OF_PART + part);
+}
+
 /** Does nothing where there is none. @throws NetplugError ioFailure */
-export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment: Attachment = call.environment): void {
+export function removeNodeFile(call: LocalCall, kind: NodeFile, attachment?: Attachment): void {
   const path = pathOf(call, kind, attachment);
   if (path !== undefined) call.host.files.remove(path);
 }
@@ -63,7 +67,7 @@ export function folderOf({ config }: LocalCall, kind: NodeFile): string {
 }
 
 /** @returns undefined for an attachment whose names are too long together, or would be taken for an unfinished file: it has no files */
-function pathOf(call: LocalCall, kind: NodeFile, { containerID, ifName }: Attachment): string | undefined {
+function pathOf(call: LocalCall, kind: NodeFile, { containerID, ifName }: Attachment = call.environment): string | undefined {
   const name = [call.config.name, containerID, ifName].join(SEPARATOR);
   return name.length <= NAME_LENGTH_MAX && !UNFINISHED.test(name) ? `${folderOf(call, kind)}/${name}` : undefined;
 }

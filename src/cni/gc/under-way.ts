@@ -2,7 +2,7 @@
  * ADDs beside a GC. CNI forbids them, and runtimes have made them all the same: the attachment is not in the list of valid ones yet. Its hold
  * tells, which an ADD takes before it does anything. But a hold outlives its ADD, so it counts only while the ADD may run:
  *
- * - it was taken since this process began, when the list had been made; or
+ * - it was taken, or its ADD has ended, since this process began, when the list had been made; or
  * - the process that took it runs, which began before, and not longer ago than an ADD can take; and so does its caller: an ADD that outlives
  *   its runtime is late, and nobody would call DEL for what it gets. So another process that has its number by now, or has it in another
  *   PID namespace, hardly counts for it, and in any case no longer than an ADD takes.
@@ -33,14 +33,20 @@ export interface UnderWay {
 /** Call it before the GC looks for anything. */
 export function watchForAdds(call: LocalCall): UnderWay {
   const { host, log } = call;
-  const begun = host.processStartSinceBoot() ?? host.sinceBoot();
+  const now = host.sinceBoot();
+  const begun = host.processStartSinceBoot() ?? now;
+  // The estimate is never too early: an ADD that has ended after it was under way when this process began.
+  const estimated = now - (host.clock.monotonic() - host.processStart());
+  const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
+  const isBeside = (hold: HoldNote | undefined): boolean =>
+    hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.endedAt > begunAtLatest || isRunning(call, hold));
   const found = new Set<string>();
   return {
     has(attachment) {
       let isUnderWay = false;
       attempt(call, () => {
-        const hold = readHold(call, attachment);
-        isUnderWay = hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || isRunning(call, hold));
+        // The second look is for an ADD that has ended after the first.
+        isUnderWay = isBeside(readHold(call, attachment)) || isBeside(readHold(call, attachment));
       });
       const key = attachmentKeyOf(attachment);
       if (isUnderWay && !found.has(key)) {

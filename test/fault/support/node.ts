@@ -149,6 +149,7 @@ export class FaultNode implements AsyncDisposable {
     const stdin = JSON.stringify(this.#configOf(verb, options));
     let stdout = "";
     const begin = realHost().sinceBoot();
+    const began = realHost().clock.monotonic();
     const real: Host = {
       ...realHost(),
       env: this.#environment(verb, options, cniPluginsFolder),
@@ -157,6 +158,7 @@ export class FaultNode implements AsyncDisposable {
       writeAnswer: (text) => void (stdout = text),
       // Each call is as a process of its own.
       processStartSinceBoot: () => begin,
+      processStart: () => began,
       processId: NO_PROCESS + ++calls,
       openLog: ({ level }, fields) =>
         createLog({ clock: realHost().clock, level, sinks: [{ write: (record) => log.push(record) }], fields }),

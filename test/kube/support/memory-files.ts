@@ -16,6 +16,9 @@ export function memoryFiles(contents: Record<string, string | null>): Files {
     writeAtomically: (path, content) => {
       contents[path] = content;
     },
+    append: (path, text) => {
+      if (contents[path] !== undefined) contents[path] += text;
+    },
     remove: (path) => delete contents[path],
     list: () => undefined,
   };
