@@ -97,7 +97,11 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const delegated = await askDelegateIfAny(begun, undo, ownLink !== undefined);
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
-  const plan = await recordAttachment(call, wanted, facts, { undo, hold, keptLink, linkWork });
+  const recording: Recording = { hold, keptLink, linkWork, isUndoable: false };
+  // Now, though it may turn out only later: whatever link is made first, addresses are released when it is gone.
+  const release = (): Promise<void> | undefined => (recording.isUndoable ? withdrawAttachment(withUndoDeadline(call), hold) : undefined);
+  undo.push({ what: "release addresses and endpoint", undo: release });
+  const plan = await recordAttachment(call, wanted, facts, recording);
   if (plan.isKept) whileHeld(hold, () => keptLink?.restoreNeighbours(plan.link));
   const awaitUsable = plan.isKept ? undefined : linkWork.finish(plan.link);
   if (call.config.policySetupTimeoutMs > 0) await (await import("./wait/add-waits.ts")).awaitPolicy(call, plan);
@@ -139,23 +143,19 @@ async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at
 
 interface Recording {
   readonly hold: Hold;
-  readonly undo: UndoStack;
   /** Only of a repeated ADD whose interface exists already. */
   readonly keptLink: KeptLink | undefined;
   readonly linkWork: LinkWork;
+  /** Whether what is recorded is this ADD's, and goes if it fails. */
+  isUndoable: boolean;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
 async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
-  const { undo, hold, keptLink, linkWork } = around;
-  let isUndoable = false;
-  const makeUndoable = (): void => {
-    if (!isUndoable) undo.push({ what: "release addresses and endpoint", undo: () => withdrawAttachment(withUndoDeadline(call), hold) });
-    isUndoable = true;
-  };
+  const { hold, keptLink, linkWork } = around;
   const ask = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
-    if (wanted !== undefined) makeUndoable();
+    if (wanted !== undefined) around.isUndoable = true;
     return wanted;
   };
   const defects = new Set<string>();
@@ -172,14 +172,14 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-        if (outcome.isNew && plan.writes.length > 0) makeUndoable();
+        if (outcome.isNew && plan.writes.length > 0) around.isUndoable = true;
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, served: plan.served };
       },
       { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  if (isUndoable || planned.isKept || !("ipam" in request)) return planned;
+  if (around.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renew } = await import("./renew.ts");
   if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
   return await recordAttachment(call, request, await beginReading(call, addQueries([request])), around);
