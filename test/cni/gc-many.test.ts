@@ -137,6 +137,18 @@ describe("on the Kubernetes API", () => {
     expect([await ownersIn(admin), await shown(), attachments.length]).toEqual([[], new Map(), 64]);
   });
 
+  test("a pod whose container is added again while others' records end keeps its own (needs cluster)", async () => {
+    using node = emptyNode();
+    const attachments = await leave(blocksOf(1, 28));
+    const last = attachments.at(-1);
+    proxy.decide = ({ method }): Fate => {
+      if (method === "PATCH" && last !== undefined) node.hold(last);
+      return "pass";
+    };
+    expect(await node.call("GC")).toEqual({ code: 0, message: "" });
+    expect([await ownersIn(admin), [...(await shown()).keys()]]).toEqual([["c15"], ["c15"]]);
+  });
+
   test("a pod whose record the cluster forbids to change keeps its address, and no other does (needs cluster)", async () => {
     using node = emptyNode();
     await leave(blocksOf(1, 27));

@@ -108,6 +108,15 @@ export class EmptyNode implements Disposable {
     for (const { containerID } of attachments) writeFileSync(join(this.#notes, `${NETWORK}@${containerID}@eth0`), NOTHING_FIRST);
   }
 
+  /** Takes hold of an attachment, as an ADD does that begins now. */
+  hold({ containerID }: StaleAttachment): void {
+    const folder = join(this.#folder, "attached");
+    mkdirSync(folder, { recursive: true });
+    const { processId, callerId, sinceBoot } = realHost();
+    const parts = ["/run/netns/another", "", "netplug", sinceBoot(), processId, callerId];
+    writeFileSync(join(folder, `${NETWORK}@${containerID}@eth0`), parts.join("\n"));
+  }
+
   /** How many are still noted. */
   countNotes(): number {
     return readdirSync(this.#notes).length;

@@ -192,6 +192,7 @@ async function withdrawFound(collection: Collection, { owners, records }: Found)
   if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records, isStillStale))];
   const isTarget = (one: Attachment): boolean => stale.has(attachmentKeyOf(one)) && isStillStale(one);
   return await withdrawPods(call, owners.filter(isTarget), {
+    isTarget,
     isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
     async release(some) {
       if (some.length > 0) await withdrawAll(call, new Set(some.map(attachmentKeyOf)), "none", isStillStale);

@@ -21,6 +21,8 @@ import { settleTogether } from "./settle-together.ts";
 
 /** What GC knows and does. */
 export interface PodWithdrawal {
+  /** Asked again before each request that ends records: those before it take their time. */
+  readonly isTarget: (owner: AllocationOwner) => boolean;
   readonly isTargetRecord: (record: WorkloadEndpoint) => boolean;
   /** Releases all addresses of owners whose records have ended, or need not end. */
   readonly release: (owners: readonly AllocationOwner[]) => Promise<void>;
@@ -61,7 +63,9 @@ async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work
       steps.push({ ok: false, error: tooMany(ends.length - from) });
       break;
     }
-    const outcomes = await settleTogether(ends.slice(from, from + RECORDS_AT_ONCE), (some) => endRecords(call, condition, some, work));
+    const still = ends.slice(from, from + RECORDS_AT_ONCE).filter((end) => end.owners.every(work.isTarget));
+    if (still.length === 0) continue;
+    const outcomes = await settleTogether(still, (some) => endRecords(call, condition, some, work));
     for (const outcome of outcomes) {
       if (outcome.ok) ended.push(...outcome.item.owners);
       else steps.push(outcome);
