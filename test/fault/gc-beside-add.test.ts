@@ -264,20 +264,41 @@ describe("at a delegate", () => {
   });
 });
 
-describe.each([NETPLUG, HOST_LOCAL, IPAM_ALONE])("$name", (flow) => {
-  test.concurrent("an ADD that ends while the GC's process begins keeps all that it has got", async () => {
-    await using node = await startNode({ ...flow, waits: false });
-    let begun: Partial<Host> = {};
-    const begin = (): Promise<void> => {
+/** Where a GC's process begins when `begin()` is called. */
+function laterGc(): { readonly begin: () => void; readonly host: (real: Host) => Host } {
+  let begun: Partial<Host> = {};
+  return {
+    begin() {
       const { sinceBoot, clock } = realHost();
       const [byKernel, estimated] = [sinceBoot(), clock.monotonic()];
       begun = { processStartSinceBoot: () => byKernel, processStart: () => estimated };
-      return Promise.resolve();
-    };
-    const added = await node.call("ADD", { config: WITHOUT_WAIT, host: afterStep(isRead, begin) });
-    expect((await node.call("GC", { host: (real) => ({ ...real, ...begun }) })).stdout).toBe("");
+    },
+    host: (real) => ({ ...real, ...begun }),
+  };
+}
+
+describe.each([NETPLUG, HOST_LOCAL, IPAM_ALONE])("$name", (flow) => {
+  test.concurrent("an ADD that ends while the GC's process begins keeps all that it has got", async () => {
+    await using node = await startNode({ ...flow, waits: false });
+    const { begin, host } = laterGc();
+    const added = await node.call("ADD", { config: WITHOUT_WAIT, host: afterStep(isRead, () => Promise.resolve(begin())) });
+    expect((await node.call("GC", { host })).stdout).toBe("");
     expect(findIncompleteness(node.flow, added, await node.changes())).toEqual([]);
     expect((await node.call("GC")).stdout).toBe("");
     expect(await node.verify()).toEqual([]);
   });
+});
+
+test.concurrent("an ADD keeps what it has got also where another one of its attachment ended before the GC's process began", async () => {
+  await using node = await startNode({ ...IPAM_ALONE, waits: false });
+  const { begin, host } = laterGc();
+  const meanwhile = async (): Promise<void> => {
+    expect((await node.call("ADD")).status).toBe(0);
+    begin();
+  };
+  const added = await node.call("ADD", { host: afterStep(isRead, meanwhile) });
+  expect((await node.call("GC", { host })).stdout).toBe("");
+  expect(findIncompleteness(node.flow, added, await node.changes())).toEqual([]);
+  expect((await node.call("GC")).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
 });

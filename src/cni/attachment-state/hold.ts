@@ -37,7 +37,7 @@ export interface HoldNote {
   readonly processId: number;
   /** Number of the process that called it. */
   readonly callerId: number;
-  /** When the ADD ended, on the clock of `takenAt`; NaN: it has not, or was killed. */
+  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has. */
   readonly endedAt: number;
 }
 
@@ -182,8 +182,8 @@ export function readHold(call: LocalCall, attachment: Attachment): HoldNote | un
   const text = readNodeFile(call, "attached", attachment);
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
-  const [takenAt = NaN, processId = NaN, callerId = NaN, endedAt = NaN] = numbers.map(Number);
-  return { path, id, plugin, takenAt, processId, callerId, endedAt };
+  const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);
+  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.at(-1) ?? NaN };
 }
 
 /** @throws NetplugError ioFailure */
