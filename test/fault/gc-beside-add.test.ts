@@ -166,9 +166,9 @@ test.concurrent("the hold of an ADD that runs keeps its attachment, so the tests
 });
 
 /** The hold of an ADD in another process, which takes it now. */
-function takeHold(node: FaultNode, containerID: string): void {
+function takeHold(node: FaultNode, containerID: string, network = `${node.name}-net`): void {
   const takenAt = realHost().sinceBoot();
-  const path = join(node.folder, "attached", `${node.name}-net@${containerID}@eth0`);
+  const path = join(node.folder, "attached", `${network}@${containerID}@eth0`);
   writeFileSync(path, ["/run/netns/another", "", "netplug", takenAt, process.pid, process.ppid].join("\n"));
 }
 
@@ -208,7 +208,10 @@ test.concurrent("an interface whose container is added again while others are re
   expect(links.map(({ name }) => hasHostLink(node, name))).toEqual(links.map((_, i) => i === 16));
 });
 
-test.concurrent("an interface that an ADD has made, and not named yet, is left to it", async () => {
+test.concurrent.each([
+  ["of the GC's network", undefined],
+  ["of another network", "another-net"],
+])("an interface that an ADD %s has made, and not named yet, is left to it", async (_which, network) => {
   await using node = await startNode({ ...NETPLUG, waits: false });
   const name = "npg0123456789a";
   let looks = 0;
@@ -217,7 +220,7 @@ test.concurrent("an interface that an ADD has made, and not named yet, is left t
       withSteps(real, (step, work) => {
         // the first is for those that have names
         if (step.name.includes("openRouteSocket().dump") && ++looks === 2) {
-          takeHold(node, "another");
+          takeHold(node, "another", network);
           makeLinks(node, [{ name }]);
         }
         return work.whole();

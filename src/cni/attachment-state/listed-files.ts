@@ -1,17 +1,31 @@
 /** What the names of the files in the folders of `node-files.ts` say: for those who list them, a GC or a DEL with something pending. */
 
-import type { Attachment } from "../../ipam/request.ts";
+import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { LocalCall } from "../call.ts";
-import { type NodeFile, SEPARATOR, UNFINISHED } from "./node-files.ts";
+import { attempt, folderOf, type NodeFile, SEPARATOR, UNFINISHED } from "./node-files.ts";
 
 /** All kinds that there are. */
 export const NODE_FILES: readonly NodeFile[] = ["attached", "unreleased", "dns"];
 
+/** The attachments of every network that have a hold, which outlives its ADD. */
+export function listHeld(call: LocalCall): readonly AttachmentId[] {
+  let names: readonly string[] = [];
+  attempt(call, () => {
+    names = call.host.files.list(folderOf(call, "attached")) ?? [];
+  });
+  return names.map(toAttachmentId).filter((id) => id !== undefined);
+}
+
 /** The attachment of the network that a file is named after. */
-export function fromFileName({ config }: LocalCall, name: string): Attachment | undefined {
-  const [network, containerID, ...rest] = name.split(SEPARATOR);
-  if (network !== config.name || containerID === undefined || rest.length === 0 || UNFINISHED.test(name)) return undefined;
-  return { containerID, ifName: rest.join(SEPARATOR) };
+export function fromFileName({ config }: LocalCall, name: string): AttachmentId | undefined {
+  const id = toAttachmentId(name);
+  return id?.network === config.name ? id : undefined;
+}
+
+function toAttachmentId(name: string): AttachmentId | undefined {
+  const [network = "", containerID, ...rest] = name.split(SEPARATOR);
+  if (containerID === undefined || rest.length === 0 || UNFINISHED.test(name)) return undefined;
+  return { network, containerID, ifName: rest.join(SEPARATOR) };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Attachment } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { fromFileName, isUnfinished, NODE_FILES } from "../attachment-state/listed-files.ts";
+import { fromFileName, isUnfinished, listHeld, NODE_FILES } from "../attachment-state/listed-files.ts";
 import { attempt, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
@@ -77,15 +77,10 @@ function isStale({ kept, stale, underWay }: Collection, attachment: Attachment):
   return !kept.has(key);
 }
 
-/** Keeps what ADDs have that took hold until now: as long as they have made nothing, nothing leads to them but their holds. */
+/** Keeps what ADDs of the network have that took hold until now: as long as they have made nothing, nothing leads to them but their holds. */
 function keepNewcomers(collection: Collection): void {
   const { call } = collection;
-  attempt(call, () => {
-    for (const name of call.host.files.list(folderOf(call, "attached")) ?? []) {
-      const attachment = fromFileName(call, name);
-      if (attachment !== undefined) isStale(collection, attachment);
-    }
-  });
+  for (const id of listHeld(call)) if (id.network === call.config.name) isStale(collection, id);
 }
 
 /**
@@ -135,13 +130,12 @@ function beginStaleRemoval(kernel: Kernel, { hostName, ifName, alias }: LinkOnHo
   }
 }
 
-function removeNameless(collection: Collection): void {
-  const { log, host } = collection.call;
+function removeNameless({ call, underWay }: Collection): void {
+  const { log, host } = call;
   const links = listNamelessLinks(host.kernel);
   if (links.length === 0) return;
-  // One of them may be of an ADD that has not named it yet.
-  keepNewcomers(collection);
-  if (collection.underWay.hasAny()) return;
+  // One of them may be of an ADD that has not named it yet, in whatever network.
+  if (listHeld(call).some((id) => underWay.has(id, id.network))) return;
   removeNamelessLinks(host.kernel, links);
   for (const { name } of links) log.info("removed interface that an ADD left unfinished", { interface: name });
 }

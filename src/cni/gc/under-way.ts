@@ -24,10 +24,8 @@ const ENDED: readonly string[] = ["Z", "X", "x"];
 
 /** Looks for ADDs beside a GC. */
 export interface UnderWay {
-  /** Whether an ADD has the attachment; says so in the log once. */
-  has(attachment: Attachment): boolean;
-  /** Whether any was found so far. */
-  hasAny(): boolean;
+  /** Whether an ADD has the attachment; says so in the log once. @param network by default that of the call */
+  has(attachment: Attachment, network?: string): boolean;
 }
 
 /** Call it before the GC looks for anything. */
@@ -42,13 +40,14 @@ export function watchForAdds(call: LocalCall): UnderWay {
     hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.endedAt > begunAtLatest || isRunning(call, hold));
   const found = new Set<string>();
   return {
-    has(attachment) {
+    has(attachment, network = call.config.name) {
+      const there = { ...call, config: { ...call.config, name: network } };
       let isUnderWay = false;
       attempt(call, () => {
         // The second look is for an ADD that has ended after the first.
-        isUnderWay = isBeside(readHold(call, attachment)) || isBeside(readHold(call, attachment));
+        isUnderWay = isBeside(readHold(there, attachment)) || isBeside(readHold(there, attachment));
       });
-      const key = attachmentKeyOf(attachment);
+      const key = `${network} ${attachmentKeyOf(attachment)}`;
       if (isUnderWay && !found.has(key)) {
         const { containerID, ifName } = attachment;
         log.warning("leave attachment: an ADD for it runs beside this GC, or has just ended", { of: containerID, interface: ifName });
@@ -56,7 +55,6 @@ export function watchForAdds(call: LocalCall): UnderWay {
       }
       return isUnderWay;
     },
-    hasAny: () => found.size > 0,
   };
 }
 
