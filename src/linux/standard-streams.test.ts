@@ -85,7 +85,7 @@ function fullPipe(): { readonly writer: number; readonly reader: number } & Disp
 }
 
 describe("writeStdout()", () => {
-  /** Writes to stdout twice, and says on stderr what came of it, in whole seconds. */
+  /** Writes to stdout twice, and says on stderr what came of it, after how many whole seconds. */
   const WRITES = `
     for (const remainingMs of REMAINING) {
       const began = performance.now();
@@ -93,7 +93,7 @@ describe("writeStdout()", () => {
         streams.writeStdout("x".repeat(100_000), remainingMs);
         console.error("written");
       } catch (thrown) {
-        console.error(Math.round((performance.now() - began) / 1000), thrown.message);
+        console.error(Math.floor((performance.now() - began) / 1000), thrown.message);
       }
     }
   `;
