@@ -5,6 +5,7 @@ import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
+import { hasNodeFile } from "./attachment-state/node-files.ts";
 import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
@@ -12,7 +13,6 @@ import { delegateOf } from "./delegate/address-source.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
-import { addressesOf } from "./protocol/result.ts";
 import { beginReading } from "./transact-ports.ts";
 import { toDelRequest, withdraw } from "./withdraw.ts";
 
@@ -29,7 +29,9 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const ended = endHold(call);
+  const isAlone = call.config.prevResult === undefined && hasNodeFile(call, "attached");
+  const note = isAlone ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
+  const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes the longest: read the datastore, decide, and release what the link no longer uses, meanwhile.
   const removal = beginLinkRemoval(call);
@@ -38,8 +40,9 @@ export async function del(call: Call): Promise<void> {
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
+  note?.forget();
   if (store.ok) {
-    if (await isAnyPending) await releaseOthers(call);
+    if (await isAnyPending) await (await import("./gc/release-pending.ts")).releasePending(call);
   } else if (link.ok && hasOwnIpam(call))
     (await import("./attachment-state/after-failure.ts")).leavePending(call, store.error, ended.plugin);
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
@@ -50,12 +53,6 @@ async function askForPending(call: Call): Promise<boolean> {
   return (
     call.isWithoutDamaged !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
   );
-}
-
-/** Releases what earlier calls could not. A failure is only logged: this DEL is done. */
-async function releaseOthers(call: Call): Promise<void> {
-  const released = await settle(async () => (await import("./gc/release-pending.ts")).releasePending(call));
-  if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
 /** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */
@@ -80,10 +77,8 @@ async function withdrawOwn(
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(async () => {
     const { released } = await withdraw(call, own, { facts, beforeCommit });
-    const { prevResult } = call.config;
-    if (released.length > 0 || prevResult === undefined || !hasOwnIpam(call)) return;
-    const addresses = addressesOf(prevResult).map(({ address }) => address);
-    await (await import("./withdraw-elsewhere.ts")).withdrawElsewhere(call, addresses, own, { beforeCommit });
+    if (released.length > 0 || call.config.prevResult === undefined || !hasOwnIpam(call)) return;
+    await (await import("./withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
   });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

@@ -8,7 +8,19 @@ import { addressQueries, planReleaseAt } from "../ipam/plan-release-at.ts";
 import { transact, type TransactOptions } from "../ipam/transact.ts";
 import type { Address } from "../lib/ip/address.ts";
 import type { Call } from "./call.ts";
+import { addressesOf } from "./protocol/result.ts";
 import { transactPortsOf } from "./transact-ports.ts";
+
+/** {@link withdrawElsewhere} of what the runtime remembers of the call's own attachment. */
+export async function withdrawRemembered(
+  call: Call,
+  request: DelRequest,
+  options: Pick<TransactOptions<unknown>, "beforeCommit">,
+): Promise<void> {
+  const { prevResult } = call.config;
+  const addresses = prevResult === undefined ? [] : addressesOf(prevResult).map(({ address }) => address);
+  await withdrawElsewhere(call, addresses, request, options);
+}
 
 /** @param addresses that the ADDs got; only those are released that still belong to the target of the request @throws NetplugError */
 export async function withdrawElsewhere(

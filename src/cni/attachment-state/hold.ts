@@ -155,14 +155,21 @@ export interface EndedHold {
   isTaken(): boolean;
 }
 
-/** Ends the hold of the call's attachment, whoever has it, unless it is newer than the call: for a DEL. */
-export function endHold(call: LocalCall): EndedHold {
+/**
+ * Ends the hold of the call's attachment, whoever has it, unless it is newer than the call: for a DEL.
+ *
+ * @param beforeEnd is told of the hold that is about to end
+ */
+export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): EndedHold {
   let plugin: string | undefined;
   let isEnded = false;
   attempt(call, () => {
     const there = readHold(call, call.environment);
     plugin = there?.plugin;
-    if (there !== undefined && !isNewer(call, there)) removeNodeFile(call, "attached");
+    if (there !== undefined && !isNewer(call, there)) {
+      beforeEnd?.(there);
+      removeNodeFile(call, "attached");
+    }
     isEnded = true;
   });
   return {

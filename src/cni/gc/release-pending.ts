@@ -4,6 +4,7 @@ import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { attachmentKeyOf } from "../../ipam/gc.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isFolderOfGone } from "../attachment-state/after-failure.ts";
 import { readHold } from "../attachment-state/hold.ts";
@@ -12,7 +13,7 @@ import { attempt, folderOf, removeNodeFile } from "../attachment-state/node-file
 import { type PendingNote, readPending } from "../attachment-state/pending-note.ts";
 import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
-import { type Settled, throwFirstFailure } from "../failures.ts";
+import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
 import { settleTogether } from "./settle-together.ts";
@@ -36,41 +37,42 @@ export function hasPending(call: LocalCall): boolean {
 }
 
 /**
- * Carries out pending releases of the call's network, some at a time; does nothing while another call does.
- *
- * @throws the first failure; releases that failed, or for which there was no time, stay pending
+ * Carries out pending releases of the call's network, some at a time; does nothing while another call does. Releases that failed, or for which
+ * there was no time, stay pending. A failure is only logged: the DEL that does this is done.
  */
 export async function releasePending(call: Call): Promise<void> {
-  using lock = await call.host.takeLock(pendingLockOf(call), 0);
-  if (lock === undefined) return;
-  const pending = listPending(call);
-  if (pending.length === 0) return;
-  await collectEnded({ ...call, deadline: call.deadline.within(PENDING_MS) }, pending, (done) => {
-    for (const attachment of done) removeNodeFile(call, "unreleased", attachment);
+  const released = await settle(async () => {
+    using lock = await call.host.takeLock(pendingLockOf(call), 0);
+    const pending = lock === undefined ? [] : listPending(call);
+    if (pending.length === 0) return;
+    await collectEnded({ ...call, deadline: call.deadline.within(PENDING_MS) }, pending, (done) => {
+      for (const attachment of done) removeNodeFile(call, "unreleased", attachment);
+    });
   });
+  if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
 }
 
 /**
- * Removes what the datastore still has of ended attachments, except those whose interface exists. Works on some at a time, so that after a
- * failure the next DEL has less to do: on one, which is done in time also where the datastore is slow, then each time on twice as many.
+ * Removes what the datastore still has of ended attachments, except those whose interface exists: the kernel may be about to end it with its
+ * namespace. Works on some at a time, so that after a failure the next DEL has less to do: on one, which is done in time also where the
+ * datastore is slow, then each time on twice as many.
  *
  * @param onCollected gets the attachments that are done, before the next ones are tried
  * @throws the first failure; after several of which all failed, the rest is not tried
  */
 async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
   const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
+  const gone = ended.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
   const collect = async (some: readonly Ended[]): Promise<void> => {
-    const gone = some.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
-    if (gone.length === 0) return;
-    const found = await withdrawAll(call, new Set(gone.map(attachmentKeyOf)), []);
+    const found = await withdrawAll(call, new Set(some.map(attachmentKeyOf)), []);
     await collectElsewhere(
       call,
-      gone.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
+      some.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
     );
   };
   const steps: Settled[] = [];
-  for (let from = 0, count = 1; from < ended.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
-    const outcomes = await settleTogether(ended.slice(from, from + count), collect);
+  for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
+    const outcomes = await settleTogether(gone.slice(from, from + count), collect);
     steps.push(...outcomes);
     onCollected(outcomes.flatMap(({ ok, item }) => (ok ? [item] : [])));
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;

@@ -1,0 +1,39 @@
+/**
+ * The pending release of a DEL that may be killed before it has released anything, and that nobody repeats: containerd 2 forgets a sandbox
+ * whose ADD has failed. Loaded only where the runtime knows no result of the ADD that has the attachment.
+ */
+
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import { hasOwnIpam, type LocalCall } from "../call.ts";
+import type { HoldNote } from "./hold.ts";
+import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
+import { writePending } from "./pending-note.ts";
+
+/** A pending release that stands while a DEL is at work. */
+export interface NoteAhead {
+  /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
+  readonly write: (hold: HoldNote) => void;
+  /** The DEL has come to its end, whatever that is. */
+  forget(): void;
+}
+
+/** Writes nothing yet. */
+export function noteAhead(call: LocalCall): NoteAhead {
+  let isWritten = false;
+  return {
+    write({ path, id, plugin }) {
+      // Of an interface that we did not make nobody could tell when it ends.
+      if (call.plugin !== "netplug" || plugin !== "netplug" || id === "" || !hasOwnIpam(call)) return;
+      attempt(call, () => {
+        // An earlier DEL knew more.
+        if (hasNodeFile(call, "unreleased")) return;
+        // The last request of an ADD that was killed may still be on its way.
+        writePending(call, { path, id, until: call.host.clock.now() + LONGEST_ADD_MS, addresses: [] });
+        isWritten = true;
+      });
+    },
+    forget() {
+      if (isWritten) attempt(call, () => removeNodeFile(call, "unreleased"));
+    },
+  };
+}

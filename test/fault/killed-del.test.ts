@@ -1,0 +1,90 @@
+/** A DEL that is killed, and that nobody repeats: containerd forgets a sandbox whose ADD has failed, whatever becomes of the DEL after it. */
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { TestNetns } from "../support/netns.ts";
+import { eachStep } from "./support/enumerate.ts";
+import { NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { hasLink, heldIn } from "./support/judge.ts";
+import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
+import { shareEtcd, shareVictim } from "./support/shared.ts";
+
+const { startNode } = shareEtcd();
+const victim = shareVictim();
+
+/** A minute later no ADD can be under way any more. */
+const LATER: CallOptions = { ...ANOTHER, laterMs: 60_001 };
+
+test.concurrent("what it had not released by then, a later DEL of the node does once the namespace is gone", async () => {
+  await using node = await startNode(NETPLUG);
+  const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+    // the runtime did not hear its result, so that it gives none to the DEL
+    expect((await node.call("ADD", ofPod)).status).toBe(0);
+    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
+    // killed before it had begun, it is as if nobody had called it
+    if (isHeld(node)) expect((await node.call("DEL", ofPod)).status).toBe(0);
+    pod.delete();
+    await untilGone(node);
+    expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
+  });
+  expect(faults).toEqual([]);
+  expect(steps.length).toBeGreaterThan(4);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("is not made up for while the namespace stands", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofPod)).status).toBe(0);
+  for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  expect(heldIn(await node.changes())).toBe(2);
+  pod.delete();
+  await untilGone(node);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("is made up for only when the interface is gone, too, which lives as long as somebody has the namespace", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const user = Bun.spawn(["nsenter", `--net=${pod.path}`, "sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  try {
+    expect((await node.call("ADD", ofPod)).status).toBe(0);
+    for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
+    pod.delete();
+    expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+    const changes = await node.changes();
+    expect([hasLink(changes), heldIn(changes)]).toEqual([true, 2]);
+  } finally {
+    user.kill();
+    await user.exited;
+  }
+  await untilGone(node);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+/** The kernel ends a namespace, and interfaces in it, some time after its name. */
+async function untilGone(node: FaultNode): Promise<void> {
+  await eventually(async () => expect(hasLink(await node.changes())).toBe(false));
+}
+
+/** Whether an ADD of the pod's container still has its attachment. */
+function isHeld(node: FaultNode): boolean {
+  return existsSync(join(node.folder, "attached", `${node.name}-net@${node.containerID}@eth0`));
+}
+
+function unreleasedOn(node: FaultNode): readonly string[] {
+  const folder = join(node.folder, "unreleased");
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
