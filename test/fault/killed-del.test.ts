@@ -17,25 +17,29 @@ const victim = shareVictim();
 /** A minute later no ADD can be under way any more. */
 const LATER: CallOptions = { ...ANOTHER, laterMs: 60_001 };
 
-test.concurrent("what it had not released by then, a later DEL of the node does once the namespace is gone", async () => {
-  await using node = await startNode(NETPLUG);
-  const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
-    using pod = new TestNetns();
-    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-    // the runtime did not hear its result, so that it gives none to the DEL
-    expect((await node.call("ADD", ofPod)).status).toBe(0);
-    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
-    // killed before it had begun, it is as if nobody had called it
-    if (isHeld(node)) expect((await node.call("DEL", ofPod)).status).toBe(0);
-    pod.delete();
-    await untilGone(node);
-    expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
-    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
-  });
-  expect(faults).toEqual([]);
-  expect(steps.length).toBeGreaterThan(4);
-  expect(await node.verify()).toEqual([]);
-});
+test.concurrent(
+  "what it had not released by then, a later DEL of the node does once the namespace is gone; one after another failed ADD, if it had not begun",
+  async () => {
+    await using node = await startNode(NETPLUG);
+    const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
+      using pod = new TestNetns();
+      const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+      // the runtime did not hear its result, so that it gives none to the DEL
+      expect((await node.call("ADD", ofPod)).status).toBe(0);
+      const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
+      pod.delete();
+      await untilGone(node);
+      // killed before it had begun, it is as if nobody had called it
+      if (isHeld(node)) await failLater(node);
+      else expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+      if (isHeld(node)) throw new Error("the hold is left");
+      return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
+    });
+    expect(faults).toEqual([]);
+    expect(steps.length).toBeGreaterThan(4);
+    expect(await node.verify()).toEqual([]);
+  },
+);
 
 test.concurrent("is not made up for while the namespace stands", async () => {
   await using node = await startNode(NETPLUG);
@@ -73,6 +77,30 @@ test.concurrent("is made up for only when the interface is gone, too, which live
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
+
+test.concurrent.each([
+  ["while the namespace stands", { laterMs: 60_001, isGone: false }],
+  ["while the ADD may be under way", { laterMs: 0, isGone: true }],
+])("is not made up for, if it had not begun, %s", async (_when, { laterMs, isGone }) => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofPod)).status).toBe(0);
+  if (isGone) pod.delete();
+  await failLater(node, laterMs);
+  expect([isHeld(node), heldIn(await node.changes())]).toEqual([true, 2]);
+  expect((await node.call("DEL", ofPod)).status).toBe(0);
+  if (isGone) await untilGone(node);
+  expect(await node.verify()).toEqual([]);
+});
+
+/** A DEL of another container whose ADD has failed, for all that the runtime knows. */
+async function failLater(node: FaultNode, laterMs = 60_001): Promise<void> {
+  using other = new TestNetns();
+  const ofOther = { containerID: "other", netns: other.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofOther)).status).toBe(0);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", { ...ofOther, laterMs })).reply.stdout).toBe("");
+}
 
 /** The kernel ends a namespace, and interfaces in it, some time after its name. */
 async function untilGone(node: FaultNode): Promise<void> {

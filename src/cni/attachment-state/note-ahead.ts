@@ -8,6 +8,7 @@ import { hasOwnIpam, type LocalCall } from "../call.ts";
 import type { HoldNote } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { writePending } from "./pending-note.ts";
+import { noteStaleHolds } from "./stale-holds.ts";
 
 /** A pending release that stands while a DEL is at work. */
 export interface NoteAhead {
@@ -17,8 +18,9 @@ export interface NoteAhead {
   forget(): void;
 }
 
-/** Writes nothing yet. */
+/** Does for others what earlier DELs could not, and writes nothing yet for the call's own attachment. */
 export function noteAhead(call: LocalCall): NoteAhead {
+  if (call.plugin === "netplug" && hasOwnIpam(call)) noteStaleHolds(call);
   let isWritten = false;
   return {
     write({ path, id, plugin }) {

@@ -17,11 +17,17 @@ function report(more: Partial<VictimReport>): void {
   writeFileSync(job.report, JSON.stringify({ steps, hasHalf: false, ...more }));
 }
 
-const { clock } = realHost();
+const { clock, sinceBoot, processStartSinceBoot } = realHost();
+const laterMs = job.laterMs ?? 0;
 const itsHost: Host = {
   ...realHost(),
   ...(hostNetns === undefined ? {} : { kernel: kernelIn(hostNetns) }),
-  clock: { ...clock, now: () => clock.now() + (job.laterMs ?? 0) },
+  clock: { ...clock, now: () => clock.now() + laterMs },
+  sinceBoot: () => sinceBoot() + laterMs,
+  processStartSinceBoot() {
+    const start = processStartSinceBoot();
+    return start === undefined ? undefined : start + laterMs;
+  },
 };
 const host = withSteps(itsHost, (step, work) => {
   steps = step.number;
