@@ -8,7 +8,8 @@ import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { isFolderOfGone } from "./after-failure.ts";
 import { type HoldNote, readHold } from "./hold.ts";
-import { attempt, folderOf, fromFileName, hasNodeFile, removeNodeFile } from "./node-files.ts";
+import { listHeld } from "./listed-files.ts";
+import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { readPending, writePending } from "./pending-note.ts";
 
 /** A node has some hundred pods at most; with more containers, later calls come to the others. */
@@ -16,15 +17,12 @@ const MAX_LOOKS = 256;
 
 /** Makes pending releases of holds of the call's network whose ADD must be over, and whose namespace is gone. */
 export function noteStaleHolds(call: LocalCall): void {
-  attempt(call, () => {
-    const names = call.host.files.list(folderOf(call, "attached")) ?? [];
-    const first = randomInteger(call.host.random, names.length);
-    for (const name of [...names.slice(first), ...names.slice(0, first)].slice(0, MAX_LOOKS)) {
-      const attachment = fromFileName(call, name);
-      // One that cannot be read must not hide the others.
-      if (attachment !== undefined) attempt(call, () => noteIfStale({ ...call, environment: { ...call.environment, ...attachment } }));
-    }
-  });
+  const held = listHeld(call).filter(({ network }) => network === call.config.name);
+  const first = randomInteger(call.host.random, held.length);
+  for (const attachment of [...held.slice(first), ...held.slice(0, first)].slice(0, MAX_LOOKS)) {
+    // One that cannot be read must not hide the others.
+    attempt(call, () => noteIfStale({ ...call, environment: { ...call.environment, ...attachment } }));
+  }
 }
 
 function noteIfStale(call: LocalCall): void {
