@@ -62,10 +62,12 @@ export async function benchOneByOne(node: TestNode, rounds: number): Promise<rea
       name: plugin,
       measure: (turn: number) => {
         using pod = new TestNetns();
-        const config = JSON.stringify(configOf(plugin, node));
+        const config = configOf(plugin, node);
         const containerID = `bench-${plugin}-${turn}`;
-        const added = call(plugin, "ADD", containerID, pod.path, config);
-        const deleted = call(plugin, "DEL", containerID, pod.path, config);
+        const added = call(plugin, "ADD", containerID, pod.path, JSON.stringify(config));
+        // as every runtime tells it that follows CNI 0.4.0 or newer
+        const prevResult = JSON.parse(added.stdout) as Json;
+        const deleted = call(plugin, "DEL", containerID, pod.path, JSON.stringify({ ...config, prevResult }));
         if (turn >= warmUps) deletions[plugin].push(deleted.ms);
         if (plugin === "netplug") peaks.push(added.peakBytes);
         return added.ms;

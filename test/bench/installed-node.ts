@@ -36,6 +36,8 @@ export interface Attachment {
   readonly netns: string;
   /** One of {@link InstalledNode.createPods}. */
   readonly pod: string;
+  /** What the ADD said, which runtimes tell the DEL. */
+  readonly result?: Json;
 }
 
 /** How a plugin is called. */
@@ -44,7 +46,7 @@ export type Caller = InstalledNode["call"];
 export class InstalledNode implements AsyncDisposable {
   readonly api: ApiServer;
   readonly folder: string;
-  #config = "";
+  #config: Json = {};
   #block: string | undefined;
 
   private constructor(api: ApiServer) {
@@ -96,7 +98,7 @@ export class InstalledNode implements AsyncDisposable {
       plugins: readonly Json[];
     };
     const places = { lib_dir: join(folder, "lib"), ipam_lock_file: join(folder, "ipam.lock"), endpoint_status_dir: join(folder, "status") };
-    this.#config = JSON.stringify({ cniVersion: "1.0.0", name, ...plugins[0], ...places, agent_socket: "" });
+    this.#config = { cniVersion: "1.0.0", name, ...plugins[0], ...places, agent_socket: "" };
   }
 
   #access(): Record<string, string> {
@@ -154,7 +156,7 @@ export class InstalledNode implements AsyncDisposable {
   /** The same of `ptp` with `host-local`. */
   callPtp(verb: "ADD" | "DEL", attachment: Attachment): Promise<Reply> {
     const ipam = { type: "host-local", dataDir: join(this.folder, "host-local"), ranges: [[{ subnet: "10.66.0.0/16" }]] };
-    const config = JSON.stringify({ cniVersion: "1.0.0", name: "bench-ptp", type: "ptp", ipMasq: false, ipam });
+    const config = { cniVersion: "1.0.0", name: "bench-ptp", type: "ptp", ipMasq: false, ipam };
     return callPlugin(join(cniPluginsFolder, "ptp"), config, verb, attachment, "");
   }
 
@@ -175,7 +177,7 @@ export class InstalledNode implements AsyncDisposable {
   }
 }
 
-async function callPlugin(path: string, config: string, verb: string, attachment: Attachment, args: string): Promise<Reply> {
+async function callPlugin(path: string, config: Json, verb: string, attachment: Attachment, args: string): Promise<Reply> {
   const env = {
     PATH: process.env["PATH"] ?? "",
     CNI_COMMAND: verb,
@@ -185,7 +187,8 @@ async function callPlugin(path: string, config: string, verb: string, attachment
     CNI_IFNAME: "eth0",
     CNI_ARGS: args,
   };
-  return await time(path, env, config);
+  const { result } = attachment;
+  return await time(path, env, JSON.stringify(result === undefined ? config : { ...config, prevResult: result }));
 }
 
 async function time(path: string, env: Readonly<Record<string, string>>, stdin: string): Promise<Reply> {

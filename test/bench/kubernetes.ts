@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readLedger } from "../../src/lib/read-ledger.ts";
 import type { LedgerEntry } from "../../src/lib/ledger-entry.ts";
+import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { benchAtOnce, benchBesideBusy } from "./at-once.ts";
 import { InstalledNode } from "./installed-node.ts";
@@ -28,6 +29,11 @@ function mustWork(reply: Reply): Reply {
   return reply;
 }
 
+/** A program that only asks gives none. */
+function resultOf({ stdout }: Reply): Json {
+  return stdout === "" ? {} : (JSON.parse(stdout) as Json);
+}
+
 interface Times {
   readonly add: number;
   readonly del: number;
@@ -40,7 +46,7 @@ async function addAndDelete(call: Caller, name: string): Promise<Times> {
   using netns = new TestNetns();
   const attachment = { containerID: name, netns: netns.path, pod: name };
   const added = mustWork(await call("ADD", attachment));
-  return { add: added.ms, del: mustWork(await call("DEL", attachment)).ms };
+  return { add: added.ms, del: mustWork(await call("DEL", { ...attachment, result: resultOf(added) })).ms };
 }
 
 /** Each candidate has pods of its own, so that none is recreated. */
