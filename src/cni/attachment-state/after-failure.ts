@@ -1,12 +1,12 @@
 /** Releases what a failed ADD had taken, or notes that a later DEL must: see `pending-release.ts`. Loaded only after a failure. */
 
 import { type ErrorName, NetplugError } from "../../lib/errors.ts";
-import type { Files } from "../../lib/ports.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
+import { isFolderOfGone } from "./gone-netns.ts";
 import type { Hold } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
@@ -81,10 +81,4 @@ function conditionOf(
 function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
   using pod = kernel.openRouteSocket(netns);
   return findLink(pod, { name }) !== undefined;
-}
-
-/** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
-export function isFolderOfGone(files: Files, path: string): boolean {
-  const end = path.lastIndexOf("/");
-  return end > 0 && files.exists(path.slice(0, end));
 }

@@ -6,7 +6,7 @@
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
-import { isFolderOfGone } from "./after-failure.ts";
+import { isNetnsGone } from "./gone-netns.ts";
 import { type HoldNote, readHold } from "./hold.ts";
 import { listHeld } from "./listed-files.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
@@ -39,11 +39,5 @@ function noteIfStale(call: LocalCall): void {
 
 function isStale({ host, config }: LocalCall, { path, id, plugin, takenAt }: HoldNote): boolean {
   const longestMs = LONGEST_ADD_MS + config.policySetupTimeoutMs;
-  if (plugin !== "netplug" || id === "" || !(host.sinceBoot() - takenAt > longestMs)) return false;
-  try {
-    using netns = host.kernel.openNetns(path);
-    return netns === undefined && isFolderOfGone(host.files, path);
-  } catch {
-    return false;
-  }
+  return plugin === "netplug" && id !== "" && host.sinceBoot() - takenAt > longestMs && isNetnsGone(host, path);
 }

@@ -6,7 +6,7 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
-import { isFolderOfGone } from "../attachment-state/after-failure.ts";
+import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
 import { attempt, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
@@ -115,19 +115,13 @@ function listPending(call: LocalCall): readonly Ended[] {
   return found;
 }
 
-/** Whether nobody can use the addresses any more. False also when this process does not see the namespace's folder, and cannot tell. */
+/** Whether nobody can use the addresses any more, but for an interface that still exists. */
 function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingNote): boolean {
-  const { files, kernel, clock } = call.host;
   const holder = readHold(call, attachment);
   if (holder !== undefined && (path === "" || holder.path !== path || holder.id !== id)) return false;
   if (path === "") return true;
-  const leftMs = until - clock.now();
+  const leftMs = until - call.host.clock.now();
   // If more is left than an ADD can take, the clock was set back: do not wait.
   if (leftMs > 0 && leftMs <= LONGEST_ADD_MS) return false;
-  try {
-    using netns = kernel.openNetns(path);
-    return netns === undefined && isFolderOfGone(files, path);
-  } catch {
-    return false;
-  }
+  return isNetnsGone(call.host, path);
 }

@@ -1,0 +1,23 @@
+/** Whether a network namespace that a file of the node names is gone: nobody can use addresses in it any more. */
+
+import type { Files } from "../../lib/ports.ts";
+import type { Host } from "../host.ts";
+
+/**
+ * Whether this process sees that the path names nothing any more. False when it cannot tell. A namespace lives on without its name as long as
+ * somebody has it open; so do its interfaces.
+ */
+export function isNetnsGone({ kernel, files }: Pick<Host, "kernel" | "files">, path: string): boolean {
+  try {
+    using netns = kernel.openNetns(path);
+    return netns === undefined && isFolderOfGone(files, path);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether this process sees the folder of a namespace that is gone; else the namespace may exist unseen. */
+export function isFolderOfGone(files: Files, path: string): boolean {
+  const end = path.lastIndexOf("/");
+  return end > 0 && files.exists(path.slice(0, end));
+}
