@@ -5,7 +5,7 @@ import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
-import { hasNodeFile } from "./attachment-state/node-files.ts";
+import { attempt, hasNodeFile } from "./attachment-state/node-files.ts";
 import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
@@ -29,8 +29,7 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const isAlone = call.config.prevResult === undefined && hasNodeFile(call, "attached");
-  const note = isAlone ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
+  const note = mayBeLast(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes the longest: read the datastore, decide, and release what the link no longer uses, meanwhile.
@@ -46,6 +45,16 @@ export async function del(call: Call): Promise<void> {
   } else if (link.ok && hasOwnIpam(call))
     (await import("./attachment-state/after-failure.ts")).leavePending(call, store.error, ended.plugin);
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
+}
+
+/** Whether the runtime, which knows no result of the ADD that has the attachment, may call no other DEL if this one is killed. */
+function mayBeLast(call: Call): boolean {
+  let isHeld = false;
+  if (call.plugin === "netplug" && call.config.prevResult === undefined && hasOwnIpam(call))
+    attempt(call, () => {
+      isHeld = hasNodeFile(call, "attached");
+    });
+  return isHeld;
 }
 
 /** Whether there is something to release besides the call's own. */

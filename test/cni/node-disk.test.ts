@@ -126,6 +126,13 @@ function damage(path: string, form: Form): void {
   else writeFileSync(place, form === "empty" ? "" : Buffer.from([0x00, 0xff, 0x0a, 0x7b, 0x0a, 0x22, 0x0a, 0x39, 0x0a, 0xc3]));
 }
 
+test.each(["a folder", "a loop"] as const)("a hold that cannot be read, being %s, lets its DEL do everything", async (form) => {
+  expect((await call("ADD", "netplug")).status).toBe(0);
+  damage(join(disk, "run", `attached/test-net@${containerID}@eth0`), form);
+  expect(await outcomeOf(call("DEL", "netplug"))).toEqual(DONE);
+  expect([await node.addressesInUse(), pod.link("eth0")]).toEqual([0, undefined]);
+});
+
 describe("a pending release", () => {
   const folder = "unreleased";
   const own = (): string => `${folder}/test-net@${containerID}@eth0`;

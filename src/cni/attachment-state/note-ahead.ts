@@ -4,7 +4,7 @@
  */
 
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { hasOwnIpam, type LocalCall } from "../call.ts";
+import type { LocalCall } from "../call.ts";
 import type { HoldNote } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { writePending } from "./pending-note.ts";
@@ -18,16 +18,20 @@ export interface NoteAhead {
   forget(): void;
 }
 
-/** Does for others what earlier DELs could not, and writes nothing yet for the call's own attachment. */
+/**
+ * Does for others what earlier DELs could not, and writes nothing yet for the call's own attachment.
+ *
+ * @param call of `netplug` with our own address management
+ */
 export function noteAhead(call: LocalCall): NoteAhead {
-  if (call.plugin === "netplug" && hasOwnIpam(call)) noteStaleHolds(call);
+  noteStaleHolds(call);
   let isWritten = false;
   return {
     write({ path, id, plugin }) {
       // Of an interface that we did not make nobody could tell when it ends.
-      if (call.plugin !== "netplug" || plugin !== "netplug" || id === "" || !hasOwnIpam(call)) return;
+      if (plugin !== "netplug" || id === "") return;
       attempt(call, () => {
-        // An earlier DEL knew more.
+        // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
         // The last request of an ADD that was killed may still be on its way.
         writePending(call, { path, id, until: call.host.clock.now() + LONGEST_ADD_MS, addresses: [] });
