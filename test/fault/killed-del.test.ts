@@ -1,8 +1,9 @@
 /** A DEL that is killed, and that nobody repeats: containerd forgets a sandbox whose ADD has failed, whatever becomes of the DEL after it. */
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
+import type { Host } from "../../src/cni/host.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
 import { eachStep } from "./support/enumerate.ts";
@@ -78,6 +79,60 @@ test.concurrent("is made up for only when the interface is gone, too, which live
   expect(await node.verify()).toEqual([]);
 });
 
+test.concurrent("is made up for only when the interface is gone, too, if it had not begun", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const user = Bun.spawn(["nsenter", `--net=${pod.path}`, "sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  try {
+    expect((await node.call("ADD", ofPod)).status).toBe(0);
+    pod.delete();
+    await failLater(node);
+    const changes = await node.changes();
+    // a late ADD of the container, in another namespace, must learn of the one that has the addresses
+    expect([isHeld(node), unreleasedOn(node), hasLink(changes), heldIn(changes)]).toEqual([true, [], true, 2]);
+  } finally {
+    user.kill();
+    await user.exited;
+  }
+  await untilGone(node);
+  await failLater(node);
+  expect([isHeld(node), unreleasedOn(node)]).toEqual([false, []]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("is made up for where an ADD that failed had noted the release, and was killed as well", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  expect((await node.call("ADD", { netns: pod.path, config: WITHOUT_WAIT })).status).toBe(0);
+  mkdirSync(join(node.folder, "unreleased"));
+  writeFileSync(join(node.folder, "unreleased", fileOf(node)), "\n0\n\n");
+  pod.delete();
+  await untilGone(node);
+  await failLater(node);
+  expect([isHeld(node), unreleasedOn(node)]).toEqual([false, []]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("a DEL that comes late, when the namespace is gone, does not count itself among those that were killed", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofPod)).status).toBe(0);
+  pod.delete();
+  await untilGone(node);
+  const locks: string[] = [];
+  const later = (real: Host): Host => ({
+    ...real,
+    sinceBoot: () => real.sinceBoot() + 60_001,
+    takeLock: (path, waitMs) => (locks.push(path), real.takeLock(path, waitMs)),
+  });
+  expect((await node.call("DEL", { ...ofPod, host: later })).stdout).toBe("");
+  // nobody's release was pending
+  expect([isHeld(node), locks.filter((path) => path.includes("unreleased"))]).toEqual([false, []]);
+  expect(await node.verify()).toEqual([]);
+});
+
 test.concurrent.each([
   ["while the namespace stands", { laterMs: 60_001, isGone: false }],
   ["while the ADD may be under way", { laterMs: 0, isGone: true }],
@@ -109,7 +164,12 @@ async function untilGone(node: FaultNode): Promise<void> {
 
 /** Whether an ADD of the pod's container still has its attachment. */
 function isHeld(node: FaultNode): boolean {
-  return existsSync(join(node.folder, "attached", `${node.name}-net@${node.containerID}@eth0`));
+  return existsSync(join(node.folder, "attached", fileOf(node)));
+}
+
+/** What the pod's files are called. */
+function fileOf(node: FaultNode): string {
+  return `${node.name}-net@${node.containerID}@eth0`;
 }
 
 function unreleasedOn(node: FaultNode): readonly string[] {

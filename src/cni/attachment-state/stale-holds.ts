@@ -3,9 +3,11 @@
  * no GC. Loaded by a DEL of which that may be true as well.
  */
 
+import { attachmentKeyOf } from "../../ipam/gc.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
+import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "./gone-netns.ts";
 import { type HoldNote, readHold } from "./hold.ts";
 import { listHeld } from "./listed-files.ts";
@@ -15,26 +17,49 @@ import { readPending, writePending } from "./pending-note.ts";
 /** A node has some hundred pods at most; with more containers, later calls come to the others. */
 const MAX_LOOKS = 256;
 
-/** Makes pending releases of holds of the call's network whose ADD must be over, and whose namespace is gone. */
-export function noteStaleHolds(call: LocalCall): void {
-  const held = listHeld(call).filter(({ network }) => network === call.config.name);
-  const first = randomInteger(call.host.random, held.length);
-  for (const attachment of [...held.slice(first), ...held.slice(0, first)].slice(0, MAX_LOOKS)) {
-    // One that cannot be read must not hide the others.
-    attempt(call, () => noteIfStale({ ...call, environment: { ...call.environment, ...attachment } }));
-  }
+/** A hold of another attachment than the call's. */
+interface Stale {
+  /** The call, as one about that attachment. */
+  readonly theirs: LocalCall;
+  readonly hold: HoldNote;
 }
 
-function noteIfStale(call: LocalCall): void {
-  const hold = readHold(call, call.environment);
-  if (hold === undefined || !isStale(call, hold)) return;
-  const { path, id } = hold;
-  if (!hasNodeFile(call, "unreleased")) writePending(call, { path, id, until: 0, addresses: [] });
-  const there = readPending(call, call.environment);
-  // One about another namespace waits for that one.
-  if (there?.path !== path || there.id !== id) return;
-  // An ADD that takes hold from now on finds the pending release.
-  if (readHold(call, call.environment)?.takenAt === hold.takenAt) removeNodeFile(call, "attached");
+/**
+ * Makes pending releases of holds of the call's network whose ADD must be over, whose namespace is gone, and whose interface, too. One that
+ * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays.
+ */
+export function noteStaleHolds(call: LocalCall): void {
+  const stale = listStale(call);
+  if (stale.length === 0) return;
+  attempt(call, () => {
+    const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
+    for (const one of stale) if (!existing.has(attachmentKeyOf(one.theirs.environment))) attempt(call, () => toPending(one));
+  });
+}
+
+function listStale(call: LocalCall): readonly Stale[] {
+  const own = attachmentKeyOf(call.environment);
+  const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
+  const first = randomInteger(call.host.random, others.length);
+  const found: Stale[] = [];
+  for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, MAX_LOOKS)) {
+    const theirs = { ...call, environment: { ...call.environment, containerID, ifName } };
+    // One that cannot be read must not hide the others.
+    attempt(call, () => {
+      const hold = readHold(theirs, theirs.environment);
+      if (hold !== undefined && isStale(call, hold)) found.push({ theirs, hold });
+    });
+  }
+  return found;
+}
+
+/** @throws NetplugError ioFailure */
+function toPending({ theirs, hold: { path, id, takenAt } }: Stale): void {
+  if (!hasNodeFile(theirs, "unreleased")) writePending(theirs, { path, id, until: 0, addresses: [] });
+  // Nothing would be known of the attachment any more.
+  if (readPending(theirs, theirs.environment) === undefined) return;
+  // An earlier one keeps its own condition. An ADD that takes hold from now on finds either.
+  if (readHold(theirs, theirs.environment)?.takenAt === takenAt) removeNodeFile(theirs, "attached");
 }
 
 function isStale({ host, config }: LocalCall, { path, id, plugin, takenAt }: HoldNote): boolean {
