@@ -39,11 +39,14 @@ export async function del(call: Call): Promise<void> {
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
-  note?.forget();
   if (store.ok) {
+    note?.forget();
     if (await isAnyPending) await (await import("./gc/release-pending.ts")).releasePending(call);
-  } else if (link.ok && hasOwnIpam(call))
-    (await import("./attachment-state/after-failure.ts")).leavePending(call, store.error, ended.plugin);
+  } else if (link.ok && hasOwnIpam(call)) {
+    const { leavePending } = await import("./attachment-state/after-failure.ts");
+    note?.forget();
+    leavePending(call, store.error, ended.plugin);
+  }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 

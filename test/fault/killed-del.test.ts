@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
+import { ENFILE } from "../../src/linux/errno.ts";
+import { KernelError } from "../../src/linux/kernel-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
 import { eachStep } from "./support/enumerate.ts";
@@ -130,6 +132,29 @@ test.concurrent("a DEL that comes late, when the namespace is gone, does not cou
   expect((await node.call("DEL", { ...ofPod, host: later })).stdout).toBe("");
   // nobody's release was pending
   expect([isHeld(node), locks.filter((path) => path.includes("unreleased"))]).toEqual([false, []]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("a DEL that cannot delete the interface leaves the release to others as well", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofPod)).status).toBe(0);
+  const stuck = (real: Host): Host => ({
+    ...real,
+    kernel: {
+      ...real.kernel,
+      openRouteSocket() {
+        throw new KernelError({ operation: "open", object: "netlink socket", errno: ENFILE });
+      },
+    },
+  });
+  expect((await node.call("DEL", { ...ofPod, host: stuck })).status).toBe(1);
+  expect([isHeld(node), hasLink(await node.changes())]).toEqual([false, true]);
+  pod.delete();
+  await untilGone(node);
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 

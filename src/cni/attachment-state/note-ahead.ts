@@ -14,7 +14,7 @@ import { noteStaleHolds } from "./stale-holds.ts";
 export interface NoteAhead {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
-  /** The DEL has come to its end, whatever that is. */
+  /** The DEL has released the addresses, or leaves a pending release of its own. */
   forget(): void;
 }
 
