@@ -30,8 +30,6 @@ const EVENTS = 300;
 /** Each on a node of its own choice, so that no scheduler is in the way. The last four take all addresses of a pool. */
 const PODS = ["a", "b", "c", "d", "fixed", "tight-1", "tight-2", "tight-3", "tight-4"];
 const FIXED_ADDRESS = "10.65.7.7";
-/** The others change nothing. */
-const KILLED: readonly string[] = ["ADD", "DEL"];
 
 const [test, cluster] = onCluster({ nodes: 2, network: netplugOnKubernetes({ pools: ["10.65.0.0/16"] }) }, (cluster) =>
   applyPool(kubernetesAccess(cluster), "tight", { cidr: "10.71.0.0/30", blockSize: 30, assignmentMode: "Manual" }),
@@ -49,14 +47,9 @@ function nodeOf(index: number): ClusterNode {
 
 function manifestOf(name: string): object {
   const asked = name === "fixed" ? { ipAddrs: [FIXED_ADDRESS] } : name.startsWith("tight") ? { ipv4pools: ["tight"] } : {};
-  return toManifest(name, asked, nodeOf(PODS.indexOf(name)));
-}
-
-/** @param asked annotations of the pod, without their prefix */
-function toManifest(name: string, asked: Readonly<Record<string, readonly string[]>>, node: ClusterNode): object {
   const annotations = Object.fromEntries(Object.entries(asked).map(([key, value]) => [`cni.netplug.io/${key}`, JSON.stringify(value)]));
   const spec = {
-    nodeName: node.name,
+    nodeName: nodeOf(PODS.indexOf(name)).name,
     terminationGracePeriodSeconds: 1,
     containers: [{ name: "main", image: BUSYBOX_IMAGE }],
   };
@@ -65,22 +58,7 @@ function toManifest(name: string, asked: Readonly<Record<string, readonly string
 
 /** Makes those that are not there. */
 async function createPods(names: readonly string[]): Promise<void> {
-  await applyAll(names.map(manifestOf));
-}
-
-async function applyAll(items: readonly object[]): Promise<void> {
-  await cluster.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-}
-
-/**
- * containerd calls one DEL after an ADD that failed, and no GC. What such a DEL left that was killed, the node's next one finds, a minute later:
- * so it takes pods whose ADD fails again and again.
- */
-async function untilKilledDelsAreMadeUpFor(): Promise<void> {
-  const refused = cluster.nodes.map((node) => ({ name: `refused-${node.name}`, node }));
-  await applyAll(refused.map(({ name, node }) => toManifest(name, { ipv4pools: ["none"] }, node)));
-  await untilAddressesAgree(cluster, PODS.length);
-  await cluster.kubectl(["delete", "pods", ...refused.map(({ name }) => name), "--wait", "--timeout=180s"]);
+  await cluster.kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: names.map(manifestOf) }));
 }
 
 const PAUSE_MS = fc.integer({ min: 0, max: 500 });
@@ -129,12 +107,15 @@ async function interrupt(daemons: readonly Daemon[], forMs: number): Promise<voi
   for (const daemon of daemons) await daemon.start();
 }
 
-/** Every second ADD or DEL, soon after it was seen. */
+/**
+ * Every second ADD, soon after it was seen. Not DELs: containerd calls one only once after an ADD that failed, and what that one leaves is
+ * released a minute later at the earliest. test/fault/killed-del.test.ts kills them.
+ */
 async function killCalls(node: ClusterNode, forMs: number): Promise<void> {
   const seen = new Set<number>();
   for (const end = performance.now() + forMs; performance.now() < end; await Bun.sleep(5)) {
     for (const { pid, verb } of runningCalls(node)) {
-      if (!KILLED.includes(verb) || seen.has(pid)) continue;
+      if (verb !== "ADD" || seen.has(pid)) continue;
       seen.add(pid);
       if (seen.size % 2 === 0) endProcess(pid);
     }
@@ -206,15 +187,14 @@ test("pods go and come under the same names while programs, calls, notes and the
     await createPods(PODS);
     await wakeKubelet(cluster);
     await cluster.kubectl(["wait", "--for=condition=Ready", ...PODS.map((name) => `pod/${name}`), "--timeout=1s"]);
-    // a pod without an address of its pool waits for what a killed DEL left, which takes a minute
-  }, 180_000).catch(async (cause: unknown) => {
+  }, 120_000).catch(async (cause: unknown) => {
     throw new Error(await complaints(), { cause });
   });
   // what DELs could not release while the datastore was away, the next one of the node does
   await cluster.kubectl(["delete", "pods", "a", "b", "--wait", "--timeout=180s"]);
   await createPods(["a", "b"]);
   await cluster.untilReady(["a", "b"]);
-  await untilKilledDelsAreMadeUpFor();
+  await untilAddressesAgree(cluster, PODS.length);
   await expectTraffic();
 
   await cluster.kubectl(["delete", "pods", "--all", "--wait", "--timeout=180s"]);
@@ -224,7 +204,7 @@ test("pods go and come under the same names while programs, calls, notes and the
     // besides those by which the kubelet asks for the plugin's status
     await eventually(() => expect(runningCalls(node)).toEqual([]));
   }
-}, 420_000);
+}, 300_000);
 
 /** What the cluster and we find wrong. */
 async function complaints(): Promise<string> {
