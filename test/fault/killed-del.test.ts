@@ -34,7 +34,7 @@ test.concurrent(
       await untilGone(node);
       // killed before it had begun, it is as if nobody had called it
       if (isHeld(node)) await failLater(node);
-      else expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+      else await delLater(node);
       if (isHeld(node)) throw new Error("the hold is left");
       return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
     });
@@ -49,12 +49,12 @@ test.concurrent("is not made up for while the namespace stands", async () => {
   using pod = new TestNetns();
   const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
   expect((await node.call("ADD", ofPod)).status).toBe(0);
-  for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
-  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  await killDelAtHold(node, ofPod);
+  await delLater(node);
   expect(heldIn(await node.changes())).toBe(2);
   pod.delete();
   await untilGone(node);
-  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  await delLater(node);
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
@@ -63,20 +63,17 @@ test.concurrent("is made up for only when the interface is gone, too, which live
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
   const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-  const user = Bun.spawn(["nsenter", `--net=${pod.path}`, "sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
-  try {
+  {
+    await using _user = useNetns(pod);
     expect((await node.call("ADD", ofPod)).status).toBe(0);
-    for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
+    await killDelAtHold(node, ofPod);
     pod.delete();
-    expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+    await delLater(node);
     const changes = await node.changes();
     expect([hasLink(changes), heldIn(changes)]).toEqual([true, 2]);
-  } finally {
-    user.kill();
-    await user.exited;
   }
   await untilGone(node);
-  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  await delLater(node);
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
@@ -85,17 +82,14 @@ test.concurrent("is made up for only when the interface is gone, too, if it had 
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();
   const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-  const user = Bun.spawn(["nsenter", `--net=${pod.path}`, "sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
-  try {
+  {
+    await using _user = useNetns(pod);
     expect((await node.call("ADD", ofPod)).status).toBe(0);
     pod.delete();
     await failLater(node);
     const changes = await node.changes();
     // a late ADD of the container, in another namespace, must learn of the one that has the addresses
     expect([isHeld(node), unreleasedOn(node), hasLink(changes), heldIn(changes)]).toEqual([true, [], true, 2]);
-  } finally {
-    user.kill();
-    await user.exited;
   }
   await untilGone(node);
   await failLater(node);
@@ -153,7 +147,7 @@ test.concurrent("a DEL that cannot delete the interface leaves the release to ot
   expect([isHeld(node), hasLink(await node.changes())]).toEqual([false, true]);
   pod.delete();
   await untilGone(node);
-  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+  await delLater(node);
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
@@ -173,6 +167,27 @@ test.concurrent.each([
   if (isGone) await untilGone(node);
   expect(await node.verify()).toEqual([]);
 });
+
+/** Kills DELs at one step after the other, until one has ended the hold before. */
+async function killDelAtHold(node: FaultNode, ofPod: CallOptions): Promise<void> {
+  for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);
+}
+
+/** A process in the namespace, which lives on with it when its name is gone. */
+function useNetns(pod: TestNetns): AsyncDisposable {
+  const user = Bun.spawn(["nsenter", `--net=${pod.path}`, "sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+  return {
+    async [Symbol.asyncDispose]() {
+      user.kill();
+      await user.exited;
+    },
+  };
+}
+
+/** A DEL of another container, when no ADD of now can be under way any more. */
+async function delLater(node: FaultNode): Promise<void> {
+  expect((await node.callVictim(victim.program, "DEL", 0, "before", LATER)).reply.stdout).toBe("");
+}
 
 /** A DEL of another container whose ADD has failed, for all that the runtime knows. */
 async function failLater(node: FaultNode, laterMs = 60_001): Promise<void> {
