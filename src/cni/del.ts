@@ -29,13 +29,14 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const note = mayBeLast(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
+  const isLast = mayBeLast(call);
+  const note = isLast ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes the longest: read the datastore, decide, and release what the link no longer uses, meanwhile.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
-  const isAnyPending = askForPending(call);
+  const isAnyPending = askForPending(call, { isLast });
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
@@ -61,10 +62,10 @@ function mayBeLast(call: Call): boolean {
 }
 
 /** Whether there is something to release besides the call's own. */
-async function askForPending(call: Call): Promise<boolean> {
-  return (
-    call.isWithoutDamaged !== true && hasOwnIpam(call) && wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call)
-  );
+async function askForPending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
+  if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
+  if (call.plugin === "netplug") (await import("./attachment-state/stale-holds.ts")).noteStaleHolds(call, isLast ? "most" : "some");
+  return wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call);
 }
 
 /** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */

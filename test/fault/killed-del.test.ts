@@ -1,6 +1,6 @@
 /** A DEL that is killed, and that nobody repeats: containerd forgets a sandbox whose ADD has failed, whatever becomes of the DEL after it. */
 
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
@@ -18,31 +18,26 @@ const { startNode } = shareEtcd();
 const victim = shareVictim();
 
 /** A minute later no ADD can be under way any more. */
-const LATER: CallOptions = { ...ANOTHER, laterMs: 60_001 };
+const LATER: CallOptions = { ...ANOTHER, config: WITHOUT_WAIT, laterMs: 60_001 };
 
-test.concurrent(
-  "what it had not released by then, a later DEL of the node does once the namespace is gone; one after another failed ADD, if it had not begun",
-  async () => {
-    await using node = await startNode(NETPLUG);
-    const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
-      using pod = new TestNetns();
-      const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
-      // the runtime did not hear its result, so that it gives none to the DEL
-      expect((await node.call("ADD", ofPod)).status).toBe(0);
-      const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
-      pod.delete();
-      await untilGone(node);
-      // killed before it had begun, it is as if nobody had called it
-      if (isHeld(node)) await failLater(node);
-      else await delLater(node);
-      if (isHeld(node)) throw new Error("the hold is left");
-      return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
-    });
-    expect(faults).toEqual([]);
-    expect(steps.length).toBeGreaterThan(4);
-    expect(await node.verify()).toEqual([]);
-  },
-);
+test.concurrent("what it had not released by then, a later DEL of the node does once the namespace is gone", async () => {
+  await using node = await startNode(NETPLUG);
+  const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+    // the runtime did not hear its result, so that it gives none to the DEL
+    expect((await node.call("ADD", ofPod)).status).toBe(0);
+    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
+    pod.delete();
+    await untilGone(node);
+    await delLater(node);
+    if (isHeld(node)) throw new Error("the hold is left");
+    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
+  });
+  expect(faults).toEqual([]);
+  expect(steps.length).toBeGreaterThan(4);
+  expect(await node.verify()).toEqual([]);
+});
 
 test.concurrent("is not made up for while the namespace stands", async () => {
   await using node = await startNode(NETPLUG);
@@ -94,6 +89,21 @@ test.concurrent("is made up for only when the interface is gone, too, if it had 
   await untilGone(node);
   await failLater(node);
   expect([isHeld(node), unreleasedOn(node)]).toEqual([false, []]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("is made up for by the next DEL after an ADD that failed, however many other pods the node has", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  using others = new TestNetns();
+  expect((await node.call("ADD", { netns: pod.path, config: WITHOUT_WAIT })).status).toBe(0);
+  const hold = readFileSync(join(node.folder, "attached", fileOf(node)), "utf8");
+  for (let other = 0; other < 200; other++)
+    writeFileSync(join(node.folder, "attached", `${node.name}-net@other-${String(other)}@eth0`), hold.replace(pod.path, others.path));
+  pod.delete();
+  await untilGone(node);
+  await failLater(node);
+  expect(isHeld(node)).toBe(false);
   expect(await node.verify()).toEqual([]);
 });
 

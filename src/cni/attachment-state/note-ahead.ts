@@ -8,7 +8,6 @@ import type { LocalCall } from "../call.ts";
 import type { HoldNote } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { writePending } from "./pending-note.ts";
-import { noteStaleHolds } from "./stale-holds.ts";
 
 /** A pending release that stands while a DEL is at work. */
 export interface NoteAhead {
@@ -19,12 +18,11 @@ export interface NoteAhead {
 }
 
 /**
- * Does for others what earlier DELs could not, and writes nothing yet for the call's own attachment.
+ * Writes nothing yet.
  *
  * @param call of `netplug` with our own address management
  */
 export function noteAhead(call: LocalCall): NoteAhead {
-  noteStaleHolds(call);
   let isWritten = false;
   return {
     write({ path, id, plugin }) {

@@ -1,6 +1,6 @@
 /**
  * Holds that no DEL has ended, because it was killed at its beginning, or never called: containerd calls one DEL after an ADD that failed, and
- * no GC. Loaded by a DEL of which that may be true as well.
+ * no GC. Each DEL of the network looks for some of them, while the kernel removes its interface.
  */
 
 import { attachmentKeyOf } from "../../ipam/gc.ts";
@@ -14,8 +14,11 @@ import { listHeld } from "./listed-files.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { readPending, writePending } from "./pending-note.ts";
 
-/** A node has some hundred pods at most; with more containers, later calls come to the others. */
-const MAX_LOOKS = 256;
+/**
+ * How many holds a DEL looks at: `most` after an ADD that failed, perhaps because a former sandbox of the pod still has its address. A node has
+ * some hundred pods; later calls come to the others.
+ */
+const LOOKS = { most: 256, some: 16 };
 
 /** A hold of another attachment than the call's. */
 interface Stale {
@@ -28,8 +31,8 @@ interface Stale {
  * Makes pending releases of holds of the call's network whose ADD must be over, whose namespace is gone, and whose interface, too. One that
  * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays.
  */
-export function noteStaleHolds(call: LocalCall): void {
-  const stale = listStale(call);
+export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void {
+  const stale = listStale(call, LOOKS[looks]);
   if (stale.length === 0) return;
   attempt(call, () => {
     const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
@@ -37,12 +40,12 @@ export function noteStaleHolds(call: LocalCall): void {
   });
 }
 
-function listStale(call: LocalCall): readonly Stale[] {
+function listStale(call: LocalCall, looks: number): readonly Stale[] {
   const own = attachmentKeyOf(call.environment);
   const others = listHeld(call).filter((id) => id.network === call.config.name && attachmentKeyOf(id) !== own);
   const first = randomInteger(call.host.random, others.length);
   const found: Stale[] = [];
-  for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, MAX_LOOKS)) {
+  for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
     const theirs = { ...call, environment: { ...call.environment, containerID, ifName } };
     // One that cannot be read must not hide the others.
     attempt(call, () => {
