@@ -1,12 +1,14 @@
 /** The part of a DEL that needs no datastore. Loaded only where there is none. */
 
+import { notePending } from "./attachment-state/after-failure.ts";
 import { endHold } from "./attachment-state/hold.ts";
-import type { LocalCall } from "./call.ts";
+import { hasOwnIpam, type LocalCall } from "./call.ts";
 import { beginLinkRemoval, lockPodNetns, releaseFromDelegate } from "./del.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 
 /**
- * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses.
+ * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses. Leaves a pending release of
+ * our own ones.
  *
  * @throws `fault`, with what else went wrong in its details
  */
@@ -16,6 +18,8 @@ export async function delLocally(call: LocalCall, fault: unknown): Promise<never
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
-  throwFirstFailure([{ ok: false, error: fault }, removal.finish(), delegate]);
+  const link = removal.finish();
+  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin);
+  throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

@@ -149,6 +149,20 @@ describe("of an own interface and own addresses", () => {
     await expectAddedByNextCalls(world);
   });
 
+  test.concurrent.each([
+    ["names no usable datastore", { etcd_endpoints: "ftp://127.0.0.1" }],
+    ["names credentials that are not there", { etcd_ca_cert_file: "/nowhere/ca.pem", etcd_endpoints: "https://127.0.0.1:1" }],
+  ])("what a DEL leaves whose network config %s, the next container's DEL releases", async (_what, config) => {
+    await using world = await startWorld(flow);
+    const { node } = world;
+    expect((await node.call("ADD")).status).toBe(0);
+    expect((await node.call("DEL", { config })).status).toBe(1);
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.callVictim(victim.program, "DEL", 0, "before", { containerID: "another" })).reply.stdout).toBe("");
+    expect(await node.verify()).toEqual([]);
+    await expectAddedByNextCalls(world);
+  });
+
   test.concurrent("what another DEL is about to release stays with a container that is added again meanwhile", async () => {
     await using world = await startWorld(flow);
     const { node, proxy, byProxy } = world;

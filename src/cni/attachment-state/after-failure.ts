@@ -1,8 +1,9 @@
 /** Releases what a failed ADD had taken, or notes that a later DEL must: see `pending-release.ts`. Loaded only after a failure. */
 
-import { type ErrorName, NetplugError } from "../../lib/errors.ts";
+import { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import { NetplugError } from "../../lib/errors.ts";
 import type { Netns } from "../../linux/netns.ts";
-import type { LocalCall } from "../call.ts";
+import type { Call, LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
@@ -11,9 +12,6 @@ import type { Hold } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
 import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
-
-/** Failures that pass without a repair of the stored data, so that a later DEL can succeed. */
-const TRANSIENT: readonly ErrorName[] = ["tryAgainLater", "accessDenied", "notInitialised"];
 
 /** No namespace must be gone before the release: our interface is known to be gone. */
 const NOTHING: Pick<PendingNote, "path" | "id"> = { path: "", id: "" };
@@ -34,13 +32,14 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
 }
 
 /**
- * Leaves to a later DEL what a DEL could not release for a reason that passes.
+ * Leaves to a later DEL what a DEL could not release, whatever the reason: the runtime may not repeat it when the reason has passed. Nothing
+ * after a damaged block, without which the same call tries again.
  *
  * @param reason why it was not released
  * @param holder the plugin that held the attachment, if that is known
  */
-export function leavePending(call: LocalCall, reason: unknown, holder: string | undefined): void {
-  if (reason instanceof NetplugError && TRANSIENT.includes(reason.kind)) notePending(call, holder);
+export function leavePending(call: Call, reason: unknown, holder: string | undefined): void {
+  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder);
 }
 
 /**
