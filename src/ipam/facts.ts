@@ -85,32 +85,32 @@ export function withoutRepeats<Q extends Query>(queries: readonly Q[]): readonly
 
 /** A text that is equal for equal queries. */
 function keyOf(query: Query): string {
+  return JSON.stringify([query.type, ...partsOf(query)]);
+}
+
+/** What tells queries of one type apart. */
+function partsOf(query: Query): readonly unknown[] {
   switch (query.type) {
     case "get":
-      return JSON.stringify([query.type, query.ref.kind, query.ref.namespace, query.ref.name]);
+      return [query.ref.kind, query.ref.namespace, query.ref.name];
     case "list":
-      return JSON.stringify([query.type, query.kind, query.namespace, query.labelSelector]);
+      return [query.kind, query.namespace, query.labelSelector];
     case "block":
-      return JSON.stringify([query.type, toPrefixText(query.ref.cidr), query.ref.node]);
+      return [toPrefixText(query.ref.cidr), query.ref.node];
     case "blocks-of-node":
     case "blocks-borrowed-by":
-      return JSON.stringify([query.type, query.node]);
+      return [query.node];
     case "block-of-address":
-      return JSON.stringify([query.type, toAddressText(query.address)]);
+      return [toAddressText(query.address)];
     case "count-blocks":
-      return JSON.stringify([query.type, toPrefixText(query.within)]);
+      return [toPrefixText(query.within)];
     case "empty-blocks":
-      return JSON.stringify([query.type, toPrefixText(query.within), query.limit]);
+      return [toPrefixText(query.within), query.limit];
     case "claimed-blocks":
     case "spare-blocks":
-      return JSON.stringify([
-        query.type,
-        toPrefixText(query.within),
-        query.from === undefined ? null : toAddressText(query.from),
-        query.limit,
-      ]);
+      return [toPrefixText(query.within), query.from && toAddressText(query.from), query.limit];
     case "all-blocks":
     case "block-names":
-      return JSON.stringify([query.type]);
+      return [];
   }
 }

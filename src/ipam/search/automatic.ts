@@ -57,16 +57,7 @@ export function assignAutomatic(request: AddressRequest, family: Family, context
     (context.configuration.strictAffinity ? undefined : byBorrowing(search));
   if (found !== undefined) return found;
   for (const { block } of search.own) noteCoolingDown(search, block.cidr, freeOrdinalsOf(block));
-  throw noAddressLeft({
-    family,
-    node,
-    context,
-    pools: selection.usable,
-    refused: selection.refused,
-    noClaim,
-    coolingDown: search.coolingDown,
-    coolingDownBlocks: search.coolingDownBlocks,
-  });
+  throw noAddressLeft({ ...search, node, refused: selection.refused, noClaim });
 }
 
 function selectFor(request: AddressRequest, family: Family, { facts, pools, defects }: PlanContext): PoolSelection {
