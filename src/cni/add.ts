@@ -51,7 +51,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const hold = holdAttachment(call, netns);
   await claimPending(call);
   const asked = await askKubernetes(call);
-  const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...readLeft(call)]);
+  const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // The answer is on its way while the kernel is asked.
   const reading = read();
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
@@ -126,12 +126,12 @@ async function askDelegateIfAny(
 }
 
 /**
- * What the node's last ADD left for this one. Not where the ADD waits for gates, after which answers would be old; nor where a delegate
- * gives the addresses: then pools are not needed, and perhaps must not be read.
+ * The queries that the node's last ADD saved for this one. None where the ADD waits for gates, because the answers would be old by then; and
+ * none where a delegate gives the addresses: pools are not needed then, and perhaps must not be read.
  */
-function readLeft(call: Call): readonly Query[] {
-  const { config, nextAdd } = call;
-  return hasOwnIpam(call) && config.readinessGates.length === 0 ? nextAdd.read() : [];
+function loadPrefetch(call: Call): readonly Query[] {
+  const { config, prefetch } = call;
+  return hasOwnIpam(call) && config.readinessGates.length === 0 ? prefetch.load() : [];
 }
 
 /** @throws NetplugError tryAgainLater when another call works in the namespace all the time */
@@ -173,9 +173,9 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (outcome.isNew && plan.writes.length > 0) around.isUndoable = true;
-        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, forNext: plan.forNext, served: plan.served };
+        return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
       },
-      { facts, leftByLast: () => readLeft(call), ask, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
+      { facts, loadPrefetch: () => loadPrefetch(call), ask, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));

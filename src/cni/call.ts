@@ -9,7 +9,7 @@ import type { Log } from "../lib/log.ts";
 import type { NetworkConfig } from "./config/network-config.ts";
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
-import type { NextAdd } from "./next-add.ts";
+import type { PrefetchFile } from "./prefetch-file.ts";
 import type { CniArgs } from "./protocol/cni-args.ts";
 import type { CniEnvironment } from "./protocol/environment.ts";
 
@@ -44,7 +44,7 @@ export interface Call extends LocalCall {
   readonly isWithoutDamaged?: true;
   /** A text that is equal for calls with equal access to one datastore. */
   readonly datastoreKey: () => string;
-  readonly nextAdd: NextAdd;
+  readonly prefetch: PrefetchFile;
   /**
    * How often calls of the node had begun or ended work for others before this call read anything, see `countWork` in `linux/turns/`;
    * undefined: unknown.

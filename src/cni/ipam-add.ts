@@ -35,10 +35,10 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   const hold = holdAttachment(call, netns);
   await claimPending(call);
   const ports = transactPortsOf(call);
-  const { ledger, nextAdd } = call;
+  const { ledger, prefetch } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
   const asked = await askKubernetes(call);
-  const reading = beginReading(call, [...queries, ...nextAdd.read()]);
+  const reading = beginReading(call, [...queries, ...prefetch.load()]);
   // While the answer is on its way.
   await whileWanted(call, netns, hold, {
     answer,
@@ -48,7 +48,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
       const defects = new Set<string>();
       let areNew = false;
       const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-        const options = { facts: known, leftByLast: nextAdd.read, beforeCommit, defects };
+        const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, defects };
         const given = await ledger.time("datastore", () => allocate(ports, request, options));
         areNew = given.every(({ isNew }) => isNew);
         if (areNew) return given;

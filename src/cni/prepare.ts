@@ -8,7 +8,7 @@ import type { Call, LocalCall } from "./call.ts";
 import { resolveDatastore } from "./config/datastore-environment.ts";
 import { type NetworkConfig, runFolderOf } from "./config/network-config.ts";
 import { resolveNodeName } from "./config/node-facts.ts";
-import { openNextAdd } from "./next-add.ts";
+import { openPrefetchFile } from "./prefetch-file.ts";
 import { kubeOpenerOf } from "./pod/mod.ts";
 import { readCniArgs } from "./protocol/cni-args.ts";
 import type { CniVerb } from "./protocol/versions.ts";
@@ -46,11 +46,11 @@ async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   if (plugin === "netplug" && verb !== "DEL" && verb !== "GC") requireOwnType(config);
   const node = resolveNodeName(config, host.files, () => host.hostName());
   const openKube = kubeOpenerOf(verb, config, host, datastoreConfig.type);
-  const nextAdd = openNextAdd(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
+  const prefetch = openPrefetchFile(host.files, `${runFolderOf(config)}/next-add.${config.name}.json`);
   const datastore = host.openDatastore(onNode(datastoreConfig, node, runFolderOf(config)), openKube);
   const datastoreKey = (): string => sha1Hex(JSON.stringify(datastoreConfig, withoutSecrets));
   const workCount = orNothing(() => host.countWork(config.ipamLockFile));
-  return { ...local, node, nextAdd, workCount, openKube, datastore, datastoreKey };
+  return { ...local, node, prefetch, workCount, openKube, datastore, datastoreKey };
 }
 
 /** For `JSON.stringify`: who has another password of the same user has the same access. */

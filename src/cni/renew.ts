@@ -18,7 +18,7 @@ import { transactPortsOf } from "./transact-ports.ts";
  * @throws {NetplugError}
  */
 export async function renew(call: Call, beforeCommit: () => void, owner: AllocationOwner, addresses: readonly Address[]): Promise<boolean> {
-  const { leaveForNext: _, ...ports } = transactPortsOf(call);
+  const { savePrefetch: _, ...ports } = transactPortsOf(call);
   return await call.ledger.time("datastore", () =>
     transact(ports, releaseQueries(owner.node), (facts, { now }) => planRenewal(owner, addresses, facts, now), { beforeCommit }),
   );

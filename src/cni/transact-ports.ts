@@ -9,12 +9,12 @@ import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";
 
 /** For `transact()` and `readFacts()`. Lists may be a moment old: who needs the newest sets `mayLag` to false. */
 export function transactPortsOf(call: Call): TransactPorts {
-  const { datastore, host, deadline, nextAdd } = call;
+  const { datastore, host, deadline, prefetch } = call;
   const openQueue = async (queue: QueuedRequests): Promise<NodeQueue> => (await import("./turns/node-queue.ts")).openNodeQueue(call, queue);
   const takeTurn: TransactPorts["takeTurn"] = (wait) => takeNodeTurn({ ...call, openQueue }, wait);
   const ports = { datastore, clock: host.clock, random: host.random, deadline, takeTurn, mayLag: true };
-  // Where a delegate gives the addresses, there is nothing to leave for the next ADD.
-  return hasOwnIpam(call) ? { ...ports, leaveForNext: nextAdd.leave } : ports;
+  // Where a delegate gives the addresses, the next ADD has nothing to prefetch.
+  return hasOwnIpam(call) ? { ...ports, savePrefetch: prefetch.save } : ports;
 }
 
 /** Sends the queries before the loop begins. A failure is thrown where the answers are awaited. */

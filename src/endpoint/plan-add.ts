@@ -64,8 +64,8 @@ export interface AddPlan {
   readonly outcomes: readonly AddOutcome[];
   /** For one commit; none when everything is recorded already. */
   readonly writes: readonly Write[];
-  /** What the node's next ADD is likely to ask for besides. */
-  readonly forNext: readonly Query[];
+  /** As those of an allocation plan. */
+  readonly prefetch: readonly Query[];
   /** As those of an allocation plan. */
   readonly defects: Iterable<string>;
   /** As those of an allocation plan: they only get addresses, which their own ADDs record. */
@@ -112,7 +112,7 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
   const own = requests.flatMap((request) => ("ipam" in request ? [request.ipam] : []));
   const allocation =
     own.length === 0
-      ? { outcomes: [], writes: [], stillAllocated: [], forNext: [], defects: [], served: [] }
+      ? { outcomes: [], writes: [], stillAllocated: [], prefetch: [], defects: [], served: [] }
       : planAllocation(own, facts, options);
   const { defects, served } = allocation;
   const ready = expectReady(facts);
@@ -122,10 +122,10 @@ function planTogether(asked: readonly AddRequest[], facts: Facts, options: PlanO
     return planOne(request, outcome, facts, options);
   });
   const records = mergeWrites(outcomes.flatMap((outcome) => ("writes" in outcome ? outcome.writes : [])));
-  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], forNext: [], defects, served };
+  if (records.length + allocation.writes.length === 0) return { outcomes, writes: [], prefetch: [], defects, served };
   // An allocation's writes contain the condition.
   const conditions = [...(allocation.writes.length > 0 ? [] : [ready]), ...allocation.stillAllocated];
-  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], forNext: allocation.forNext, defects, served };
+  return { outcomes, writes: [...conditions, ...allocation.writes, ...records], prefetch: allocation.prefetch, defects, served };
 }
 
 /**

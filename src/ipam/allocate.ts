@@ -8,7 +8,7 @@ import { planReleaseOf, releaseQueries } from "./plan-release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
 
-interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "leftByLast" | "beforeCommit"> {
+interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit"> {
   /** Gets what the log should be told. */
   readonly defects?: Set<string>;
 }
@@ -35,7 +35,7 @@ export async function allocate(
     if ("error" in outcome) throw outcome.error;
     // Only a first allocation is undone: an attachment keeps what it had, and any other plan takes one block at most.
     mayHavePart ||= plan.writes.length > 0 && outcome.addresses.every(({ isNew }) => isNew);
-    return { writes: plan.writes, result: outcome.addresses, forNext: plan.forNext, served: plan.served };
+    return { writes: plan.writes, result: outcome.addresses, prefetch: plan.prefetch, served: plan.served };
   };
   const decide: typeof allocateOnce = (known, attempt) => {
     isRefused = false;

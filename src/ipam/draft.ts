@@ -43,12 +43,12 @@ export function ownBlocks(facts: Facts, draft: Draft, node: string): readonly Dr
 /**
  * One block as the draft has it; undefined when it is not at this place any more.
  *
- * @param ahead blocks that are likely to be needed next
+ * @param prefetch blocks that are likely to be needed next
  */
-export function blockAt(facts: Facts, draft: Draft, ref: BlockRef, ahead: readonly BlockRef[] = []): DraftBlock | undefined {
+export function blockAt(facts: Facts, draft: Draft, ref: BlockRef, prefetch: readonly BlockRef[] = []): DraftBlock | undefined {
   const drafted = draft.get(toPrefixText(ref.cidr));
   if (drafted !== undefined) return drafted;
-  const stored = know(facts, { type: "block", ref }, () => ahead.map((other): Query => ({ type: "block", ref: other })));
+  const stored = know(facts, { type: "block", ref }, () => prefetch.map((other): Query => ({ type: "block", ref: other })));
   return stored === undefined ? undefined : { stored, block: stored.value };
 }
 

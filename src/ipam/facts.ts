@@ -48,13 +48,13 @@ export class FactsWanted extends Error {
 /**
  * The answer to a query.
  *
- * @param ahead further queries that a decision in the same place is likely to need: read in the same round trip
+ * @param prefetch further queries that the decision is likely to need next: read in the same round trip
  * @throws {FactsWanted} when it is not known
  */
-export function know<Q extends Query>(facts: Facts, query: Q, ahead: () => readonly Query[] = () => []): Answer<Q> {
+export function know<Q extends Query>(facts: Facts, query: Q, prefetch: () => readonly Query[] = () => []): Answer<Q> {
   const found = facts.find(query);
   if (found !== undefined) return found.answer;
-  throw new FactsWanted([query, ...ahead().filter((other) => facts.find(other) === undefined)]);
+  throw new FactsWanted([query, ...prefetch().filter((other) => facts.find(other) === undefined)]);
 }
 
 /**

@@ -19,7 +19,7 @@ import { toReservedSet } from "./reservations.ts";
 import { assignAutomatic } from "./search/automatic.ts";
 import { assignExplicit } from "./search/explicit.ts";
 import { spreadOf } from "./search/slots.ts";
-import { queriesOfNext } from "./search/read-ahead.ts";
+import { planPrefetch } from "./search/prefetch.ts";
 import type { Assigned, PlanContext } from "./search/plan-context.ts";
 
 /** An address that a request got. */
@@ -42,8 +42,8 @@ export interface AllocationPlan {
   readonly writes: readonly Write[];
   /** Conditions that addresses which are not new are still allocated: for a commit that records them but writes none of their blocks. */
   readonly stillAllocated: readonly Write[];
-  /** Queries that the node's next request is likely to need in addition; usually none. */
-  readonly forNext: readonly Query[];
+  /** Queries that the node's next request should send with its first ones; usually none. */
+  readonly prefetch: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
   /** Those of {@link PlanOptions.others} that the writes serve, too. */
@@ -109,7 +109,7 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   if (wanted.length > 0) throw new FactsWanted(wanted);
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
-    return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), forNext: [], defects, served: [] };
+    return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), prefetch: [], defects, served: [] };
   const others = serveOthers(options.others?.() ?? [], context, draft);
   const { served } = others;
   ({ draft } = others);
@@ -122,9 +122,9 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
     ref: { kind: "IPPool", name },
     revision,
   }));
-  const forNext = queriesForNext([...requests, ...served], context, draft);
+  const prefetch = prefetchAfter([...requests, ...served], context, draft);
   const writes = [ready, ...poolsUnchanged, ...blockWrites];
-  return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), forNext, defects, served };
+  return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), prefetch, defects, served };
 }
 
 /** Serves those requests that change no further block. Whoever cannot be served like this gets its own turn, and its own error. */
@@ -158,9 +158,9 @@ export function holdsAny(owner: AddressRequest["owner"], facts: Facts): boolean 
 }
 
 /** None for several requests: nobody knows which kind of request comes next. */
-function queriesForNext(requests: readonly AddressRequest[], context: PlanContext, draft: Draft): readonly Query[] {
+function prefetchAfter(requests: readonly AddressRequest[], context: PlanContext, draft: Draft): readonly Query[] {
   const last = requests.at(-1);
-  return last === undefined ? [] : withoutRepeats(queriesOfNext(last, context, draft, allocationQueries([last])));
+  return last === undefined ? [] : withoutRepeats(planPrefetch(last, context, draft, allocationQueries([last])));
 }
 
 /** What is the same for all requests. @throws {FactsWanted} with everything that is certain to be wanted besides */

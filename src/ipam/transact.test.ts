@@ -226,9 +226,9 @@ describe("what a request leaves for the next one", () => {
     };
     const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const turn = { [Symbol.dispose]: () => void events.push("turn ends") };
-    const leaveForNext = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
-    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };
-    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, forNext: [POOL] }));
+    const savePrefetch = (queries: readonly Query[]): void => void events.push(`left ${queries.length}`);
+    const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, savePrefetch };
+    await transact(ports, [IP_POOLS], () => ({ writes: WRITES, result: undefined, prefetch: [POOL] }));
     expect(events.slice(0, 3)).toEqual(["left 1", "turn ends", "recorded"]);
   });
 
@@ -247,7 +247,7 @@ describe("what a request leaves for the next one", () => {
       found.push([facts.find(IP_POOLS)?.answer, facts.find(POOL)?.answer]);
       return { writes: WRITES, result: undefined };
     };
-    await transact(ports, [IP_POOLS], decide, { leftByLast: () => [POOL] });
+    await transact(ports, [IP_POOLS], decide, { loadPrefetch: () => [POOL] });
     expect(found).toEqual([
       ["old list", "old get"],
       ["new list", "new get"],
@@ -272,14 +272,14 @@ describe("after it waited for the lock", () => {
     /** Of the decision. */
     readonly check?: (found: Facts) => void;
     /** What an earlier request has left. */
-    readonly leftByLast?: readonly Query[];
+    readonly loadPrefetch?: readonly Query[];
   }
 
   /** @returns the kinds of queries that were asked for again */
   async function askedAgain(
     type: "kubernetes" | "etcdv3",
     waitedMs: number,
-    { ipNetworks, check, leftByLast }: Circumstances = {},
+    { ipNetworks, check, loadPrefetch }: Circumstances = {},
   ): Promise<readonly string[]> {
     const clock = fakeClock();
     const asked: string[] = [];
@@ -300,7 +300,7 @@ describe("after it waited for the lock", () => {
       check?.(found);
       return { writes: [], result: QUERIES.map((query) => found.find(query)) };
     };
-    const known = await transact(ports, QUERIES, decide, { facts, leftByLast: leftByLast && (() => leftByLast) });
+    const known = await transact(ports, QUERIES, decide, { facts, loadPrefetch: loadPrefetch && (() => loadPrefetch) });
     expect(known.every((answer) => answer !== undefined)).toBe(true);
     return asked;
   }
@@ -327,9 +327,9 @@ describe("after it waited for the lock", () => {
   test("what an earlier request left is asked for again with the blocks, the pool too: slots and block size must not be older than they", async () => {
     const pool: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
     const slots: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
-    expect(await askedAgain("kubernetes", 20, { leftByLast: [slots, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
-    expect(await askedAgain("etcdv3", 20, { leftByLast: [slots] })).toEqual([...ALL, "claimed-blocks"]);
-    expect(await askedAgain("kubernetes", 0, { leftByLast: [slots] })).toEqual([]);
+    expect(await askedAgain("kubernetes", 20, { loadPrefetch: [slots, pool] })).toEqual(["blocks-of-node", "claimed-blocks", "IPPool"]);
+    expect(await askedAgain("etcdv3", 20, { loadPrefetch: [slots] })).toEqual([...ALL, "claimed-blocks"]);
+    expect(await askedAgain("kubernetes", 0, { loadPrefetch: [slots] })).toEqual([]);
   });
 
   test("on Kubernetes, a failure on what it did not ask for again is not the end: it asks for all, at its newest", async () => {
@@ -352,8 +352,8 @@ test("who has given up the turn, and must try again, does nothing for others", a
   const queue = { requests: () => (events.push("asked"), []), tellServed: () => void events.push("told") };
   const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
-  const leaveForNext = (): void => void events.push("left");
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, leaveForNext };
+  const savePrefetch = (): void => void events.push("left");
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, savePrefetch };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, served: others() }));
   expect(events).toEqual(["asked", "left", "told", "turn ends"]);
@@ -364,9 +364,9 @@ test("who got its addresses from another's commit leaves what that one left for 
   const left: (readonly Query[])[] = [];
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
-  const leaveForNext = (queries: readonly Query[]): void => void left.push(queries);
+  const savePrefetch = (queries: readonly Query[]): void => void left.push(queries);
   const takeTurn = async ({ waitMs }: TurnWait): Promise<"served" | undefined> => (waitMs === 0 ? undefined : "served");
-  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, leaveForNext };
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, savePrefetch };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));
   expect(left).toEqual([]);

@@ -24,8 +24,8 @@ export interface TransactPorts extends TurnPorts {
   readonly random: Random;
   /** Whether a decision may be made on lists that are a moment old; one that fails on them is made again on the newest. @default false */
   readonly mayLag?: boolean;
-  /** Called after each commit, in the node's turn: gets the queries that the node's next request should send at once. */
-  readonly leaveForNext?: (queries: readonly Query[]) => void;
+  /** Called after each commit, in the node's turn: gets the queries that the node's next request should send with its first ones. */
+  readonly savePrefetch?: (queries: readonly Query[]) => void;
 }
 
 /** One try of a decision. */
@@ -42,8 +42,8 @@ export interface Try {
 export interface Decision<T> {
   readonly writes: readonly Write[];
   readonly result: T;
-  /** What the node's next request is likely to ask for: see {@link TransactPorts.leaveForNext}. @default none */
-  readonly forNext?: readonly Query[];
+  /** For {@link TransactPorts.savePrefetch}. @default none */
+  readonly prefetch?: readonly Query[];
   /** Those of {@link Try.others} that the writes serve. @default none */
   readonly served?: readonly AddressRequest[];
 }
@@ -61,10 +61,10 @@ type Refusal = CommitConflict<readonly Query[]> | OutcomeUnknown;
 export interface TransactOptions<T> {
   readonly facts?: Facts | undefined;
   /**
-   * Queries that the node's last request left for this one, read in addition. Called once it is our turn; may include queries that are
+   * Queries that the node's last request saved for this one, read in addition. Called once it is our turn; may include queries that are
    * already answered.
    */
-  readonly leftByLast?: (() => readonly Query[]) | undefined;
+  readonly loadPrefetch?: (() => readonly Query[]) | undefined;
   /**
    * Called when others have their turns before us: the request that they may serve in their commits. Our decision then finds it served. If the
    * operation fails, the caller must release what they gave.
@@ -138,9 +138,9 @@ async function readBegin(
   ports: TransactPorts,
   certain: readonly Query[],
   waited: Waited,
-  { facts, leftByLast }: Pick<TransactOptions<unknown>, "facts" | "leftByLast">,
+  { facts, loadPrefetch }: Pick<TransactOptions<unknown>, "facts" | "loadPrefetch">,
 ): Promise<Reading> {
-  const likely = leftByLast?.() ?? [];
+  const likely = loadPrefetch?.() ?? [];
   const queries = likely.length === 0 ? certain : withoutRepeats([...certain, ...likely]);
   if (facts === undefined) return { ports, queries, facts: await readFacts(ports, queries) };
   if (waited.waitedMs === 0 && waited.turn?.isReadOutdated !== true) return { ports, queries, facts };
@@ -188,7 +188,7 @@ async function decideOn<T>(
 /** Commits what was decided; where blocks are written before records, our turn ends with the blocks. */
 async function commitDecision<T>(
   { ports, queries }: Reading,
-  { writes, result, forNext = [], served = [] }: Decision<T>,
+  { writes, result, prefetch = [], served = [] }: Decision<T>,
   { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
   { turns, queue }: { readonly turns: DisposableStack; readonly queue: Queue | undefined },
 ): Promise<Commit> {
@@ -196,7 +196,7 @@ async function commitDecision<T>(
   const tellOthers = (): void => {
     // Who has given up the turn does nothing for others any more: somebody else does.
     if (turns.disposed) return;
-    ports.leaveForNext?.(forNext);
+    ports.savePrefetch?.(prefetch);
     queue?.tellServed(served);
   };
   const onBlocksWritten = (): void => {

@@ -126,7 +126,7 @@ export const TEST_PARTS: readonly TestPart[] = [
       "delegated",
       "late-add",
       "model",
-      "next-add",
+      "prefetch",
       "other-main-plugins",
       "pod-annotations",
       "pod-cidr",

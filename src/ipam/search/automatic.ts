@@ -132,8 +132,8 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
     for (const candidates of emptyBlocks(search, pool, poolsAfter(search.pools, i))) {
       for (const [at, ref] of candidates.entries()) {
         // The first one can nearly always be used; after each that cannot, more are read at once.
-        const ahead = candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at));
-        const taken = tryTakeOver(search, pool, ref, ahead);
+        const prefetch = candidates.slice(at, at === 0 ? 1 : at + Math.max(EMPTY_BLOCKS_AT_ONCE, at));
+        const taken = tryTakeOver(search, pool, ref, prefetch);
         if (taken !== undefined) return taken;
       }
     }
@@ -141,11 +141,11 @@ function fromEmptyBlock(search: Search): Assigned | undefined {
   return undefined;
 }
 
-/** @param ahead what is read with the block, if it must be read */
-function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, ahead: Refs): Assigned | undefined {
+/** @param prefetch what is read with the block, if it must be read */
+function tryTakeOver(search: Search, pool: Pool, ref: BlockRef, prefetch: Refs): Assigned | undefined {
   const { context, request, draft } = search;
   const { node } = request.owner;
-  const found = blockAt(context.facts, draft, ref, ahead);
+  const found = blockAt(context.facts, draft, ref, prefetch);
   if (found === undefined || found.block.node === node) return undefined;
   const { stored, block } = found;
   if (!isEmpty(block, context.moment)) {

@@ -54,11 +54,11 @@ function mayLend(search: Search, { cidr, next }: SpareBlock, draft: Draft): bool
 function* spareBlocks({ context, spread }: Search, pool: Pool, later: readonly Pool[]): Generator<readonly SpareBlock[]> {
   const start = startOfSpare(pool, spread);
   const isBeforeStart = (ref: BlockRef): boolean => ref.cidr.base < start.value;
-  const ahead = (): readonly Query[] => [pool, ...later].flatMap((other) => spareQueries(other, spread));
+  const prefetch = (): readonly Query[] => [pool, ...later].flatMap((other) => spareQueries(other, spread));
   for (const part of ["from start", "up to start"] as const) {
     let from = part === "from start" ? start : baseOf(pool.cidr);
     for (let limit = SPARE_BLOCKS; ; limit *= 2) {
-      const listed = know(context.facts, spareQuery(pool, from, limit), limit === SPARE_BLOCKS ? ahead : undefined);
+      const listed = know(context.facts, spareQuery(pool, from, limit), limit === SPARE_BLOCKS ? prefetch : undefined);
       yield part === "from start" ? listed : listed.filter(isBeforeStart);
       const last = listed.at(-1);
       if (last === undefined || listed.length < limit || (part === "up to start" && !isBeforeStart(last))) break;

@@ -123,9 +123,9 @@ function descend(
   search: FreeBlockSearch,
   part: Part,
   isUniform: boolean,
-  ahead: () => readonly Query[] = () => [],
+  prefetch: () => readonly Query[] = () => [],
 ): Prefix | undefined {
-  if (isSmall(pool, part)) return gapInPart(pool, search, part.within, ahead);
+  if (isSmall(pool, part)) return gapInPart(pool, search, part.within, prefetch);
   if (part.within.length === pool.blockLength) return undefined; // one slot, with very many small claims
   const countQueries = countQueriesOf(pool, part.within);
   const begin = Number(search.spread % BigInt(countQueries.length));
@@ -133,7 +133,7 @@ function descend(
   for (const query of [...countQueries.slice(begin), ...countQueries.slice(0, begin)]) {
     const { within } = query;
     if (search.reserved.covers(within)) continue;
-    const count = know(search.facts, query, () => [...countQueries, ...ahead()]);
+    const count = know(search.facts, query, () => [...countQueries, ...prefetch()]);
     if (!isUniform || BigInt(count) !== subnetCount(within, pool.blockLength)) candidates.push({ within, count });
   }
   for (const [i, candidate] of candidates.entries()) {
@@ -166,9 +166,9 @@ function claimsQueryOf(within: Prefix) {
   return { type: "claimed-blocks", within, limit: MAX_CLAIMS } as const satisfies Query;
 }
 
-function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, ahead: () => readonly Query[]): Prefix | undefined {
+function gapInPart(pool: Pool, search: FreeBlockSearch, within: Prefix, prefetch: () => readonly Query[]): Prefix | undefined {
   const query = claimsQueryOf(within);
-  const claimed = know(search.facts, query, ahead);
+  const claimed = know(search.facts, query, prefetch);
   const first = slotOf(pool, { cidr: within });
   const end = claimed.length < query.limit ? first + subnetCount(within, pool.blockLength) : slotOf(pool, claimed.at(-1));
   return firstGap(pool, search, claimed, first, end);

@@ -1,6 +1,6 @@
 /**
- * The file `next-add.<network>.json`, in which an ADD leaves the queries that it expects of the network's next ADD, see
- * `ipam/search/read-ahead.ts`. Each ADD replaces the file, so a wrong expectation costs only one ADD.
+ * The file `next-add.<network>.json`: the queries that the network's next ADD should send with its first ones, see
+ * `ipam/search/prefetch.ts`. Each ADD replaces the file, so a wrong guess costs only one ADD.
  */
 
 import type { Query } from "../datastore/datastore.ts";
@@ -21,54 +21,54 @@ const NAME_CHARACTERS = "-.";
 const NAME_LENGTH = 253;
 
 /** One process's view of that file. */
-export interface NextAdd {
+export interface PrefetchFile {
   /**
-   * The file's queries, and all that this process read from it before: queries that are always asked together have answers of one age.
+   * The file's queries, and all that this process loaded from it before: queries that are always sent together have answers of the same age.
    */
-  read(): readonly Query[];
+  load(): readonly Query[];
   /** Replaces the file; no queries: removes it. A failure is ignored: the next ADD only takes longer. */
-  leave(queries: readonly Query[]): void;
+  save(queries: readonly Query[]): void;
 }
 
 /** Reads and writes nothing yet. */
-export function openNextAdd(files: Files, path: string): NextAdd {
+export function openPrefetchFile(files: Files, path: string): PrefetchFile {
   /** The file's content; "": no file; undefined: not read yet. */
-  let there: string | undefined;
-  let seen: readonly Query[] = [];
+  let content: string | undefined;
+  let loaded: readonly Query[] = [];
   return {
-    read() {
-      there = orNothing(() => files.readText(path)) ?? "";
-      seen = withoutRepeats([...seen, ...parseExpected(there)]);
-      return seen;
+    load() {
+      content = orNothing(() => files.readText(path)) ?? "";
+      loaded = withoutRepeats([...loaded, ...parseFileText(content)]);
+      return loaded;
     },
-    leave(queries) {
+    save(queries) {
       const text = toFileText(queries);
-      if (text === there) return;
+      if (text === content) return;
       orNothing(() => (text === "" ? files.remove(path) : files.writeAtomically(path, text, FILE_MODE)));
-      there = text;
+      content = text;
     },
   };
 }
 
-/** Keeps the queries about the first pools that come before claiming a block. When a pool is full, more rounds follow in any case. */
+/** Keeps only the queries about the first pools, which come before a block is claimed. When a pool is full, more rounds follow anyway. */
 function toFileText(queries: readonly Query[]): string {
-  const expected = queries.flatMap((query): object[] => {
+  const entries = queries.flatMap((query): object[] => {
     if (query.type === "claimed-blocks" && query.from === undefined) return [{ within: toPrefixText(query.within), limit: query.limit }];
     return query.type === "get" && query.ref.kind === "IPPool" ? [{ pool: query.ref.name }] : [];
   });
-  return expected.length === 0 ? "" : JSON.stringify(expected.slice(0, MAX_QUERIES));
+  return entries.length === 0 ? "" : JSON.stringify(entries.slice(0, MAX_QUERIES));
 }
 
 /** @returns none for anything that we do not write */
-function parseExpected(text: string): readonly Query[] {
-  let expected: unknown;
+function parseFileText(text: string): readonly Query[] {
+  let entries: unknown;
   try {
-    expected = text === "" || text.length > MAX_CHARACTERS ? [] : JSON.parse(text);
+    entries = text === "" || text.length > MAX_CHARACTERS ? [] : JSON.parse(text);
   } catch {
     return [];
   }
-  if (!Array.isArray(expected) || expected.length > MAX_QUERIES) return [];
-  return expected.flatMap((entry: unknown): readonly Query[] => {
+  if (!Array.isArray(entries) || entries.length > MAX_QUERIES) return [];
+  return entries.flatMap((entry: unknown): readonly Query[] => {
     const query = isJsonObject(entry) ? toQuery(entry) : undefined;
     return query === undefined ? [] : [query];
   });

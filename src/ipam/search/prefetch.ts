@@ -1,7 +1,7 @@
 /**
- * What a node's next request must read in addition, when the node's blocks are used up: where a new block may lie. A request that reads this
- * at once saves one round trip; with full blocks that is one ADD in as many as a block has addresses. A wrong expectation does no harm:
- * these answers are as new as all others of the decision.
+ * What a node's next request must read in addition when the node's blocks are used up: where a new block may lie. A request that reads this
+ * with its first queries saves one round trip; that concerns one ADD per block. A wrong guess does no harm: these answers are as new as all
+ * others of the decision.
  */
 
 import type { Block } from "../../api/ipam-block.ts";
@@ -17,18 +17,18 @@ import { spreadOf } from "./slots.ts";
 import type { PlanContext } from "./plan-context.ts";
 
 /**
- * What another request of this kind would ask for.
+ * The queries that another request of this kind would send after its first ones.
  *
  * @param draft with this request served
  * @param certain the queries that every request of this kind begins with
  * @returns none where a block that it took an address from has more
  */
-export function queriesOfNext(request: AddressRequest, context: PlanContext, draft: Draft, certain: readonly Query[]): readonly Query[] {
+export function planPrefetch(request: AddressRequest, context: PlanContext, draft: Draft, certain: readonly Query[]): readonly Query[] {
   if (request.addresses.length > 0 || ![...draft.values()].some(({ block }) => isUsedUp(block, context))) return [];
-  const later = { ...context, facts: onlyAbout(certain, context.facts), spreadFor: spreadOf };
+  const next = { ...context, facts: onlyAbout(certain, context.facts), spreadFor: spreadOf };
   return request.families.flatMap((family) => {
     try {
-      const decision = collectWanted(() => assignAutomatic(request, family, later, draft));
+      const decision = collectWanted(() => assignAutomatic(request, family, next, draft));
       return "wanted" in decision ? decision.wanted : [];
     } catch (thrown) {
       if (thrown instanceof NetplugError) return []; // the next request will say so

@@ -4,7 +4,7 @@ import type { Query } from "../datastore/datastore.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { parseAddress } from "../lib/ip/address.ts";
 import { parsePrefix } from "../lib/ip/prefix.ts";
-import { openNextAdd } from "./next-add.ts";
+import { openPrefetchFile } from "./prefetch-file.ts";
 
 const FILE = "/run/netplug/next-add.json";
 const PLACES: Query = { type: "claimed-blocks", within: parsePrefix("10.65.0.0/20"), limit: 128 };
@@ -13,48 +13,48 @@ const POOL: Query = { type: "get", ref: { kind: "IPPool", name: "blue" } };
 test("what one ADD leaves the next one reads, and takes away", () => {
   const contents: Record<string, string | null> = {};
   const files = memoryFiles(contents);
-  openNextAdd(files, FILE).leave([PLACES, POOL]);
+  openPrefetchFile(files, FILE).save([PLACES, POOL]);
 
-  const next = openNextAdd(files, FILE);
-  expect(next.read()).toEqual([PLACES, POOL]);
-  next.leave([]);
-  expect(openNextAdd(files, FILE).read()).toEqual([]);
+  const next = openPrefetchFile(files, FILE);
+  expect(next.load()).toEqual([PLACES, POOL]);
+  next.save([]);
+  expect(openPrefetchFile(files, FILE).load()).toEqual([]);
   expect(contents).toEqual({});
 });
 
 test("a call that has not looked takes it away too, and nothing is not an error", () => {
   const contents: Record<string, string | null> = {};
   const files = memoryFiles(contents);
-  openNextAdd(files, FILE).leave([]);
-  openNextAdd(files, FILE).leave([POOL]);
-  openNextAdd(files, FILE).leave([]);
+  openPrefetchFile(files, FILE).save([]);
+  openPrefetchFile(files, FILE).save([POOL]);
+  openPrefetchFile(files, FILE).save([]);
   expect(contents).toEqual({});
 });
 
 test("what an ADD has read once it names again, for its answers are as old as its wait", () => {
   const files = memoryFiles({});
-  openNextAdd(files, FILE).leave([PLACES]);
-  const waiting = openNextAdd(files, FILE);
-  expect(waiting.read()).toEqual([PLACES]);
-  openNextAdd(files, FILE).leave([POOL]);
-  expect(waiting.read()).toEqual([PLACES, POOL]);
+  openPrefetchFile(files, FILE).save([PLACES]);
+  const waiting = openPrefetchFile(files, FILE);
+  expect(waiting.load()).toEqual([PLACES]);
+  openPrefetchFile(files, FILE).save([POOL]);
+  expect(waiting.load()).toEqual([PLACES, POOL]);
 });
 
 test("only what is asked for before a block is claimed is left", () => {
   const files = memoryFiles({});
-  openNextAdd(files, FILE).leave([
+  openPrefetchFile(files, FILE).save([
     { type: "spare-blocks", within: parsePrefix("10.65.0.0/16"), limit: 64 },
     { type: "claimed-blocks", within: parsePrefix("10.65.0.0/16"), from: parseAddress("10.65.3.0"), limit: 64 },
     POOL,
   ]);
-  expect(openNextAdd(files, FILE).read()).toEqual([POOL]);
+  expect(openPrefetchFile(files, FILE).load()).toEqual([POOL]);
 });
 
 test("of very many pools the first ones are left", () => {
   const files = memoryFiles({});
   const pools = Array.from({ length: 40 }, (_, i): Query => ({ type: "get", ref: { kind: "IPPool", name: `pool-${i}` } }));
-  openNextAdd(files, FILE).leave(pools.flatMap((pool) => [PLACES, pool]));
-  expect(openNextAdd(files, FILE).read()).toEqual([PLACES, ...pools.slice(0, 32)]);
+  openPrefetchFile(files, FILE).save(pools.flatMap((pool) => [PLACES, pool]));
+  expect(openPrefetchFile(files, FILE).load()).toEqual([PLACES, ...pools.slice(0, 32)]);
 });
 
 describe("a note that is not ours is as if it were not there:", () => {
@@ -76,7 +76,7 @@ describe("a note that is not ours is as if it were not there:", () => {
     '[{"within":"10.65.0.0/16","limit":0.5}]',
     '[{"within":"10.65.0.0/16"}]',
     long,
-  ])("%j", (text) => expect(openNextAdd(memoryFiles({ [FILE]: text }), FILE).read()).toEqual([]));
+  ])("%j", (text) => expect(openPrefetchFile(memoryFiles({ [FILE]: text }), FILE).load()).toEqual([]));
 });
 
 test("a folder in which nothing can be read or written only costs the note", () => {
@@ -84,9 +84,9 @@ test("a folder in which nothing can be read or written only costs the note", () 
     throw new NetplugError("ioFailure", "the disk is full");
   };
   const files = { ...memoryFiles({}), readText: refuse, writeAtomically: refuse, remove: refuse };
-  const next = openNextAdd(files, FILE);
-  expect(next.read()).toEqual([]);
-  next.leave([POOL]);
-  next.leave([]);
-  expect(next.read()).toEqual([]);
+  const next = openPrefetchFile(files, FILE);
+  expect(next.load()).toEqual([]);
+  next.save([POOL]);
+  next.save([]);
+  expect(next.load()).toEqual([]);
 });

@@ -17,8 +17,8 @@ async function worldOfNotes(request: Partial<AddressRequest> = {}) {
     /** @returns the address, and how many rounds it took */
     async add(further: Partial<AddressRequest> = {}) {
       const before = world.datastore.requests.roundTrips;
-      const ports = { ...world.ports, leaveForNext: (queries: readonly Query[]) => void (left = queries) };
-      const given = await allocate(ports, requestFor(`c${next++}`, "n1", { ...request, ...further }), { leftByLast: () => left });
+      const ports = { ...world.ports, savePrefetch: (queries: readonly Query[]) => void (left = queries) };
+      const given = await allocate(ports, requestFor(`c${next++}`, "n1", { ...request, ...further }), { loadPrefetch: () => left });
       return { addresses: textsOf(given), rounds: world.datastore.requests.roundTrips - before };
     },
   };
@@ -89,7 +89,7 @@ describe("what a request leaves for the next one", () => {
       },
     });
     const again: Query[] = [];
-    const ports = { ...world.ports, datastore: losing, leaveForNext: (queries: readonly Query[]) => void again.push(...queries) };
+    const ports = { ...world.ports, datastore: losing, savePrefetch: (queries: readonly Query[]) => void again.push(...queries) };
     await allocate(ports, requestFor("late", "n1"));
     expect(lost).toBeGreaterThan(1);
     expect(textsOfQueries(again)).toEqual(noted);
