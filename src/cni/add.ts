@@ -28,7 +28,7 @@ import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
-import { withdrawAttachment } from "./withdraw.ts";
+import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /** The plan of an ADD that can be carried out. */
 type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {

@@ -14,7 +14,7 @@ import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
 import { beginReading } from "./transact-ports.ts";
-import { toDelRequest, withdraw } from "./withdraw.ts";
+import { toDelRequest, withdraw } from "./withdraw/withdraw.ts";
 
 /** Milliseconds; an ADD takes about twenty, but may wait much longer for gates and policy. */
 const LOCK_WAIT_MS = 5_000;
@@ -42,7 +42,7 @@ export async function del(call: Call): Promise<void> {
   const link = removal.finish();
   if (store.ok) {
     note?.forget();
-    if (await isAnyPending) await (await import("./gc/release-pending.ts")).releasePending(call);
+    if (await isAnyPending) await (await import("./withdraw/release-pending.ts")).releasePending(call);
   } else if (link.ok && hasOwnIpam(call)) {
     const { leavePending } = await import("./attachment-state/after-failure.ts");
     note?.forget();
@@ -65,7 +65,7 @@ function mayBeLast(call: Call): boolean {
 async function askForPending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
   if (call.plugin === "netplug") (await import("./attachment-state/stale-holds.ts")).noteStaleHolds(call, isLast ? "most" : "some");
-  return wasEverPending(call) && (await import("./gc/release-pending.ts")).hasPending(call);
+  return wasEverPending(call) && (await import("./withdraw/release-pending.ts")).hasPending(call);
 }
 
 /** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */
@@ -91,7 +91,7 @@ async function withdrawOwn(
   const withdrawn = await settle(async () => {
     const { released } = await withdraw(call, own, { facts, beforeCommit });
     if (released.length > 0 || call.config.prevResult === undefined || !hasOwnIpam(call)) return;
-    await (await import("./withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
+    await (await import("./withdraw/withdraw-elsewhere.ts")).withdrawRemembered(call, own, { beforeCommit });
   });
   if (isTaken) logTaken(call);
   else if (!withdrawn.ok) throw withdrawn.error;

@@ -21,7 +21,7 @@ import { askKubernetes } from "./pod/mod.ts";
 import { type CniResult, toResultIp } from "./protocol/result.ts";
 import { renew } from "./renew.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
-import { withdrawAttachment } from "./withdraw.ts";
+import { withdrawAttachment } from "./withdraw/withdraw.ts";
 
 /**
  * @param answer gives the main plugin the result, last of all: what it never gets is released

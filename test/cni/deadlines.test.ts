@@ -30,7 +30,6 @@ const LATE = [
   "delegate/mod",
   "delegated-addresses",
   "gc/collect-garbage",
-  "gc/release-pending",
   "ipam-add",
   "kept-link",
   "link/inspect",
@@ -39,7 +38,8 @@ const LATE = [
   "wait/add-waits",
   "wait/policy-wait",
   "wait/readiness-gates",
-  "withdraw-elsewhere",
+  "withdraw/release-pending",
+  "withdraw/withdraw-elsewhere",
   "../ipam/outdated",
 ];
 beforeAll(async () => {

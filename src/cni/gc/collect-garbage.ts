@@ -13,10 +13,10 @@ import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
 import { beginRemoval } from "../link/remove.ts";
-import { attachmentOf, isOwn, withdrawAll, withdrawMany } from "./withdraw-many.ts";
+import { attachmentOf, isOwn, withdrawBatch, withdrawInBatches } from "../withdraw/withdraw-many.ts";
 import { withdrawPods } from "./withdraw-pods.ts";
 import { transactPortsOf } from "../transact-ports.ts";
-import { type UnderWay, watchForAdds } from "./under-way.ts";
+import { type ConcurrentAdds, watchConcurrentAdds } from "./concurrent-adds.ts";
 
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
@@ -31,7 +31,7 @@ interface Collection {
   readonly kept: Map<string, Attachment>;
   /** Attachments to remove, of which something was found. */
   readonly stale: Map<string, Attachment>;
-  readonly underWay: UnderWay;
+  readonly concurrentAdds: ConcurrentAdds;
 }
 
 /** What the datastore has of attachments that are not kept. */
@@ -46,7 +46,7 @@ interface Found {
  */
 export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
-  const collection: Collection = { call, kept, stale: new Map(), underWay: watchForAdds(call) };
+  const collection: Collection = { call, kept, stale: new Map(), concurrentAdds: watchConcurrentAdds(call) };
   const steps: Settled[] = [];
   for (const kind of NODE_FILES) attempt(call, () => endStaleHolds(collection, kind));
   if (call.plugin === "netplug") {
@@ -68,9 +68,9 @@ export async function collectGarbage(call: Call): Promise<void> {
 }
 
 /** Whether an attachment is to be removed. Asked right after something of it is found: what an ADD makes it makes after it has taken hold. */
-function isStale({ kept, stale, underWay }: Collection, attachment: Attachment): boolean {
+function isStale({ kept, stale, concurrentAdds }: Collection, attachment: Attachment): boolean {
   const key = attachmentKeyOf(attachment);
-  if (!kept.has(key) && underWay.has(attachment)) {
+  if (!kept.has(key) && concurrentAdds.has(attachment)) {
     kept.set(key, attachment);
     stale.delete(key);
   }
@@ -130,12 +130,12 @@ function beginStaleRemoval(kernel: Kernel, { hostName, ifName, alias }: LinkOnHo
   }
 }
 
-function removeNameless({ call, underWay }: Collection): void {
+function removeNameless({ call, concurrentAdds }: Collection): void {
   const { log, host } = call;
   const links = listNamelessLinks(host.kernel);
   if (links.length === 0) return;
   // One of them may be of an ADD that has not named it yet, in whatever network.
-  if (listHeld(call).some((id) => underWay.has(id, id.network))) return;
+  if (listHeld(call).some((id) => concurrentAdds.has(id, id.network))) return;
   removeNamelessLinks(host.kernel, links);
   for (const { name } of links) log.info("removed interface that an ADD left unfinished", { interface: name });
 }
@@ -183,16 +183,16 @@ async function collectAtDelegate(collection: Collection): Promise<readonly Settl
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
   const isStillStale = (one: Attachment): boolean => isStale(collection, one);
-  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawMany(call, [...stale.keys()], records, isStillStale))];
+  if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawInBatches(call, [...stale.keys()], records, isStillStale))];
   const isTarget = (one: Attachment): boolean => stale.has(attachmentKeyOf(one)) && isStillStale(one);
   return await withdrawPods(call, owners.filter(isTarget), {
     isTarget,
     isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
     async release(some) {
-      if (some.length > 0) await withdrawAll(call, new Set(some.map(attachmentKeyOf)), "none", isStillStale);
+      if (some.length > 0) await withdrawBatch(call, new Set(some.map(attachmentKeyOf)), "none", isStillStale);
     },
     async withdraw(some) {
-      await withdrawAll(call, new Set(some.map(attachmentKeyOf)), [], isStillStale);
+      await withdrawBatch(call, new Set(some.map(attachmentKeyOf)), [], isStillStale);
     },
   });
 }

@@ -1,10 +1,10 @@
 /**
- * The half of a GC that works on the datastore, where records are pods. To end one record takes one request, and the client's rate limit
- * allows only some a second. So the work is done in parts: when the time is over nothing is left inconsistent, and the next GC does the rest.
+ * The datastore's part of a GC where records are pods. Ending a record takes one request, and the client's rate limit allows only a few per
+ * second. So the work is done in batches: when time runs out nothing is inconsistent, and the next GC does the rest.
  *
  * ```
- *   records of all ──a look each──▶ nothing to end: addresses go at once
- *                                  to end: some pods at a time; when all are done, or time runs out, the addresses of those that are
+ *   each owner's record ──read──▶ need not end: its addresses are released at once
+ *                                 must end: batch by batch; then, or when time runs out, the addresses of those that have ended
  * ```
  */
 
@@ -17,7 +17,7 @@ import { NetplugError } from "../../lib/errors.ts";
 import type { Call } from "../call.ts";
 import { type Settled, settle } from "../failures.ts";
 import { transactPortsOf } from "../transact-ports.ts";
-import { settleTogether } from "./settle-together.ts";
+import { settleBatch } from "../withdraw/settle-batch.ts";
 
 /** What GC knows and does. */
 export interface PodWithdrawal {
@@ -65,7 +65,7 @@ async function withdrawSome(call: Call, owners: readonly AllocationOwner[], work
     }
     const still = ends.slice(from, from + RECORDS_AT_ONCE).filter((end) => end.owners.every(work.isTarget));
     if (still.length === 0) continue;
-    const outcomes = await settleTogether(still, (some) => endRecords(call, condition, some, work));
+    const outcomes = await settleBatch(still, (some) => endRecords(call, condition, some, work));
     for (const outcome of outcomes) {
       if (outcome.ok) ended.push(...outcome.item.owners);
       else steps.push(outcome);

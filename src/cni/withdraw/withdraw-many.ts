@@ -6,49 +6,47 @@ import { toRecordQuery } from "../../endpoint/record.ts";
 import { attachmentKeyOf } from "../../ipam/gc.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
-import { withdraw } from "../withdraw.ts";
+import { withdraw } from "./withdraw.ts";
 
 /** Attachments that one commit withdraws: with two blocks and a record each they stay within what etcd takes at once. */
 export const ATTACHMENTS_PER_COMMIT = 12;
 
-/**
- * Whether an attachment is still to be removed: asked for each decision, thus again after another call has changed what was decided about.
- */
+/** Whether an attachment is still to be removed: asked for each decision, so again after a conflict. */
 export type IsStale = (attachment: Attachment) => boolean;
 
 /**
- * Removes addresses and records, those of some attachments with each commit.
+ * Removes addresses and records of any number of attachments, batch by batch.
  *
  * @param keys of the attachments, see {@link attachmentKeyOf}
  * @param records to look at besides those that allocations name
  */
-export async function withdrawMany(
+export async function withdrawInBatches(
   call: Call,
   keys: readonly string[],
   records: readonly WorkloadEndpoint[],
   isStale: IsStale,
 ): Promise<void> {
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
-    const some = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
-    const meant = records.filter((record) => some.has(attachmentKeyOf(attachmentOf(record))));
-    await withdrawAll(call, some, meant, isStale);
+    const batch = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
+    const ofBatch = records.filter((record) => batch.has(attachmentKeyOf(attachmentOf(record))));
+    await withdrawBatch(call, batch, ofBatch, isStale);
   }
 }
 
 /**
- * Removes everything of a few attachments, in several commits where their addresses lie in very many blocks.
+ * Removes everything of a few attachments: with one commit, or more where their addresses lie in very many blocks.
  *
  * @param records to look at besides those that allocations name; "none": they have ended
  * @returns keys of those that had addresses
  */
-export async function withdrawAll(
+export async function withdrawBatch(
   call: Call,
   keys: ReadonlySet<string>,
   records: readonly WorkloadEndpoint[] | "none",
   isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
-  const isTarget = (one: Attachment): boolean => keys.has(attachmentKeyOf(one)) && isStale(one);
+  const isTarget = (attachment: Attachment): boolean => keys.has(attachmentKeyOf(attachment)) && isStale(attachment);
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),

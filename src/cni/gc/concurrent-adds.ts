@@ -1,11 +1,11 @@
 /**
- * ADDs beside a GC. CNI forbids them, and runtimes have made them all the same: the attachment is not in the list of valid ones yet. Its hold
- * tells, which an ADD takes before it does anything. But a hold outlives its ADD, so it counts only while the ADD may run:
+ * ADDs that run beside a GC. CNI forbids them, but runtimes make them: the attachment is not in the list of valid ones yet. It is recognised by
+ * its hold, which an ADD takes before it does anything. But a hold outlives its ADD, so it counts only while the ADD may run:
  *
- * - it was taken, or its ADD has ended, since this process began, when the list had been made; or
- * - the process that took it runs, which began before, and not longer ago than an ADD can take; and so does its caller: an ADD that outlives
- *   its runtime is late, and nobody would call DEL for what it gets. So another process that has its number by now, or has it in another
- *   PID namespace, hardly counts for it, and in any case no longer than an ADD takes.
+ * - it was taken, or its ADD has ended, since this process began (the list is older than the process); or
+ * - the process that took it still runs, and began before the hold was taken, but no longer before it than an ADD can take; and its caller runs,
+ *   too: an ADD that outlives its runtime is late, and nobody would call DEL for what it gets. So another process that has the same number by
+ *   now, or has it in another PID namespace, is hardly ever mistaken for it, and never for longer than an ADD can take.
  */
 
 import { attachmentKeyOf } from "../../ipam/gc.ts";
@@ -22,38 +22,38 @@ const START_STEP_MS = 10;
 /** States of a process that has ended, whether or not its parent knows. @see proc_pid_stat(5) */
 const ENDED: readonly string[] = ["Z", "X", "x"];
 
-/** Looks for ADDs beside a GC. */
-export interface UnderWay {
+/** The ADDs that run beside a GC. */
+export interface ConcurrentAdds {
   /** Whether an ADD has the attachment; says so in the log once. @param network by default that of the call */
   has(attachment: Attachment, network?: string): boolean;
 }
 
 /** Call it before the GC looks for anything. */
-export function watchForAdds(call: LocalCall): UnderWay {
+export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
   const { host, log } = call;
   const now = host.sinceBoot();
   const begun = host.processStartSinceBoot() ?? now;
   // The estimate is never too early: an ADD that has ended after it was under way when this process began.
   const estimated = now - (host.clock.monotonic() - host.processStart());
   const begunAtLatest = Math.min(Math.max(begun, estimated), begun + START_STEP_MS);
-  const isBeside = (hold: HoldNote | undefined): boolean =>
+  const isOfRunningAdd = (hold: HoldNote | undefined): boolean =>
     hold !== undefined && isCurrent(call, hold) && (hold.takenAt >= begun || hold.endedAt > begunAtLatest || isRunning(call, hold));
-  const found = new Set<string>();
+  const logged = new Set<string>();
   return {
     has(attachment, network = call.config.name) {
-      const there = { ...call, config: { ...call.config, name: network } };
-      let isUnderWay = false;
+      const inNetwork = { ...call, config: { ...call.config, name: network } };
+      let isConcurrent = false;
       attempt(call, () => {
         // The second look is for an ADD that has ended after the first.
-        isUnderWay = isBeside(readHold(there, attachment)) || isBeside(readHold(there, attachment));
+        isConcurrent = isOfRunningAdd(readHold(inNetwork, attachment)) || isOfRunningAdd(readHold(inNetwork, attachment));
       });
       const key = `${network} ${attachmentKeyOf(attachment)}`;
-      if (isUnderWay && !found.has(key)) {
+      if (isConcurrent && !logged.has(key)) {
         const { containerID, ifName } = attachment;
         log.warning("leave attachment: an ADD for it runs beside this GC, or has just ended", { of: containerID, interface: ifName });
-        found.add(key);
+        logged.add(key);
       }
-      return isUnderWay;
+      return isConcurrent;
     },
   };
 }

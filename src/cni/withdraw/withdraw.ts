@@ -1,13 +1,13 @@
 /** Removes addresses and records of attachments from the datastore: for DEL, GC, and a failed ADD. */
 
-import { type DelPlan, delQueries, type DelRequest, planDel } from "../endpoint/plan-del.ts";
-import { runtimeUidOf } from "../endpoint/names.ts";
-import { isSameAttachment } from "../ipam/block.ts";
-import { transact, type TransactOptions } from "../ipam/transact.ts";
-import type { Hold } from "./attachment-state/hold.ts";
-import { attachmentIdOf, recordQuery } from "./attachment.ts";
-import type { Call } from "./call.ts";
-import { transactPortsOf } from "./transact-ports.ts";
+import { type DelPlan, delQueries, type DelRequest, planDel } from "../../endpoint/plan-del.ts";
+import { runtimeUidOf } from "../../endpoint/names.ts";
+import { isSameAttachment } from "../../ipam/block.ts";
+import { transact, type TransactOptions } from "../../ipam/transact.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import { attachmentIdOf, recordQuery } from "../attachment.ts";
+import type { Call } from "../call.ts";
+import { transactPortsOf } from "../transact-ports.ts";
 
 /** Takes away as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
 export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<DelPlan> = {}): Promise<DelPlan> {
@@ -43,7 +43,7 @@ export function toDelRequest(call: Call): DelRequest {
 
 /** For a failed ADD: reads and removes its addresses and its record, unless a newer ADD has taken the attachment. */
 export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
-  const { unlessTaken } = await import("./attachment-state/after-failure.ts");
+  const { unlessTaken } = await import("../attachment-state/after-failure.ts");
   await unlessTaken(call, hold, async () => {
     await withdraw(call, toDelRequest(call));
   });

@@ -1,4 +1,4 @@
-/** Pending releases, carried out by a DEL of the same network: see `attachment-state/pending-release.ts`. Loaded only where one was ever noted. */
+/** A DEL carries out the pending releases of its network: see `attachment-state/pending-release.ts`. Loaded only if the node ever had one. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { attachmentKeyOf } from "../../ipam/gc.ts";
@@ -15,17 +15,17 @@ import { pendingLockOf } from "../attachment-state/pending-release.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
-import { withdrawElsewhere } from "../withdraw-elsewhere.ts";
-import { settleTogether } from "./settle-together.ts";
-import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawAll } from "./withdraw-many.ts";
+import { withdrawElsewhere } from "./withdraw-elsewhere.ts";
+import { settleBatch } from "./settle-batch.ts";
+import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "./withdraw-many.ts";
 
 /** The most pending releases that one DEL carries out. */
 const MAX_RELEASES = 48;
 /** Milliseconds for all of them. */
 const PENDING_MS = 3_000;
 
-/** An attachment whose release can be carried out. */
-type Ended = Attachment & Pick<PendingNote, "addresses">;
+/** An attachment that nobody uses any more, and what may be left of it. */
+type EndedAttachment = Attachment & Pick<PendingNote, "addresses">;
 
 /** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
@@ -37,8 +37,8 @@ export function hasPending(call: LocalCall): boolean {
 }
 
 /**
- * Carries out pending releases of the call's network, some at a time; does nothing while another call does. Releases that failed, or for which
- * there was no time, stay pending. A failure is only logged: the DEL that does this is done.
+ * Carries out pending releases of the call's network; does nothing while another call does so. Releases that fail, or for which there is no
+ * time, stay pending. A failure is only logged, because this DEL has already done its own work.
  */
 export async function releasePending(call: Call): Promise<void> {
   const released = await settle(async () => {
@@ -53,26 +53,30 @@ export async function releasePending(call: Call): Promise<void> {
 }
 
 /**
- * Removes what the datastore still has of ended attachments, except those whose interface exists: the kernel may be about to end it with its
- * namespace. Works on some at a time, so that after a failure the next DEL has less to do: on one, which is done in time also where the
- * datastore is slow, then each time on twice as many.
+ * Removes what the datastore still has of ended attachments, except those whose interface exists: the kernel may be about to remove it with its
+ * namespace. Works in batches, so that after a failure the next DEL has less to do. The first batch is one attachment, which even a slow
+ * datastore does in time; each further batch is twice as large.
  *
- * @param onCollected gets the attachments that are done, before the next ones are tried
- * @throws the first failure; after several of which all failed, the rest is not tried
+ * @param onCollected gets the attachments of a batch that are done, before the next batch
+ * @throws the first failure; once all of a batch have failed, no further batch is tried
  */
-async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (some: readonly Ended[]) => void): Promise<void> {
+async function collectEnded(
+  call: Call,
+  ended: readonly EndedAttachment[],
+  onCollected: (done: readonly EndedAttachment[]) => void,
+): Promise<void> {
   const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
   const gone = ended.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
-  const collect = async (some: readonly Ended[]): Promise<void> => {
-    const found = await withdrawAll(call, new Set(some.map(attachmentKeyOf)), []);
+  const collect = async (batch: readonly EndedAttachment[]): Promise<void> => {
+    const found = await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), []);
     await collectElsewhere(
       call,
-      some.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
+      batch.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
     );
   };
   const steps: Settled[] = [];
   for (let from = 0, count = 1; from < gone.length; from += count, count = Math.min(2 * count, ATTACHMENTS_PER_COMMIT)) {
-    const outcomes = await settleTogether(gone.slice(from, from + count), collect);
+    const outcomes = await settleBatch(gone.slice(from, from + count), collect);
     steps.push(...outcomes);
     onCollected(outcomes.flatMap(({ ok, item }) => (ok ? [item] : [])));
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
@@ -80,26 +84,26 @@ async function collectEnded(call: Call, ended: readonly Ended[], onCollected: (s
   throwFirstFailure(steps);
 }
 
-/** Releases what the node got under another name, as far as the notes say. */
-async function collectElsewhere(call: Call, some: readonly Ended[]): Promise<void> {
+/** Releases what the node allocated under a former name, as far as the notes name the addresses. */
+async function collectElsewhere(call: Call, batch: readonly EndedAttachment[]): Promise<void> {
   const { config, node } = call;
-  const keys = new Set(some.map(attachmentKeyOf));
+  const keys = new Set(batch.map(attachmentKeyOf));
   const request: DelRequest = {
     node,
     isTargetOwner: (owner) => owner.network === config.name && keys.has(attachmentKeyOf(owner)),
     isTargetRecord: (record) => (record.spec.network ?? config.name) === config.name && keys.has(attachmentKeyOf(attachmentOf(record))),
     records: [],
   };
-  const addresses = some.flatMap((one) => one.addresses);
+  const addresses = batch.flatMap((attachment) => attachment.addresses);
   await withdrawElsewhere(call, addresses, request);
 }
 
 /**
- * At most {@link MAX_RELEASES} ended attachments of the call's network. Begins at a random place, so that releases that always fail do not keep the
- * others from their turn.
+ * At most {@link MAX_RELEASES} ended attachments of the call's network. Begins at a random one, so that releases that always fail do not hold up
+ * the others.
  */
-function listPending(call: LocalCall): readonly Ended[] {
-  const found: Ended[] = [];
+function listPending(call: LocalCall): readonly EndedAttachment[] {
+  const found: EndedAttachment[] = [];
   const names = call.host.files.list(folderOf(call, "unreleased")) ?? [];
   const first = randomInteger(call.host.random, names.length);
   for (const name of [...names.slice(first), ...names.slice(0, first)]) {
@@ -115,10 +119,10 @@ function listPending(call: LocalCall): readonly Ended[] {
   return found;
 }
 
-/** Whether nobody can use the addresses any more, but for an interface that still exists. */
+/** Whether nobody can use the addresses any more, unless the interface still exists. */
 function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingNote): boolean {
-  const holder = readHold(call, attachment);
-  if (holder !== undefined && (path === "" || holder.path !== path || holder.id !== id)) return false;
+  const hold = readHold(call, attachment);
+  if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   if (path === "") return true;
   const leftMs = until - call.host.clock.now();
   // If more is left than an ADD can take, the clock was set back: do not wait.
