@@ -153,7 +153,7 @@ interface Recording {
 /** Gives the attachment its addresses and its record, in one commit. */
 async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
   const { hold, keptLink, linkWork } = around;
-  const ask = (): AddressRequest | undefined => {
+  const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
     if (wanted !== undefined) around.isUndoable = true;
     return wanted;
@@ -175,7 +175,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome.isNew && plan.writes.length > 0) around.isUndoable = true;
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
       },
-      { facts, loadPrefetch: () => loadPrefetch(call), ask, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
+      { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));

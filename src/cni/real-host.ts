@@ -53,7 +53,7 @@ export function realHost(): Host {
     processId: process.pid,
     callerId: process.ppid,
     processStartSinceBoot: readProcessStartSinceBoot,
-    takeLock: (path, waitMs) => takeTurn(path, { waitMs, clock: systemClock }),
+    takeLock: (path, waitMs) => takeTurn(path, { stallMs: waitMs, clock: systemClock }),
     takeTurn: (path, options) => takeTurn(path, { ...options, clock: systemClock }),
     countWork,
     openDatastore: (config, openClient) =>

@@ -73,8 +73,8 @@ test("a repeated ADD that waits for the lock, while its DEL is played, records w
   await addAll(world, [wanted]);
   const queries = addQueries([wanted]);
   const facts = await readFacts(world.ports, queries);
-  const takeTurn = async ({ waitMs }: TurnWait): Promise<NodeTurn | undefined> => {
-    if (waitMs === 0) return undefined;
+  const takeTurn = async ({ stallMs }: TurnWait): Promise<NodeTurn | undefined> => {
+    if (stallMs === 0) return undefined;
     await del(world, "c1", [recordQueryOf(wanted.attachment)]);
     await world.clock.advance(20);
     return new DisposableStack();
@@ -96,8 +96,8 @@ test("an ADD whose address others have given it records nothing when a DEL was q
   await addAll(world, [request("c0")]);
   const [first, given] = [request("c1"), request("c2")];
   const facts = await readFacts(world.ports, addQueries([first]));
-  const others = (): readonly AddressRequest[] => ("ipam" in given ? [given.ipam] : []);
-  await world.datastore.commit(planAdds([first], facts, { now: 1, salt: 0n, others }).writes);
+  const queued = (): readonly AddressRequest[] => ("ipam" in given ? [given.ipam] : []);
+  await world.datastore.commit(planAdds([first], facts, { now: 1, salt: 0n, queued }).writes);
   const late = planAdds([given], await readFacts(world.ports, addQueries([given])), { now: 1, salt: 0n });
   expect(late.outcomes).toMatchObject([{ isNew: false }]);
   await del(world, "c2", [recordQueryOf(given.attachment)]);

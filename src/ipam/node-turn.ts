@@ -1,4 +1,4 @@
-/** The turns of the node's processes: how one waits for its own. */
+/** A process's turn to change the blocks of its node, and how it waits for it. */
 
 import type { Datastore } from "../datastore/datastore.ts";
 import type { Deadline } from "../lib/deadline.ts";
@@ -9,29 +9,29 @@ import type { AddressRequest } from "./request.ts";
 export interface NodeTurn extends Disposable {
   /** Those who wait; undefined: nobody does. */
   readonly queue?: Queue | undefined;
-  /** Whether somebody may have served a request of this attachment since the call began, so that facts which were read before miss it. */
+  /** Whether a request of this attachment may have been served since the call began: facts that were read before then miss that. */
   readonly isReadOutdated?: boolean;
 }
 
 /**
- * Those who wait for their turn, and have said which addresses they want: who has the turn gives them theirs in its own commit. Each then only
- * has to record them.
+ * The requests of those who wait for their turn. Whoever has the turn serves them in its own commit (a group commit): it allocates their
+ * addresses, and each of them only has to record its own.
  */
 export interface Queue {
-  /** What they want; asked anew for each try, because they may be dead by then. */
+  /** Read again for each try, because processes may have died. */
   requests(): readonly AddressRequest[];
-  /** Tells them that a commit has given it to them. */
+  /** Tells processes that a commit has served their requests. */
   tellServed(served: readonly AddressRequest[]): void;
 }
 
-/** How long to wait for a turn, and what for. */
+/** How long to wait for a turn, and what others may do for us until then. */
 export interface TurnWait {
-  /** While nobody's turn ends, in milliseconds; 0: takes a free lock at once. */
-  readonly waitMs: number;
-  /** At most, in milliseconds. */
-  readonly longestMs: number;
-  /** Called when we have to wait: what those before us may give us. */
-  readonly ask?: (() => AddressRequest | undefined) | undefined;
+  /** Gives up when no turn has ended for this long, in milliseconds; 0: takes a free lock, but does not wait. */
+  readonly stallMs: number;
+  /** Gives up after this long in any case, in milliseconds. */
+  readonly maxMs: number;
+  /** Called when we have to wait: the request to put into the queue. */
+  readonly request?: (() => AddressRequest | undefined) | undefined;
 }
 
 /** What a wait for the turn needs of the world. */
@@ -41,10 +41,10 @@ export interface TurnPorts {
   /** Of the whole operation. */
   readonly deadline: Deadline;
   /**
-   * Waits for the turn of this process among those of the node, so that they do not all change one block at once. Only saves retries: nothing
-   * becomes wrong without it.
+   * Waits for the turn of this process among those of the node, so that they do not all change one block at once. It only saves retries:
+   * without it, nothing goes wrong.
    *
-   * @returns `served` when somebody before us has given us what we asked for; undefined when the time is over
+   * @returns `served` when another process has served our request; undefined when the time is over
    */
   readonly takeTurn?: (wait: TurnWait) => Promise<NodeTurn | "served" | undefined>;
 }
@@ -56,20 +56,20 @@ export interface Waited {
   readonly waitedMs: number;
 }
 
-/** Nobody's turn lasts so long: whoever has it is stopped. It gives up each of its requests after 5 s. */
-const STANDSTILL_MS = 10_000;
+/** No turn lasts this long unless its process is stopped: a process gives up each of its requests after 5 s. */
+const STALL_MS = 10_000;
 
 /** Waits for this process's turn. Without one it goes on all the same. */
-export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, ask: TurnWait["ask"]): Promise<Waited> {
+export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, request: TurnWait["request"]): Promise<Waited> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
   const since = clock.monotonic();
   let turn: NodeTurn | "served" | undefined;
   try {
-    turn = await takeTurn({ waitMs: 0, longestMs: 0 });
+    turn = await takeTurn({ stallMs: 0, maxMs: 0 });
     if (turn !== undefined && turn !== "served") return { turn, waitedMs: 0 };
     // Half of the remaining time stays for the commit, which may succeed without the lock.
-    const longestMs = deadline.remainingMs() / 2;
-    turn = await takeTurn({ waitMs: Math.min(STANDSTILL_MS, longestMs), longestMs, ask });
+    const maxMs = deadline.remainingMs() / 2;
+    turn = await takeTurn({ stallMs: Math.min(STALL_MS, maxMs), maxMs, request });
   } catch {
     // A lock that cannot be created: compare-and-swap alone prevents wrong writes.
   }

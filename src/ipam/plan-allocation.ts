@@ -46,18 +46,18 @@ export interface AllocationPlan {
   readonly prefetch: readonly Query[];
   /** For the log: what was left out because it makes no sense, and what to do about it. */
   readonly defects: Iterable<string>;
-  /** Those of {@link PlanOptions.others} that the writes serve, too. */
+  /** Those of {@link PlanOptions.queued} that the writes serve, too. */
   readonly served: readonly AddressRequest[];
 }
 
-/** When, which try, and for whom else. */
+/** When, which try, and which other requests may be served. */
 export interface PlanOptions {
   /** Seconds since 1970. */
   readonly now: number;
   /** 0 for the first try; a random number after a lost race, so that the losers do not meet again. */
   readonly salt: bigint;
-  /** Requests of others that are served, too, if that changes no further block. @default none */
-  readonly others?: () => readonly AddressRequest[];
+  /** Requests in the queue, which are served, too, if that changes no further block. @default none */
+  readonly queued?: () => readonly AddressRequest[];
 }
 
 /** The part of a request that decides what must be read for it. */
@@ -110,10 +110,10 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const { defects } = context;
   if (toBlockWrites(draft).length === 0)
     return { outcomes, writes: [], stillAllocated: expectUnwritten(held, draft), prefetch: [], defects, served: [] };
-  const others = serveOthers(options.others?.() ?? [], context, draft);
-  const { served } = others;
-  ({ draft } = others);
-  for (const pool of others.pools) pools.set(pool.name, pool);
+  const extra = serveQueued(options.queued?.() ?? [], context, draft);
+  const { served } = extra;
+  ({ draft } = extra);
+  for (const pool of extra.pools) pools.set(pool.name, pool);
   const blockWrites = toBlockWrites(draft);
   // An invalid pool that is repaired meanwhile, and older, takes precedence: its blocks may have another size.
   const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
@@ -127,8 +127,8 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), prefetch, defects, served };
 }
 
-/** Serves those requests that change no further block. Whoever cannot be served like this gets its own turn, and its own error. */
-function serveOthers(
+/** Serves those requests that change no further block. Any other waits for its own turn, and gets its own error. */
+function serveQueued(
   requests: readonly AddressRequest[],
   context: PlanContext,
   before: Draft,

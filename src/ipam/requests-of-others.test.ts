@@ -5,8 +5,8 @@ import type { AddressRequest } from "./request.ts";
 import { readFacts } from "./transact.ts";
 
 describe("requests of others in the queue", () => {
-  const planWith = async (world: IpamWorld, own: AddressRequest, others: readonly AddressRequest[]): Promise<AllocationPlan> =>
-    planAllocation([own], await readFacts(world.ports, allocationQueries([own])), { now: 1, salt: 0n, others: () => others });
+  const planWith = async (world: IpamWorld, own: AddressRequest, queued: readonly AddressRequest[]): Promise<AllocationPlan> =>
+    planAllocation([own], await readFacts(world.ports, allocationQueries([own])), { now: 1, salt: 0n, queued: () => queued });
 
   test("are served in the block that is written anyway; those that cannot be are left out, and spoil nothing", async () => {
     const world = await createIpamWorld();

@@ -122,7 +122,7 @@ test.each([
 
 test("who waits for the lock in vain has time left to commit without it", async () => {
   const clock = fakeClock();
-  const takeTurn = async ({ longestMs }: TurnWait): Promise<undefined> => void (await clock.advance(longestMs));
+  const takeTurn = async ({ maxMs }: TurnWait): Promise<undefined> => void (await clock.advance(maxMs));
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn };
@@ -164,7 +164,7 @@ describe("others in the queue", () => {
     const turn: NodeTurn = { queue, [Symbol.dispose]: () => void events.push("turn ends") };
     const datastore = { traits, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn: async () => turn };
-    const decide = (_: Facts, { others }: Try): Decision<void> => ({ writes: WRITES, result: undefined, served: others().slice(0, 1) });
+    const decide = (_: Facts, { queued }: Try): Decision<void> => ({ writes: WRITES, result: undefined, served: queued().slice(0, 1) });
     const done = transact(ports, [IP_POOLS], decide);
     while ((await Promise.race([done.then(() => "done"), Bun.sleep(1)])) !== "done") await clock.advance(100);
     return events;
@@ -188,16 +188,16 @@ describe("others in the queue", () => {
     const read: string[] = [];
     let asked = 0;
     const coming = turns.values();
-    const takeTurn = async ({ waitMs, ask }: TurnWait): Promise<NodeTurn | "served" | undefined> => {
-      if (waitMs > 0 && ask?.() !== undefined) await clock.advance(20);
+    const takeTurn = async ({ stallMs, request }: TurnWait): Promise<NodeTurn | "served" | undefined> => {
+      if (stallMs > 0 && request?.() !== undefined) await clock.advance(20);
       return coming.next().value;
     };
     const readAll = async (queries: readonly Query[]): Promise<unknown> => (read.push(...queries.map(nameOf)), queries.map(() => []));
     const datastore = { traits: KUBERNETES_TRAITS, read: readAll } as unknown as Datastore; // nothing else of it is used
     const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn };
     const facts = toFacts([BLOCKS], [[]]);
-    const ask = (): AddressRequest => (asked++, first);
-    await transact(ports, [BLOCKS], () => ({ writes: [], result: undefined }), { facts, ask });
+    const queueRequest = (): AddressRequest => (asked++, first);
+    await transact(ports, [BLOCKS], () => ({ writes: [], result: undefined }), { facts, queueRequest });
     return { asked, read };
   }
 
@@ -288,7 +288,7 @@ describe("after it waited for the lock", () => {
       return queries.map(() => (mayLag ? [] : [{}]));
     };
     const takeTurn = async (wait: TurnWait): Promise<NodeTurn | undefined> => {
-      if (wait.waitMs === 0 && waitedMs > 0) return undefined;
+      if (wait.stallMs === 0 && waitedMs > 0) return undefined;
       await clock.advance(waitedMs);
       return { [Symbol.dispose]: () => undefined };
     };
@@ -341,7 +341,7 @@ describe("after it waited for the lock", () => {
   });
 });
 
-test("who has given up the turn, and must try again, does nothing for others", async () => {
+test("a process that has given up its turn, and must try again, serves no queued request", async () => {
   const clock = fakeClock();
   const events: string[] = [];
   const commit = async (_: unknown, { onBlocksWritten }: CommitOptions<[]>): Promise<CommitResult<[]>> => {
@@ -355,7 +355,7 @@ test("who has given up the turn, and must try again, does nothing for others", a
   const savePrefetch = (): void => void events.push("left");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn: async () => turn, savePrefetch };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
-  await transact(ports, [IP_POOLS], (_, { others }) => ({ writes: [write], result: undefined, served: others() }));
+  await transact(ports, [IP_POOLS], (_, { queued }) => ({ writes: [write], result: undefined, served: queued() }));
   expect(events).toEqual(["asked", "left", "told", "turn ends"]);
 });
 
@@ -365,7 +365,7 @@ test("who got its addresses from another's commit leaves what that one left for 
   const commit = async (): Promise<CommitResult<[]>> => ({ committed: true, revision: "8" as Revision });
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const savePrefetch = (queries: readonly Query[]): void => void left.push(queries);
-  const takeTurn = async ({ waitMs }: TurnWait): Promise<"served" | undefined> => (waitMs === 0 ? undefined : "served");
+  const takeTurn = async ({ stallMs }: TurnWait): Promise<"served" | undefined> => (stallMs === 0 ? undefined : "served");
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 10_000), takeTurn, savePrefetch };
   const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
   await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));

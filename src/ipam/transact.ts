@@ -34,8 +34,8 @@ export interface Try {
   readonly now: number;
   /** 0 at first; a random number after a lost race, so that the losers look elsewhere. */
   readonly salt: bigint;
-  /** Requests of others in the queue, which the same writes may serve. */
-  readonly others: () => readonly AddressRequest[];
+  /** Requests in the queue, which the same writes may serve. */
+  readonly queued: () => readonly AddressRequest[];
 }
 
 /** What a decision comes to. */
@@ -44,7 +44,7 @@ export interface Decision<T> {
   readonly result: T;
   /** For {@link TransactPorts.savePrefetch}. @default none */
   readonly prefetch?: readonly Query[];
-  /** Those of {@link Try.others} that the writes serve. @default none */
+  /** Those of {@link Try.queued} that the writes serve. @default none */
   readonly served?: readonly AddressRequest[];
 }
 
@@ -66,10 +66,10 @@ export interface TransactOptions<T> {
    */
   readonly loadPrefetch?: (() => readonly Query[]) | undefined;
   /**
-   * Called when others have their turns before us: the request that they may serve in their commits. Our decision then finds it served. If the
-   * operation fails, the caller must release what they gave.
+   * Called when we have to wait for our turn: the request that others may serve in their commits. Our decision then finds it served. If the
+   * operation fails, the caller must release what they allocated.
    */
-  readonly ask?: TurnWait["ask"];
+  readonly queueRequest?: TurnWait["request"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
   /**
@@ -107,10 +107,10 @@ export async function transact<T>(
   decide: Decide<T>,
   options: TransactOptions<T> = {},
 ): Promise<T> {
-  const waited = await waitForTurn(ports, options.ask);
+  const waited = await waitForTurn(ports, options.queueRequest);
   using turns = new DisposableStack();
   turns.use(waited.turn);
-  // Who got no turn does nothing for others, and leaves nothing for the next request: whoever has the turn knows better what that needs.
+  // Without a turn, a process serves no other and saves no prefetch: whoever has the turn knows better what the next request needs.
   if (waited.turn === undefined && ports.takeTurn !== undefined) turns.dispose();
   let reading = await readBegin(ports, certain, waited, options);
   for (let lost = 0; ;) {
@@ -162,8 +162,8 @@ async function decideOn<T>(
 ): Promise<{ readonly decision: Decision<T>; readonly basis: Reading }> {
   // The same salt for all decisions of a try: with a new one, a decision would search in slots that were not read.
   const salt = lost === 0 ? 0n : BigInt(Math.floor(ports.random() * 2 ** 48));
-  let others: readonly AddressRequest[] | undefined;
-  const attempt = { salt, others: () => (others ??= queue?.requests() ?? []) };
+  let queued: readonly AddressRequest[] | undefined;
+  const attempt = { salt, queued: () => (queued ??= queue?.requests() ?? []) };
   let asking = ports;
   let known = facts;
   for (let repeats = 0; ;) {
@@ -193,19 +193,19 @@ async function commitDecision<T>(
   { turns, queue }: { readonly turns: DisposableStack; readonly queue: Queue | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
-  const tellOthers = (): void => {
-    // Who has given up the turn does nothing for others any more: somebody else does.
+  const tellServed = (): void => {
+    // After that the next process has the turn, and serves the others.
     if (turns.disposed) return;
     ports.savePrefetch?.(prefetch);
     queue?.tellServed(served);
   };
   const onBlocksWritten = (): void => {
-    tellOthers();
+    tellServed();
     turns.dispose();
     whileRecording?.(result);
   };
   const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
-  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellOthers();
+  if (!(commit instanceof OutcomeUnknown) && commit.committed) tellServed();
   return commit;
 }
 

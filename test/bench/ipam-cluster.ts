@@ -98,7 +98,7 @@ export async function race(endpoint: string, nodes: readonly string[], addresses
 export function portsOf(datastore: Datastore, lockFile?: string): TransactPorts {
   const ports = { datastore, clock: systemClock, random: systemRandom, deadline: startDeadline(systemClock, 60_000) };
   if (lockFile === undefined) return ports;
-  return { ...ports, takeTurn: ({ waitMs }) => takeLock(lockFile, { waitMs, clock: systemClock }) };
+  return { ...ports, takeTurn: ({ stallMs }) => takeLock(lockFile, { waitMs: stallMs, clock: systemClock }) };
 }
 
 /** As a kubelet's container runtime would ask for a pod. */

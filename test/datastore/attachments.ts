@@ -29,7 +29,7 @@ function portsOf(datastore: Datastore, { lockFile }: Container): TransactPorts {
   return {
     ...systemPorts(datastore),
     mayLag: true,
-    ...(lockFile !== undefined && { takeTurn: ({ waitMs }: TurnWait) => takeLock(lockFile, { waitMs, clock: systemClock }) }),
+    ...(lockFile !== undefined && { takeTurn: ({ stallMs }: TurnWait) => takeLock(lockFile, { waitMs: stallMs, clock: systemClock }) }),
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { NodeTurn } from "../../ipam/node-turn.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { countWork, queueOf } from "../../linux/turns/queue-files.ts";
-import { leaveRequest } from "../../linux/turns/queued-requests.ts";
+import { postRequest } from "../../linux/turns/queued-requests.ts";
 import { takePlace } from "../../linux/turns/place.ts";
 import { takeTurn } from "../../linux/turns/turn.ts";
 import type { Host } from "../host.ts";
@@ -26,7 +26,7 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
     openQueue: () => Promise.reject(new Error("nobody asks for anything")),
   };
   return async () => {
-    const turn = await takeNodeTurn(call, { waitMs: 0, longestMs: 0 });
+    const turn = await takeNodeTurn(call, { stallMs: 0, maxMs: 0 });
     if (turn === "served") throw new Error("nothing was asked for");
     return turn;
   };
@@ -35,8 +35,8 @@ function beginCall(path: string): () => Promise<NodeTurn | undefined> {
 /** Somebody's turn, who does something for others. */
 async function workForOthers(path: string): Promise<void> {
   using place = takePlace(queueOf(path));
-  using _left = leaveRequest(path, place?.name ?? "", "wanted");
-  using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
+  using _posted = postRequest(path, place?.name ?? "", "wanted");
+  using turn = await takeTurn(path, { stallMs: 0, clock: systemClock });
   expect(turn?.queue?.read()).toHaveLength(1);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The turns in which the calls of a node change its blocks. An ADD that waits says which addresses it wants; the call whose turn it is gives
- * them in its own commit. So of many pods that start together most need no turn, and no write of a block.
+ * The turns in which the calls of a node change its blocks. An ADD that waits puts a request for its addresses into the queue; the call whose
+ * turn it is allocates them in its own commit. So when many pods start together, most need no turn, and write no block.
  */
 
 import type { NodeTurn, Queue, TurnWait } from "../../ipam/node-turn.ts";
@@ -21,14 +21,14 @@ interface NodeCall {
 }
 
 /** @returns as `TurnPorts.takeTurn` says */
-export async function takeNodeTurn(call: NodeCall, { waitMs, longestMs, ask }: TurnWait): Promise<NodeTurn | "served" | undefined> {
+export async function takeNodeTurn(call: NodeCall, { stallMs, maxMs, request }: TurnWait): Promise<NodeTurn | "served" | undefined> {
   const { host, config } = call;
-  const codec = ask === undefined ? undefined : await import("./request-text.ts");
-  const request = (): string | undefined => {
-    const wanted = ask?.();
+  const codec = request === undefined ? undefined : await import("./request-text.ts");
+  const requestText = (): string | undefined => {
+    const wanted = request?.();
     return wanted === undefined ? undefined : codec?.toRequestText(wanted, call.datastoreKey());
   };
-  const turn = await host.takeTurn(config.ipamLockFile, { waitMs, longestMs, request });
+  const turn = await host.takeTurn(config.ipamLockFile, { stallMs, maxMs, request: requestText });
   if (turn === undefined || turn === "served") return turn;
   using held = new DisposableStack();
   held.use(turn);

@@ -1,7 +1,7 @@
 /**
  * A place in the queue: a named pipe, which its process holds open for writing. The pipe's name is the time since boot, which nobody can set.
- * Whoever reads from it learns when its process leaves the queue or dies. The pipe gets its name once it is held: before, others would take its
- * process for dead.
+ * A process that reads from the pipe learns when the pipe's process leaves the queue or dies. The pipe gets its name only once it is held open:
+ * before that, others would take its process for dead.
  */
 
 import { CLOCK_MONOTONIC, O_NONBLOCK, O_RDONLY, O_RDWR } from "../constants.ts";
@@ -13,7 +13,7 @@ import { check, KernelError } from "../kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString } from "../libc.ts";
 
 const PLACE_MODE = 0o600;
-/** Begins the name of a pipe that is not held yet. It sorts after the digits of all places, so nobody waits for it. */
+/** Begins the name of a pipe that is not held open yet. It sorts after all places, whose names begin with a digit, so nobody waits for it. */
 const UNHELD = "new-";
 /** Written to the pipe of a process that had its turn before others in front of it. */
 const PASSING = new Uint8Array(1);
@@ -42,7 +42,7 @@ function readTime(): string {
   return String(time[0] ?? 0).padStart(10, "0") + String(time[2] ?? 0).padStart(9, "0");
 }
 
-/** @returns undefined when the first in the queue took us for dead meanwhile, see {@link clearUnheld}: then we try again */
+/** @returns undefined when the first in the queue has taken us for dead, see {@link clearUnheld}: then we try again */
 function holdNew(folder: string, name: string): Fd | undefined {
   const unheld = `${folder}/${UNHELD}${name}`;
   makePipe(unheld, folder);
@@ -106,7 +106,7 @@ export class Place implements Disposable {
     return undefined;
   }
 
-  /** How many are before us, those among them who died a moment ago included. */
+  /** How many are before us, including any that died a moment ago. */
   countPlaces(): number {
     return this.#namesBefore().length;
   }
@@ -125,7 +125,7 @@ export class Place implements Disposable {
     return (listFolder(this.#folder) ?? []).filter((other) => other < this.name);
   }
 
-  /** The pipes of the living before us, the nearest first, for the caller to close; those of the dead are taken away. */
+  /** The pipes of living processes before us, the nearest first, for the caller to close; those of dead ones are removed. */
   *#livingBefore(): Generator<Fd> {
     try {
       for (const name of this.#namesBefore().sort().reverse()) {
@@ -139,7 +139,7 @@ export class Place implements Disposable {
   }
 }
 
-/** @returns undefined when nobody holds it, or there is none; then it is taken away */
+/** @returns undefined when there is none, or nobody holds it open: then it is removed */
 function openLiving(path: string): Fd | undefined {
   const pipe = openFile(path, O_RDONLY | O_NONBLOCK);
   if (pipe === undefined || isHeld(pipe)) return pipe;
@@ -148,7 +148,7 @@ function openLiving(path: string): Fd | undefined {
   return undefined;
 }
 
-/** Takes away what processes left that died before they held their place. One that is about to hold it tries again. */
+/** Removes what is left of processes that died before they held their place open. One that is about to do so tries again. */
 function clearUnheld(folder: string): void {
   for (const name of listFolder(folder) ?? []) if (name.startsWith(UNHELD)) openLiving(`${folder}/${name}`)?.[Symbol.dispose]();
 }

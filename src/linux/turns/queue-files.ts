@@ -3,8 +3,8 @@
 import { linuxFiles } from "../files.ts";
 
 /**
- * How often work for those in the queue has begun or ended: odd while some is under way. The same number before a read of the datastore and in a
- * later turn means that nobody worked for others in between. No clock could tell: it may be set, or stand still in a suspended machine.
+ * How often work for queued requests has begun or ended: odd while some is under way. The same number before a read of the datastore and in a
+ * later turn means that no request was served in between. No clock could tell: it may be set, or stand still while the machine is suspended.
  *
  * @throws {KernelError} ioFailure
  */
@@ -23,7 +23,7 @@ export function queueOf(path: string): string {
   return `${path}.line`;
 }
 
-/** The folder of what they ask for. */
+/** The folder of their requests. */
 export function requestsOf(path: string): string {
   return `${path}.requests`;
 }

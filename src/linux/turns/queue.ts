@@ -3,10 +3,10 @@
  *
  * The process whose turn it is holds a lock (`flock.ts`). A process that must wait has a place in the queue (`place.ts`) until its turn, or the
  * process, ends. It reads from the place before its own: that read ends when the process before it leaves the queue or dies, and wakes no other
- * process. Only the first in the queue polls the lock, whose holder may have no place in the queue (`waitMs` 0).
+ * process. Only the first in the queue polls the lock, whose holder may have no place in the queue (`stallMs` 0).
  *
  * A process in the queue may be stopped, and never take its turn. So the others look at the lock now and then. A process that finds the lock
- * free at as many looks in a row as there are processes before it passes them, and tells the one behind it, which then need not find out itself.
+ * free as many times in a row as there are processes before it passes them, and tells the one behind it, which then need not find out itself.
  *
  * Nobody waits for a queue that stands still: the process whose turn it is may be stopped, too. While the queue moves, leaving it would only
  * bring back the races that it prevents.
@@ -20,7 +20,7 @@ import type { Fd } from "../fd.ts";
 import { openLock, tryLock, unlock } from "../flock.ts";
 import { libc } from "../libc.ts";
 import { queueOf } from "./queue-files.ts";
-import { type LeftRequest, leaveRequest } from "./queued-requests.ts";
+import { type PostedRequest, postRequest } from "./queued-requests.ts";
 import { type Place, saysPassing, takePlace } from "./place.ts";
 
 /** How long the process blocks before its event loop has a turn, in milliseconds: at first, and at most. */
@@ -31,51 +31,51 @@ const SLICE_GROWTH = 4;
 
 /** Milliseconds between looks at the lock by a process that is not the first in the queue. */
 const POLL_INTERVAL_MS = 1_000;
-/** Milliseconds until a process looks that was told of passing: later than the passed ones, if those still run. */
+/** Milliseconds until a process that was told of passing looks: later than the passed ones do, if those still run. */
 const AFTER_PASSING_MS = 20;
 
 /** Milliseconds between looks by the first in the queue: at first as short as an ADD's critical part. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 8;
 
-/** How long a turn is waited for, and what others may do for us meanwhile. */
+/** How long to wait for a turn, and what others may do for us until then. */
 export interface TurnOptions {
-  /** How long to wait while the queue stands still, in milliseconds. */
-  readonly waitMs: number;
-  /** How long to wait at most, in milliseconds. @default `waitMs` */
-  readonly longestMs?: number | undefined;
+  /** Gives up when the queue has not moved for this long, in milliseconds. */
+  readonly stallMs: number;
+  /** Gives up after this long in any case, in milliseconds. @default `stallMs` */
+  readonly maxMs?: number | undefined;
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
   readonly signal?: AbortSignal | undefined;
-  /** Called when we have to wait: what somebody whose turn it is may do for us. */
+  /** Called when we have to wait: the request to put into the queue. */
   readonly request?: (() => string | undefined) | undefined;
 }
 
-/** What `takeTurn()` does for those who wait. */
+/** What `takeTurn()` does when it has to wait. */
 export async function waitInQueue(path: string, options: TurnOptions): Promise<Disposable | "served" | undefined> {
   using held = new DisposableStack();
   // Disposed of in the opposite order: the lock is free before the end of our place wakes the next process.
   const place = held.use(takePlace(queueOf(path)));
   const text = place === undefined ? undefined : options.request?.();
-  using request = place === undefined || text === undefined ? undefined : leaveRequest(path, place.name, text);
+  using request = place === undefined || text === undefined ? undefined : postRequest(path, place.name, text);
   const lock = held.use(openLock(path));
   const outcome = await waitFor({ lock, path, place, request }, options);
   return outcome === "locked" ? held.move() : outcome;
 }
 
-/** What a process has that waits. */
+/** What a waiting process has. */
 interface Waiting {
   readonly lock: Fd;
   readonly path: string;
   /** Undefined: there can be no queue. */
   readonly place: Place | undefined;
-  readonly request: LeftRequest | undefined;
+  readonly request: PostedRequest | undefined;
 }
 
 async function waitFor(
   { lock, path, place, request }: Waiting,
-  { waitMs, longestMs = waitMs, clock, signal }: TurnOptions,
+  { stallMs, maxMs = stallMs, clock, signal }: TurnOptions,
 ): Promise<"locked" | "served" | undefined> {
-  const wait = new BlockingWait({ waitMs, longestMs, clock, signal }, place?.countPlaces());
+  const wait = new BlockingWait({ stallMs, maxMs, clock, signal }, place?.countPlaces());
   const idle = new IdleLock(lock, path);
   const isServed = (): boolean => request?.isServed() === true;
   let isPassing = false;
@@ -132,7 +132,7 @@ class IdleLock {
     return false;
   }
 
-  /** Holds the lock as shortly as can be: somebody else who looks meanwhile takes it for busy. */
+  /** Holds the lock as briefly as possible: to another process that looks meanwhile it seems busy. */
   #isFree(): boolean {
     if (!tryLock(this.#lock, this.#path)) return false;
     unlock(this.#lock);
@@ -140,9 +140,9 @@ class IdleLock {
   }
 }
 
-/** Blocks, and lets the event loop run from time to time: soon at first, because answers may be under way. */
+/** Blocks, and lets the event loop run from time to time: soon at first, because answers may be on their way. */
 class BlockingWait {
-  readonly #waitMs: number;
+  readonly #stallMs: number;
   readonly #clock: TurnOptions["clock"];
   readonly #signal: AbortSignal | undefined;
   /** When all waiting ends, by the clock. */
@@ -154,20 +154,20 @@ class BlockingWait {
   #sliceEnd: number;
 
   /** @param before how many are before us */
-  constructor({ waitMs, longestMs, clock, signal }: TurnOptions & { readonly longestMs: number }, before: number | undefined) {
+  constructor({ stallMs, maxMs, clock, signal }: TurnOptions & { readonly maxMs: number }, before: number | undefined) {
     const now = clock.monotonic();
-    this.#waitMs = waitMs;
+    this.#stallMs = stallMs;
     this.#clock = clock;
     this.#signal = signal;
-    this.#latestEnd = now + longestMs;
-    this.#end = Math.min(now + waitMs, this.#latestEnd);
+    this.#latestEnd = now + maxMs;
+    this.#end = Math.min(now + stallMs, this.#latestEnd);
     this.#before = before;
     this.#sliceEnd = now + this.#sliceMs;
   }
 
   /** @param before how many are before us by now: the queue moves when they become fewer */
   look(before: number): void {
-    if (before !== this.#before) this.#end = Math.min(this.#clock.monotonic() + this.#waitMs, this.#latestEnd);
+    if (before !== this.#before) this.#end = Math.min(this.#clock.monotonic() + this.#stallMs, this.#latestEnd);
     this.#before = before;
   }
 

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { systemClock } from "../../lib/clock.ts";
 import { Fd } from "../fd.ts";
 import { countWork, queueOf, workFileOf } from "./queue-files.ts";
-import { leaveRequest, requestsIn } from "./queued-requests.ts";
+import { postRequest, requestsIn } from "./queued-requests.ts";
 import { takePlace } from "./place.ts";
 import { takeTurn } from "./turn.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "npgt-requests-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const takeNow = (path: string) => takeTurn(path, { waitMs: 0, clock: systemClock });
+const takeNow = (path: string) => takeTurn(path, { stallMs: 0, clock: systemClock });
 
 test("a turn that cannot be begun is another's at once, and leaves nothing open", async () => {
   const path = join(folder, "unreadable");
@@ -51,7 +51,7 @@ test("work for others is under way from the first look at their requests to the 
   expect(readdirSync(folder).filter((name) => name.startsWith("nothing-met"))).toEqual([]);
   using place = takePlace(queueOf(path));
   if (place === undefined) throw new Error("there can be no queue");
-  using left = leaveRequest(path, place.name, "wanted");
+  using posted = postRequest(path, place.name, "wanted");
   {
     using requests = requestsIn(path, 4);
     expect(requests.read()).toEqual([{ place: place.name, text: "wanted" }]);
@@ -61,14 +61,14 @@ test("work for others is under way from the first look at their requests to the 
     expect(countWork(path)).toBe(5);
   }
   expect(countWork(path)).toBe(6);
-  expect(left?.isServed()).toBe(false);
+  expect(posted?.isServed()).toBe(false);
 });
 
 test("a file that nobody can have meant as a request does not stop whoever has the turn", () => {
   const path = join(folder, "huge");
   using place = takePlace(queueOf(path));
   if (place === undefined) throw new Error("there can be no queue");
-  using _left = leaveRequest(path, place.name, "wanted");
+  using _posted = postRequest(path, place.name, "wanted");
   truncateSync(`${path}.requests/${place.name}`, 80 * 1024 * 1024);
   expect(requestsIn(path, 0).read()).toEqual([]);
 });

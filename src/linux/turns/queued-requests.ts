@@ -1,9 +1,9 @@
 /**
- * What those in the queue ask of whoever has the turn: a file for each place. Whoever has the turn reads the files, does what it can do together
- * with its own work, and tells those whose requests it served; these then need no turn.
+ * Requests of those who wait: one file for each place in the queue. The process whose turn it is reads the files, serves what it can together
+ * with its own work, and tells the processes that it served; these then need no turn.
  *
- * A process whose request was read may die before it is served. A DEL that looks for what was done for it must not look too early only because
- * it finds the lock free: so a file counts how often such work began and ended.
+ * A process may die after its request was read and before it is served. A DEL that looks for what was done for it must not look too early just
+ * because it finds the lock free: so a file counts how often such work has begun or ended.
  */
 
 import { orNothing } from "../../lib/errors.ts";
@@ -17,39 +17,39 @@ import { queueOf, requestsOf, workFileOf } from "./queue-files.ts";
 import { isPlaceTaken } from "./place.ts";
 
 const FILE_MODE = 0o600;
-/** Ends the name of the file of a request that was served. The text stays: older versions beside us look for it. */
+/** Ends the file name of a request that was served. It must stay as it is: older versions beside us look for it. */
 const SERVED = ".met";
-/** More would make the turn of whoever serves them too long. */
+/** More would make the turn too long. */
 const MAX_REQUESTS = 32;
 
-/** What those who wait want done. */
+/** The requests of those who wait, for the process whose turn it is. */
 export interface QueuedRequests {
   /**
-   * Of the living, the first in the queue first. From now on until the turn is over work for them may be under way.
+   * Those of living processes, in the order of the queue. From now until the turn is over, work for them counts as under way.
    *
-   * @param onDead gets what somebody wanted who has died since, before it is cleared away: it may have been done
+   * @param onDead gets each request of a process that has died, before it is removed: it may have been served
    */
   read(onDead?: (text: string) => void): readonly QueuedRequest[];
-  /** Tells those who have what they want. */
+  /** Tells processes that their requests were served. */
   tellServed(requests: readonly QueuedRequest[]): void;
 }
 
-/** What a process in the queue asks of whoever has the turn. */
+/** What a waiting process asks of the process whose turn it is. */
 export interface QueuedRequest {
-  /** The place of whoever wants it. */
+  /** The place of the waiting process. */
   readonly place: string;
   readonly text: string;
 }
 
 /** Our request, until we leave the queue. */
-export interface LeftRequest extends Disposable {
+export interface PostedRequest extends Disposable {
   isServed(): boolean;
 }
 
-/** Leaves a request beside a place in the queue. @returns undefined when it cannot be written: then nobody serves it */
-export function leaveRequest(path: string, place: string, text: string): LeftRequest | undefined {
+/** Posts a request for a place in the queue. @returns undefined when it cannot be written: then nobody serves it */
+export function postRequest(path: string, place: string, text: string): PostedRequest | undefined {
   const file = fileOf(path, place);
-  // Whoever reads a part of it finds that it is no request.
+  // A process that reads only a part of it rejects it.
   if (orNothing(() => writeNew(path, file, text)) === undefined) return undefined;
   return {
     isServed: () => linuxFiles.exists(file + SERVED),
@@ -60,7 +60,7 @@ export function leaveRequest(path: string, place: string, text: string): LeftReq
 }
 
 /**
- * The requests of those who wait for the lock on a file; for the one whose turn it is, until the turn is over.
+ * The requests of those who wait for the lock on a file, until the turn is over.
  *
  * @param workCount before any of the work is done
  */
@@ -83,13 +83,13 @@ export function requestsIn(path: string, workCount: number): QueuedRequests & Di
   };
 }
 
-/** Notes that work is over. @returns how often any has begun or ended by now */
+/** Notes that work is over. @returns the new count */
 export function endWork(path: string, workCount: number): number {
   orNothing(() => noteWork(path, workCount + 1));
   return workCount + 1;
 }
 
-/** Also clears after the dead. */
+/** Also removes the files of dead processes. */
 function readLiving(path: string, onDead: (text: string) => void): readonly QueuedRequest[] {
   const requests: QueuedRequest[] = [];
   const textOf = (name: string): string => linuxFiles.readText(fileOf(path, name)) ?? "";

@@ -26,10 +26,10 @@ import { takeTurn } from "./turn.ts";
 const folder = mkdtempSync(join(tmpdir(), "npgt-turn-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const take = (path: string, waitMs: number, signal?: AbortSignal) => takeWith(path, { waitMs, clock: systemClock, signal });
+const take = (path: string, stallMs: number, signal?: AbortSignal) => takeWith(path, { stallMs, clock: systemClock, signal });
 /** A call that waits stands in the queue when this returns: `takeTurn()` would load `queue.ts` first. */
 async function takeWith(path: string, options: TurnOptions): Promise<Disposable | undefined> {
-  const turn = options.waitMs === 0 ? await takeTurn(path, options) : await waitInQueue(path, options);
+  const turn = options.stallMs === 0 ? await takeTurn(path, options) : await waitInQueue(path, options);
   if (turn === "served") throw new Error("served, but nothing was asked for");
   return turn;
 }
@@ -55,7 +55,7 @@ function startTaker(path: string, name: string, log: string, { request, keepMs =
     const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../lib/clock.ts"))});
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() / ${slowness} };
     const request = () => ${JSON.stringify(request)};
-    const turn = await takeTurn(${JSON.stringify(path)}, { waitMs: ${LONG_MS}, clock, request });
+    const turn = await takeTurn(${JSON.stringify(path)}, { stallMs: ${LONG_MS}, clock, request });
     if (turn === undefined) throw new Error("no turn");
     appendFileSync(${JSON.stringify(log)}, ${JSON.stringify(name)} + (turn === "served" ? " served" : "") + "\\n");
     if (turn !== "served") {
@@ -121,7 +121,7 @@ test("somebody who sets the clock back does not come before those who wait", asy
   const turn = await first;
   const order: string[] = [];
   const stand = async (name: string, clock: Clock): Promise<void> => {
-    using _turn = await takeWith(path, { waitMs: LONG_MS, clock });
+    using _turn = await takeWith(path, { stallMs: LONG_MS, clock });
     order.push(name);
   };
   const waiting = [stand("before", systemClock), stand("after", { ...systemClock, now: () => Date.now() - 3_600_000 })];
@@ -242,7 +242,7 @@ test("who has the turn keeps the place in the queue until it is over, and who wa
 
   let sleeps = 0;
   const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => (sleeps++, systemClock.sleep(ms, signal)) };
-  const waiting = takeWith(path, { waitMs: LONG_MS, clock });
+  const waiting = takeWith(path, { stallMs: LONG_MS, clock });
   setTimeout(() => turn?.[Symbol.dispose](), 300);
   using next = await waiting;
   expect(next).toBeDefined();
@@ -254,14 +254,14 @@ test("a queue that moves is waited for, up to the longest time; one that stands 
   const [path, log] = [join(folder, "moving"), join(folder, "moving.log")];
   const held = await take(path, 0);
   for (const name of ["a", "b", "c"]) await untilInQueue(path, startTaker(path, name, log, { keepMs: 1_000 }).pid);
-  const until = (waitMs: number, longestMs: number) =>
-    durationOf(async () => expect(await takeWith(path, { waitMs, longestMs, clock: systemClock })).toBeUndefined());
+  const until = (stallMs: number, maxMs: number) =>
+    durationOf(async () => expect(await takeWith(path, { stallMs, maxMs, clock: systemClock })).toBeUndefined());
   expect(await until(200, LONG_MS)).toBeWithin(190, 1_000);
   held?.[Symbol.dispose]();
   // At the end of our time we take a lock that is free: let somebody have it.
   await eventually(() => expect(readFileSync(log, "utf8")).toBe("a\n"));
   expect(await until(1_500, 300)).toBeWithin(290, 900);
-  using last = await takeWith(path, { waitMs: 1_500, longestMs: LONG_MS, clock: systemClock });
+  using last = await takeWith(path, { stallMs: 1_500, maxMs: LONG_MS, clock: systemClock });
   expect(last).toBeDefined();
   expect(readFileSync(log, "utf8")).toBe("a\nb\nc\n");
 });
@@ -322,10 +322,10 @@ describe("what those in the queue ask for", () => {
   test("a later turn knows whether it may have been done since somebody looked", async () => {
     const [path, log] = [join(folder, "asked-when"), join(folder, "asked-when.log")];
     const countInTurn = async (): Promise<number | undefined> => {
-      using turn = await takeTurn(path, { waitMs: 0, clock: systemClock });
+      using turn = await takeTurn(path, { stallMs: 0, clock: systemClock });
       return turn?.workCount;
     };
-    const held = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    const held = await takeTurn(path, { stallMs: 0, clock: systemClock });
     expect(held).toMatchObject({ queue: undefined, workCount: 0 });
     await untilInQueue(path, startTaker(path, "a", log, { request: "for a" }).pid);
     held?.[Symbol.dispose]();
@@ -333,7 +333,7 @@ describe("what those in the queue ask for", () => {
     // Nobody has looked at what it wanted.
     expect(await countInTurn()).toBe(0);
 
-    const busy = await takeTurn(path, { waitMs: 0, clock: systemClock });
+    const busy = await takeTurn(path, { stallMs: 0, clock: systemClock });
     const asking = startTaker(path, "b", log, { request: "for b" });
     await untilInQueue(path, asking.pid);
     await eventually(() => allOf(requestsIn(path, 0).read(), 1));
