@@ -9,8 +9,10 @@ const folder = mkdtempSync(join(tmpdir(), "npgt-places-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const LOOK_FOR_MS = 500;
+/** Fewer would show nothing; on a busy machine it takes longer to see so many. */
+const PLACES_TO_SEE = 11;
 
-/** Makes a pipe as a process leaves it that dies before it holds its place. */
+/** Makes a pipe such as a process leaves that dies before it holds its place. */
 function leaveUnheld(path: string): void {
   expect(Bun.spawnSync(["mkfifo", path]).exitCode).toBe(0);
 }
@@ -25,20 +27,20 @@ test("nobody sees a place before it is held", async () => {
   const seen = new Set<string>();
   try {
     while (!existsSync(queue)) await Bun.sleep(1);
-    for (const end = performance.now() + LOOK_FOR_MS; performance.now() < end;)
+    for (const end = performance.now() + LOOK_FOR_MS; performance.now() < end || seen.size < PLACES_TO_SEE;)
       for (const name of readdirSync(queue).filter((one) => /^\d/.test(one))) {
         seen.add(name);
-        // whoever leaves takes the name away before anything else
+        // A process that leaves removes the name before anything else.
         if (!isPlaceTaken(queue, name)) expect(existsSync(join(queue, name))).toBe(false);
       }
   } finally {
     taker.kill("SIGKILL");
     await taker.exited;
   }
-  expect(seen.size).toBeGreaterThan(10);
+  expect(seen.size).toBeGreaterThanOrEqual(PLACES_TO_SEE);
 });
 
-test("what those left who died before they held their place is taken away by the first in the queue", () => {
+test("the first in the queue removes what is left of processes that died before they held their place", () => {
   const queue = join(folder, "left");
   takePlace(queue)?.[Symbol.dispose]();
   leaveUnheld(join(queue, "new-0000000000000001-1-0"));
