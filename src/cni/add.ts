@@ -37,13 +37,14 @@ type Planned = Exclude<AddOutcome, { readonly error: NetplugError }> & {
 };
 
 /**
- * @param answer gives the runtime the result, last of all: what it never gets is undone
+ * @param answer gives the runtime the result, as the last step: if that fails, everything is undone
  * @throws NetplugError, or UndoFailed around it when something is left behind
  */
 export async function add(call: Call, answer: (result: CniResult) => void): Promise<void> {
   const { config, host, ledger, environment } = call;
   checkAddable(call);
   const attachment = toAttachmentRequest(call);
+  // Known now, unless the pod must be read first; what must be read for it is known in any case.
   const early = isPodLookedUp(call) ? undefined : toAddRequest(call, attachment);
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
@@ -52,7 +53,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   await claimPending(call);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
-  // The answer is on its way while the kernel is asked.
+  // Awaited further down: the datastore answers while the kernel is asked.
   const reading = read();
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
   if (hasWaited) {
@@ -89,7 +90,7 @@ interface Begun {
   readonly delegateConfig: KubernetesFacts["delegateConfig"];
 }
 
-/** Addresses, record, link, waits; `undo` gets how to undo each step. */
+/** Addresses, record, link, waits. Pushes onto `undo` how to undo each step. */
 async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const { call, hold, sockets, existing, facts, request } = begun;
   const ownLink = existing?.isOurs === true ? existing.pod : undefined;
@@ -98,7 +99,7 @@ async function carryOut(begun: Begun, undo: UndoStack): Promise<CniResult> {
   const wanted = delegated === undefined ? request : { attachment: request.attachment, delegated: delegated.addresses };
   const keptLink = ownLink === undefined ? undefined : (await import("./kept-link.ts")).keptLinkOf(call, sockets, ownLink);
   const recording: Recording = { hold, keptLink, linkWork, isUndoable: false };
-  // Now, though it may turn out only later: whatever link is made first, addresses are released when it is gone.
+  // Pushed before any link is made, so that addresses are released only once the link is gone.
   const release = (): Promise<void> | undefined => (recording.isUndoable ? withdrawAttachment(withUndoDeadline(call), hold) : undefined);
   undo.push({ what: "release addresses and endpoint", undo: release });
   const plan = await recordAttachment(call, wanted, facts, recording);
@@ -134,7 +135,7 @@ function loadPrefetch(call: Call): readonly Query[] {
   return hasOwnIpam(call) && config.readinessGates.length === 0 ? prefetch.load() : [];
 }
 
-/** @throws NetplugError tryAgainLater when another call works in the namespace all the time */
+/** @throws NetplugError tryAgainLater when other calls keep the namespace locked */
 async function lockPodNetns({ host, deadline }: Call, netns: Netns): Promise<"at-once" | "waited"> {
   const outcome = await waitForNetnsLock(host.kernel, netns, { clock: host.clock, remainingMs: deadline.remainingMs });
   if (outcome !== "busy") return outcome;
@@ -146,16 +147,16 @@ interface Recording {
   /** Only of a repeated ADD whose interface exists already. */
   readonly keptLink: KeptLink | undefined;
   readonly linkWork: LinkWork;
-  /** Whether what is recorded is this ADD's, and goes if it fails. */
+  /** Whether a failed ADD removes what is recorded: not while that may be an earlier ADD's. */
   isUndoable: boolean;
 }
 
 /** Gives the attachment its addresses and its record, in one commit. */
-async function recordAttachment(call: Call, request: AddRequest, facts: Facts, around: Recording): Promise<Planned> {
-  const { hold, keptLink, linkWork } = around;
+async function recordAttachment(call: Call, request: AddRequest, facts: Facts, state: Recording): Promise<Planned> {
+  const { hold, keptLink, linkWork } = state;
   const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
-    if (wanted !== undefined) around.isUndoable = true;
+    if (wanted !== undefined) state.isUndoable = true;
     return wanted;
   };
   const defects = new Set<string>();
@@ -172,15 +173,15 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, a
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
-        if (outcome.isNew && plan.writes.length > 0) around.isUndoable = true;
+        if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
       },
       { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
-  if (around.isUndoable || planned.isKept || !("ipam" in request)) return planned;
+  if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renew } = await import("./renew.ts");
   if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;
-  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), around);
+  return await recordAttachment(call, request, await beginReading(call, addQueries([request])), state);
 }

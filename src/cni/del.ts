@@ -1,4 +1,4 @@
-/** DEL: the link at once, the datastore and the delegate as far as they can be reached, success when nothing is left to do. */
+/** DEL: removes the link, then what it can at the datastore and the delegate. It succeeds when nothing is left to do. */
 
 import { type DelRequest, delQueries } from "../endpoint/plan-del.ts";
 import type { Facts } from "../ipam/facts.ts";
@@ -33,7 +33,7 @@ export async function del(call: Call): Promise<void> {
   const note = isLast ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
-  // The kernel takes the longest: read the datastore, decide, and release what the link no longer uses, meanwhile.
+  // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
   const isAnyPending = askForPending(call, { isLast });
@@ -51,7 +51,7 @@ export async function del(call: Call): Promise<void> {
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 
-/** Whether the runtime, which knows no result of the ADD that has the attachment, may call no other DEL if this one is killed. */
+/** Whether no other DEL may come if this one is killed: the runtime knows no result of the ADD that holds the attachment. */
 function mayBeLast(call: Call): boolean {
   let isHeld = false;
   if (call.plugin === "netplug" && call.config.prevResult === undefined && hasOwnIpam(call))
@@ -61,19 +61,19 @@ function mayBeLast(call: Call): boolean {
   return isHeld;
 }
 
-/** Whether there is something to release besides the call's own. */
+/** Makes pending releases of stale holds. @returns whether earlier calls left something to release */
 async function askForPending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
   if (call.plugin === "netplug") (await import("./attachment-state/stale-holds.ts")).noteStaleHolds(call, isLast ? "most" : "some");
   return wasEverPending(call) && (await import("./withdraw/release-pending.ts")).hasPending(call);
 }
 
-/** For a late DEL, which does nothing more: its runtime ended, and the next one has called an ADD. */
+/** A late DEL does nothing: its runtime has ended, and the next one has called ADD. */
 function logTaken(call: Call): void {
   call.log.info("a newer ADD has the attachment, leave it");
 }
 
-/** Withdraws addresses and record, unless a newer ADD, whose owner is the same, has the attachment. */
+/** Withdraws addresses and record, unless a newer ADD has the attachment: its addresses would have the same owner. */
 async function withdrawOwn(
   call: Call,
   request: DelRequest,
@@ -86,7 +86,7 @@ async function withdrawOwn(
     isTaken = ended.isTaken();
     if (isTaken) throw new Error("a newer ADD has the attachment");
   };
-  // On Kubernetes a record does not name its network, so it may belong to the other one.
+  // On Kubernetes a record does not name its network, so this one may belong to that other network.
   const own: DelRequest = removal.isAnotherNetworks ? { ...request, records: "none" } : request;
   const withdrawn = await settle(async () => {
     const { released } = await withdraw(call, own, { facts, beforeCommit });

@@ -1,4 +1,4 @@
-/** The kernel's side of a repeated ADD whose interface exists already: what the interface has, and whether it is complete. */
+/** A repeated ADD whose interface already exists: what the kernel shows of the interface, and whether it is complete. */
 
 import { keepAddresses, keepInterface } from "../endpoint/kept-attachment.ts";
 import type { AddPlan, AddRequest } from "../endpoint/plan-add.ts";
@@ -17,10 +17,10 @@ export interface KeptLink {
   /**
    * Plans an ADD with what its interface has.
    *
-   * @param plan of one ADD
+   * @param planAdd plans one ADD
    * @returns undefined when the interface lacks something: the caller then creates a new one, as this ADD asks
    */
-  plan(asked: AddRequest, facts: Facts, plan: (request: AddRequest) => AddPlan): AddPlan | undefined;
+  plan(asked: AddRequest, facts: Facts, planAdd: (request: AddRequest) => AddPlan): AddPlan | undefined;
   /** Adds the permanent neighbours again, which the kernel drops when somebody changes the MAC. @throws {KernelError} */
   restoreNeighbours(link: PodLink): void;
 }
@@ -28,10 +28,10 @@ export interface KeptLink {
 /** @param podSide the interface's end in the pod */
 export function keptLinkOf({ ledger, datastore }: Call, sockets: LinkSockets, podSide: Link): KeptLink {
   const { mac, mtu } = podSide;
-  const planKept: KeptLink["plan"] = (asked, facts, plan) => {
+  const planKept: KeptLink["plan"] = (asked, facts, planAdd) => {
     const { attachment, ...addresses } = keepAddresses(asked, facts, datastore.traits);
     const routes = ledger.time("kernel", () => routesThere(sockets.pod, podSide));
-    const kept = plan({ ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) });
+    const kept = planAdd({ ...addresses, attachment: keepInterface(attachment, facts, { mac, mtu, routes }) });
     const [outcome] = kept.outcomes;
     if (outcome === undefined || "error" in outcome) return undefined;
     const podMac = attachment.mac ?? toOwnMac(attachment.workload);

@@ -9,7 +9,7 @@ import { createLink, type CreatedLink, programLink } from "./link/setup.ts";
 import type { LinkSockets } from "./link/sockets.ts";
 import { whenUsable } from "./link/usable.ts";
 
-/** Milliseconds in which the kernel makes a link usable, however busy it is; nearly always it has by then. */
+/** Milliseconds to wait for a usable link on a busy machine; nearly always it is usable at once. */
 const USABLE_MS = 5_000;
 
 /** What the work is for. */
@@ -20,7 +20,7 @@ interface Attaching {
   };
   readonly hold: Pick<Hold, "requireHeld">;
   readonly sockets: LinkSockets;
-  /** Whether an interface has the attachment's names already: it is replaced only when the datastore has written all. */
+  /** Whether an interface already has the attachment's names: it is replaced only after the datastore's last write. */
   readonly isReplacing: boolean;
   readonly undo: UndoStack;
 }
@@ -28,7 +28,7 @@ interface Attaching {
 /** Waits until the link is usable; undefined: it is usable. */
 type AwaitUsable = (() => Promise<void>) | undefined;
 
-/** The pair of one ADD. Each step does what earlier ones have left to do; all but the wait are synchronous, and throw KernelError. */
+/** The veth pair of one ADD. Each step first does what earlier ones have not done yet; all but the wait are synchronous, and throw KernelError. */
 export class LinkWork {
   readonly #attaching: Attaching;
   #created: CreatedLink | undefined;
@@ -41,9 +41,9 @@ export class LinkWork {
   }
 
   /**
-   * What runs beside the datastore's writes. Where it writes all at once, that is the pair, of which nothing depends on addresses. Where it
-   * writes blocks first, others wait for these; then new addresses are certain, and the whole link is made beside the record's write. Those that
-   * the attachment had before are certain only after `renew()`.
+   * What runs beside the datastore's writes. Where it writes everything at once, the pair is created, which does not depend on addresses. Where
+   * it writes blocks first, new addresses are certain after that, and the whole link is made beside the record's write; addresses that the
+   * attachment had before are certain only after `renew()`.
    */
   besideWrites(): Pick<TransactOptions<{ readonly link: PodLink; readonly isNew: boolean }>, "whileCommitting" | "whileRecording"> {
     const { call, isReplacing } = this.#attaching;
@@ -52,11 +52,11 @@ export class LinkWork {
     return { whileRecording: ({ link, isNew }) => void (isNew || this.#link ? this.finish(link) : this.#create(link)) };
   }
 
-  /** After the commit. If another link was programmed, for an earlier plan, it is replaced. @returns for the end of the ADD */
+  /** Call it after the commit. Replaces a link that was programmed for an earlier plan. @returns what to await at the end of the ADD */
   finish(link: PodLink): AwaitUsable {
     if (Bun.deepEquals(this.#link, link)) return this.#awaitUsable;
     const pair = this.#create(link);
-    // Programmed once, even if that fails half-way: after this only another pair will do.
+    // A pair is programmed only once, even if that fails half-way: a further try needs a new pair.
     this.#created = undefined;
     this.#awaitUsable = this.#program(link, pair);
     this.#link = link;
@@ -82,7 +82,7 @@ export class LinkWork {
   }
 }
 
-/** If `work` fails after a DEL or a newer ADD removed the link, says so. */
+/** Runs `work`. If it fails because a DEL or a newer ADD has removed the link, throws that as the reason. */
 export function whileHeld<T>(hold: Pick<Hold, "requireHeld">, work: () => T): T {
   const fail = (thrown: unknown): never => {
     hold.requireHeld();

@@ -53,7 +53,7 @@ async function toCall(verb: CniVerb, local: LocalCall): Promise<Call> {
   return { ...local, node, prefetch, workCount, openKube, datastore, datastoreKey };
 }
 
-/** For `JSON.stringify`: who has another password of the same user has the same access. */
+/** For `JSON.stringify`: the access depends on the user, not on its current password. */
 function withoutSecrets(key: string, value: unknown): unknown {
   return key === "password" || key === "token" ? undefined : value;
 }

@@ -1,6 +1,7 @@
 /**
- * An ADD that finds addresses of its attachment, but no complete interface. A DEL may have been killed when its commit was on the way, and a
- * request can arrive long after the end of its process. So the addresses are given again, and that commit is refused. Loaded only then.
+ * For an ADD that finds addresses of its attachment, but no complete interface: they may be about to be released. A DEL may have been killed
+ * while its commit was on the way, and a request can arrive long after its process has ended. So the ADD writes the blocks once more, and a late
+ * commit is refused. Loaded only then.
  */
 
 import type { AllocationOwner } from "../api/ipam-block.ts";
@@ -12,9 +13,9 @@ import type { Call } from "./call.ts";
 import { transactPortsOf } from "./transact-ports.ts";
 
 /**
- * Gives an attachment the addresses that it has.
+ * Allocates an attachment's addresses to it once more.
  *
- * @returns false: it does not have them any more
+ * @returns false: it no longer has all of them
  * @throws {NetplugError}
  */
 export async function renew(call: Call, beforeCommit: () => void, owner: AllocationOwner, addresses: readonly Address[]): Promise<boolean> {

@@ -25,7 +25,7 @@ const PROBED_BLOCK = parsePrefix("192.0.2.0/32");
 const PROBED_SETTING = "ipv4/ip_forward";
 
 /**
- * The datastore's state is the headline, and what else is wrong the details: who locks a datastore does not want to be told of a disk.
+ * The datastore's state is the headline, everything else goes into the details: an administrator who locks the datastore expects to read that.
  *
  * @throws NetplugError notAvailable or degraded with the reason
  */

@@ -7,7 +7,7 @@ import type { QueuedRequests } from "../linux/turns/queued-requests.ts";
 import { type Call, hasOwnIpam } from "./call.ts";
 import { type NodeQueue, takeNodeTurn } from "./turns/node-turn.ts";
 
-/** For `transact()` and `readFacts()`. Lists may be a moment old: who needs the newest sets `mayLag` to false. */
+/** For `transact()` and `readFacts()`. Lists may be a moment old: a caller that needs the newest sets `mayLag` to false. */
 export function transactPortsOf(call: Call): TransactPorts {
   const { datastore, host, deadline, prefetch } = call;
   const openQueue = async (queue: QueuedRequests): Promise<NodeQueue> => (await import("./turns/node-queue.ts")).openNodeQueue(call, queue);

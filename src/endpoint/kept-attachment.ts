@@ -1,7 +1,7 @@
 /**
- * What a repeated ADD asks for if its interface exists already. A running pod keeps a complete interface, even if the config asks for something
- * else by now: result and record then describe the interface as it is. A route that is asked for, but not there, counts as missing: it
- * cannot be told from a lost one.
+ * What a repeated ADD asks for if its interface already exists. A running pod keeps a complete interface, even if the config has changed since:
+ * result and record then describe the interface as it is. A route that is asked for, but absent, counts as a fault: it cannot be told from a
+ * lost one.
  */
 
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
@@ -79,15 +79,15 @@ function keepRights({ pod }: AttachmentRequest, record: WorkloadEndpoint | undef
 }
 
 /**
- * The interface's routes, in the order in which they are asked for. If every route that it has is asked for, or it has none of a family, the
- * request did not change, and the absent routes were lost: they stay in the request.
+ * The interface's routes, in the order in which they are asked for. If all of them are asked for, the request has not changed, and the absent
+ * ones were lost: they stay in the request. So do the routes of a family of which the interface has none.
  */
-function keepRoutes(asked: readonly Prefix[], there: readonly Prefix[]): readonly Prefix[] {
+function keepRoutes(asked: readonly Prefix[], existing: readonly Prefix[]): readonly Prefix[] {
   const isAmong = (routes: readonly Prefix[], route: Prefix): boolean => routes.some((one) => equalPrefixes(one, route));
-  if (there.every((route) => isAmong(asked, route))) return asked;
-  const families = new Set(there.map(({ family }) => family));
+  if (existing.every((route) => isAmong(asked, route))) return asked;
+  const families = new Set(existing.map(({ family }) => family));
   return [
-    ...asked.filter((route) => isAmong(there, route) || !families.has(route.family)),
-    ...there.filter((route) => !isAmong(asked, route)),
+    ...asked.filter((route) => isAmong(existing, route) || !families.has(route.family)),
+    ...existing.filter((route) => !isAmong(asked, route)),
   ];
 }

@@ -78,8 +78,8 @@ export function isEmpty(block: Block, { now, cooldown }: Moment): boolean {
 const FAR_AHEAD = 3_600;
 
 /**
- * Whether the second from which a block counts as empty has come. One further ahead than any cool-down is of a node with a wrong clock, and
- * counts as past: otherwise the block would be lost until then.
+ * Whether the second from which a block counts as empty has come. A second further in the future than any cool-down was written by a node with a
+ * wrong clock, and counts as past: otherwise the block would be lost until then.
  */
 export function hasBegun(emptySince: number, now: number): boolean {
   return emptySince <= now || emptySince > now + FAR_AHEAD;

@@ -64,7 +64,7 @@ export function lookUpBlock(facts: Facts, draft: Draft, address: Address): Draft
   const ref = know(facts, query);
   if (ref === undefined) return undefined;
   const found = blockAt(facts, draft, ref);
-  if (found === undefined) throw new FactsWanted([query, { type: "block", ref }]); // it moved to another node, or went, since it was looked up
+  if (found === undefined) throw new FactsWanted([query, { type: "block", ref }]); // moved to another node, or was deleted, since it was looked up
   return found;
 }
 
@@ -78,9 +78,9 @@ export function borrowedBlocks(facts: Facts, draft: Draft, node: string): readon
 
 /** Every address of an attachment of a node: in the node's own blocks, then borrowed ones. Other nodes may use the same container IDs. */
 export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: string): readonly Held[] {
-  const isTheirs = (allocation: Allocation): boolean => allocation.owner.node === node && isSameAttachment(allocation.owner, id);
+  const isOfId = (allocation: Allocation): boolean => allocation.owner.node === node && isSameAttachment(allocation.owner, id);
   return [...ownBlocks(facts, draft, node), ...borrowedBlocks(facts, draft, node)].flatMap((from) =>
-    from.block.allocations.filter(isTheirs).map((allocation): Held => ({ from, allocation })),
+    from.block.allocations.filter(isOfId).map((allocation): Held => ({ from, allocation })),
   );
 }
 

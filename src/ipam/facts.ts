@@ -25,7 +25,7 @@ export function toFacts(queries: readonly Query[], answers: readonly unknown[], 
   };
 }
 
-/** As if nothing had been read but the answers to these queries. */
+/** The facts as if only these queries had been answered. */
 export function onlyAbout(queries: readonly Query[], facts: Facts): Facts {
   const keys = new Set(queries.map(keyOf));
   return { find: (query) => (keys.has(keyOf(query)) ? facts.find(query) : undefined) };

@@ -1,4 +1,4 @@
-/** What a process reads again that has waited for its turn. Loaded only then. */
+/** What a process reads again after it has waited for its turn. Loaded only then. */
 
 import { networksOf, type WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import type { Query } from "../datastore/datastore.ts";

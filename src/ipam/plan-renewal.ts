@@ -1,4 +1,4 @@
-/** Decides how an attachment that has addresses is given them again: every commit that was decided on before fails then. */
+/** Decides how an attachment's addresses are allocated to it once more, so that every commit decided on before then fails. */
 
 import type { AllocationOwner, Block } from "../api/ipam-block.ts";
 import { type Address, equalAddresses } from "../lib/ip/address.ts";

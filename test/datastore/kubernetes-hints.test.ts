@@ -74,9 +74,9 @@ async function run(action: "add" | "replace", cidr: string): Promise<string | un
 }
 
 /** What every other process believes; undefined: it asks for a list. */
-function believed(): readonly string[] | undefined {
+function trusted(): readonly string[] | undefined {
   const hints = new BlockHints({ file: join(folder, "blocks.json"), node: "n1" }, { clock: systemClock, files: linuxFiles });
-  return hints.read().believed?.blocks.map(toPrefixText).toSorted();
+  return hints.read().trusted?.blocks.map(toPrefixText).toSorted();
 }
 
 test("while one stands still with the lock nobody else claims, and what it writes then lacks nothing", async () => {
@@ -84,11 +84,11 @@ test("while one stands still with the lock nobody else claims, and what it write
   await using standing = start("add", B, "loaded");
   expect(await standing.says()).toBe("loaded");
   expect(await run("add", C)).toMatch(/^refused: lock ".*blocks\.json\.lock": others hold it all the time/);
-  expect(believed()).toEqual([A]);
+  expect(trusted()).toEqual([A]);
   standing.goOn();
   expect(await standing.says()).toBe("done");
   expect(await run("add", C)).toBe("done");
-  expect(believed()).toEqual([A, C, B].toSorted());
+  expect(trusted()).toEqual([A, C, B].toSorted());
 });
 
 test("nor does anybody where there is no hint yet: the one that stands still is about to write the first", async () => {
@@ -97,17 +97,17 @@ test("nor does anybody where there is no hint yet: the one that stands still is 
   expect(await run("add", C)).toStartWith("refused: ");
   standing.goOn();
   expect(await standing.says()).toBe("done");
-  expect(believed()).toEqual([A]);
+  expect(trusted()).toEqual([A]);
 });
 
 test("a list that was asked for before a claim, and comes after it, keeps the claim's name", async () => {
   await using standing = start("replace", A, "found");
   expect(await standing.says()).toBe("found");
   expect(await run("add", C)).toBe("done");
-  expect(believed()).toBeUndefined();
+  expect(trusted()).toBeUndefined();
   standing.goOn();
   expect(await standing.says()).toBe("done");
-  expect(believed()).toEqual([A, C].toSorted());
+  expect(trusted()).toEqual([A, C].toSorted());
 });
 
 test("one that waits for the lock goes by what it finds when it has it", async () => {
@@ -120,7 +120,7 @@ test("one that waits for the lock goes by what it finds when it has it", async (
   standing.goOn();
   expect(await standing.says()).toBe("done");
   expect(await waiting.says()).toBe("done");
-  expect(believed()).toEqual([A, B, C].toSorted());
+  expect(trusted()).toEqual([A, B, C].toSorted());
 });
 
 test.each<["add" | "replace", Stage, readonly string[]]>([
@@ -138,9 +138,9 @@ test.each<["add" | "replace", Stage, readonly string[]]>([
   await using killed = start(action, B, stage);
   expect(await killed.says()).toBe(stage);
   await killed.kill();
-  expect(believed()).toEqual(left);
+  expect(trusted()).toEqual(left);
   expect(await run("add", C)).toBe("done");
-  expect(believed()).toEqual([...left, C].toSorted());
+  expect(trusted()).toEqual([...left, C].toSorted());
 });
 
 test("the folder is made when it is missing; where there can be none nothing is claimed", async () => {

@@ -1,4 +1,4 @@
-/** Which addresses a call's attachment has, as far as its record and the readable blocks tell: may one be in a damaged block? */
+/** The addresses of a call's attachment, as far as its record and the readable blocks show them: may one be in a damaged block? */
 
 import type { Block } from "../../api/ipam-block.ts";
 import { ENDPOINT_IPAM, recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
@@ -53,12 +53,12 @@ export class OwnAddresses {
     return endsWithRecord || this.#areAllCounted();
   }
 
-  /** Whether its ADD may have died before it recorded what others had given it, see `../turns/`. */
+  /** Whether the attachment's ADD may have died before it recorded addresses that another call allocated for it, see `../turns/`. */
   mayBeUnrecorded(): boolean {
     return hasOwnIpam(this.#call) && !this.isAnyRecorded && !this.#areAllCounted();
   }
 
-  /** Whether so many as an ADD gets are in blocks that can be read. */
+  /** Whether the readable blocks hold as many addresses as an ADD gets. */
   #areAllCounted(): boolean {
     const { addresses } = toAddressSubject(this.#call);
     return this.#held.size >= Math.max(1, addresses.length > 0 ? addresses.length : this.#call.config.ipam.families.length);

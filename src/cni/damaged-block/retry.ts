@@ -1,9 +1,9 @@
 /**
- * Runs a call again that met a block whose record cannot be read: this time without that block. Nobody knows who has the block's addresses; but
- * it stays claimed, so nobody is given one of them. What each verb does:
+ * Runs a call again after it met a block whose record cannot be read: this time without that block. Nobody knows who has the block's addresses,
+ * but it stays claimed, so none of them is allocated again. What each verb does:
  *
  * - ADD goes on, unless the attachment may have an address in the block: a running pod must not get another one;
- * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. To a later DEL it leaves that, the
+ * - DEL releases what the attachment has in other blocks, and fails where it may have something in this one. It leaves to a later DEL: that, the
  *   pending releases of earlier calls, and whatever an ADD that died before it recorded anything may have in this block;
  * - CHECK reports on attachments whose addresses are in other blocks;
  * - GC releases what it can, and fails.
@@ -57,7 +57,7 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
   try {
     await run(verb, { ...call, host, datastore, isWithoutDamaged: true });
     if (verb === "GC") throw fault;
-    // Not of an ADD: it has its answer.
+    // An ADD may not fail here: it has given its answer.
     if (verb !== "DEL") return;
     requireMayGoOn();
     if (own.mayBeUnrecorded()) leaveToNext();

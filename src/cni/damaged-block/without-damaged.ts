@@ -5,7 +5,7 @@ import type { Damage, Datastore, Query } from "../../datastore/datastore.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { toPrefixText } from "../../lib/ip/prefix.ts";
 
-/** What is told of its requests. */
+/** Callbacks for its requests. */
 interface Watched {
   /** Called once for each block. */
   readonly onLeftOut: (cidr: string, reason: string) => void;

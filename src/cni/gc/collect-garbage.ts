@@ -21,7 +21,7 @@ import { type ConcurrentAdds, watchConcurrentAdds } from "./concurrent-adds.ts";
 /** The keys of the valid attachments: that of the specification, and the one of its first version, which libcni sets as well. */
 const KEYS_OF_VALID = ["cni.dev/valid-attachments", "cni.dev/attachments"] as const;
 
-/** The kernel waits some 20 ms for the end of each, which it does for all of them at once; each holds a socket, and a thread that waits. */
+/** The kernel waits some 20 ms for each removal, but for all at the same time; each holds a socket and a waiting thread. */
 const MAX_REMOVALS_AT_ONCE = 16;
 
 /** What one collection works on. */
@@ -67,7 +67,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   throwFirstFailure(steps);
 }
 
-/** Whether an attachment is to be removed. Asked right after something of it is found: what an ADD makes it makes after it has taken hold. */
+/** Whether an attachment is to be removed. Asked right after something of it is found: an ADD takes hold before it makes anything. */
 function isStale({ kept, stale, concurrentAdds }: Collection, attachment: Attachment): boolean {
   const key = attachmentKeyOf(attachment);
   if (!kept.has(key) && concurrentAdds.has(attachment)) {
@@ -77,7 +77,7 @@ function isStale({ kept, stale, concurrentAdds }: Collection, attachment: Attach
   return !kept.has(key);
 }
 
-/** Keeps what ADDs of the network have that took hold until now: as long as they have made nothing, nothing leads to them but their holds. */
+/** Keeps attachments of the network that an ADD has taken hold of by now: until the ADD makes something, its hold is the only trace of it. */
 function keepNewcomers(collection: Collection): void {
   const { call } = collection;
   for (const id of listHeld(call)) if (id.network === call.config.name) isStale(collection, id);
@@ -105,8 +105,8 @@ async function removeStaleLinks(collection: Collection): Promise<readonly Settle
   const links = listLinksOf(kernel, call.config.name);
   const steps: Settled[] = [];
   for (let at = 0; at < links.length; at += MAX_REMOVALS_AT_ONCE) {
-    const some = links.slice(at, at + MAX_REMOVALS_AT_ONCE).filter((link) => isStale(collection, link));
-    const begun = some.map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
+    const batch = links.slice(at, at + MAX_REMOVALS_AT_ONCE).filter((link) => isStale(collection, link));
+    const begun = batch.map((link) => ({ link, finish: beginStaleRemoval(kernel, link) }));
     for (const { link, finish } of begun) {
       const removed = await settle(finish);
       steps.push(removed);
@@ -182,17 +182,17 @@ async function collectAtDelegate(collection: Collection): Promise<readonly Settl
 
 async function withdrawFound(collection: Collection, { owners, records }: Found): Promise<readonly Settled[]> {
   const { call, stale } = collection;
-  const isStillStale = (one: Attachment): boolean => isStale(collection, one);
+  const isStillStale = (attachment: Attachment): boolean => isStale(collection, attachment);
   if (!call.datastore.traits.recordsArePods) return [await settle(() => withdrawInBatches(call, [...stale.keys()], records, isStillStale))];
-  const isTarget = (one: Attachment): boolean => stale.has(attachmentKeyOf(one)) && isStillStale(one);
+  const isTarget = (attachment: Attachment): boolean => stale.has(attachmentKeyOf(attachment)) && isStillStale(attachment);
   return await withdrawPods(call, owners.filter(isTarget), {
     isTarget,
     isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
-    async release(some) {
-      if (some.length > 0) await withdrawBatch(call, new Set(some.map(attachmentKeyOf)), "none", isStillStale);
+    async release(ended) {
+      if (ended.length > 0) await withdrawBatch(call, new Set(ended.map(attachmentKeyOf)), "none", isStillStale);
     },
-    async withdraw(some) {
-      await withdrawBatch(call, new Set(some.map(attachmentKeyOf)), [], isStillStale);
+    async withdraw(batch) {
+      await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), [], isStillStale);
     },
   });
 }

@@ -1,4 +1,4 @@
-/** Interfaces of ours on this host that may have nobody to take them away. */
+/** Our interfaces on this host, among them those that no DEL will remove. */
 
 import { HOST_PREFIX } from "../../api/endpoint-names.ts";
 import type { AttachmentId } from "../../api/ipam-block.ts";

@@ -1,7 +1,7 @@
 /**
  * What a {@link PodLink} asks of the kernel, as plain requests.
  *
- * Why the routes are arranged so: the pod has its addresses as /32 and /128, so no neighbour is "on the link", and all its traffic
+ * Why the routes are arranged like this: the pod has its addresses as /32 and /128, so no neighbour is "on the link", and all its traffic
  * goes to the host. Its next hop is link-local, the same in every pod; its MAC is a permanent neighbour, so nothing
  * waits for an answer, and a host without default route (whose kernel would not answer for 169.254.1.1) works too. On the host each
  * address is a route to its veth, so pods reach each other through the host's routing, where policy is applied.

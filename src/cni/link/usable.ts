@@ -1,7 +1,7 @@
 /**
- * Waiting for the kernel's workers. An interface that was brought up sends nothing, and its IPv6 addresses are not answered for, until
- * a worker has had the lock of all network configuration (RTNL): within a millisecond, or much later where many namespaces come and go.
- * Packets before that are lost; their senders repeat them after a second.
+ * Waiting for the kernel's workers. After an interface is brought up it sends nothing, and does not answer for its IPv6 addresses, until a worker
+ * has had the lock of all network configuration (RTNL): within a millisecond, or much later where many namespaces come and go. Packets before
+ * that are lost; their senders repeat them after a second.
  */
 
 import { type Address, toAddressText } from "../../lib/ip/address.ts";

@@ -58,7 +58,7 @@ export function toPodView(endpoint: WorkloadEndpoint, { namespace, name }: PodId
 export function toPodFacts(call: Call, identity: PodIdentity, pod: PodView | undefined, namespace: KubeObject | undefined): PodFacts {
   if (pod === undefined && namespace !== undefined) throw notThere(identity, "the API server has no such pod; it was deleted");
   if (pod !== undefined) requireSamePod(pod, identity);
-  // A static pod, of a file on the node, has a mirror only where its namespace exists; until then nobody else tells why it does not start.
+  // A static pod (a file on the node) has a mirror only if its namespace exists; without that, nothing else says why it does not start.
   if (pod === undefined || namespace === undefined)
     throw notThere(identity, "the API server has no such namespace; it was deleted, or a static pod waits for it to be created");
   const { config } = call;

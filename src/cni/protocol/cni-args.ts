@@ -66,9 +66,9 @@ function isKnown(key: string): key is keyof Values {
 }
 
 /**
- * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman gives every container's name there, which is often none that a
- * pod could have (`happy_pike`), and no other key of Kubernetes; runtimes that have pods give those, too. So narrow that no pod whose namespace
- * got lost is taken for a container.
+ * Whether `K8S_POD_NAME` is the name of a container and not of a pod. Podman puts every container's name there, often one that no pod could have
+ * (`happy_pike`), and sets no other key of Kubernetes; runtimes with pods set those, too. The test is narrow, so that a pod whose namespace
+ * is missing is not taken for a container.
  */
 function isOfPodman([first = "", second = "", ...more]: readonly string[], containerID: string): boolean {
   const beginsLikeIt = first === "IgnoreUnknown=1" && second.startsWith("K8S_POD_NAME=");

@@ -1,8 +1,8 @@
 /**
- * Those who wait in the queue, as the call sees them whose turn it is. It gives addresses only to attachments that an ADD holds (see
- * `attachment-state/hold.ts`): after a DEL has ended a hold, nobody would look for such addresses. A hold may also be ended while its addresses
- * are being given, by a DEL that does not wait for our turn. So at the end we look again, and note such addresses for the next DEL to release.
- * If we die before that, whoever clears the request away does so.
+ * The queue, for the call whose turn it is. It allocates addresses only for attachments that an ADD holds (see `attachment-state/hold.ts`):
+ * after a DEL has ended a hold, nobody would look for such addresses. A DEL that does not wait for our turn may also end a hold while we
+ * allocate. So at the end we look again, and leave such addresses to the next DEL as a pending release. If we die before that, the process
+ * that removes the request does it.
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
@@ -18,7 +18,7 @@ import type { NodeQueue } from "./node-turn.ts";
 /** The queue behind a turn. */
 export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
   const read = new Map<AddressRequest, QueuedRequest>();
-  // Of any network, even one with another datastore: nobody will see this request again.
+  // Whatever its network or datastore: nobody will see this request again.
   const onDead = (text: string): void => {
     const owner = parseOwner(text);
     if (owner !== undefined) releaseUnlessHeld(call, owner);
@@ -26,16 +26,16 @@ export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
   return {
     requests() {
       const found: AddressRequest[] = [];
-      for (const one of queue.read(onDead)) {
-        const request = parseRequest(one.text, call.datastoreKey());
+      for (const queued of queue.read(onDead)) {
+        const request = parseRequest(queued.text, call.datastoreKey());
         if (request?.owner.node !== call.node || !isHeld(call, request.owner)) continue;
         found.push(request);
-        read.set(request, one);
+        read.set(request, queued);
       }
       return found;
     },
     tellServed(served) {
-      queue.tellServed(served.map((request) => read.get(request)).filter((one) => one !== undefined));
+      queue.tellServed(served.map((request) => read.get(request)).filter((queued) => queued !== undefined));
       if (served.length > 0) call.log.debug("others in the queue got their addresses, too", { count: served.length });
     },
     [Symbol.dispose]() {
@@ -53,12 +53,12 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
   return isThere;
 }
 
-/** Leaves the release to the next DEL. Nothing must be gone before it: the DEL has removed the interface, if there was one. */
+/** Leaves the release to the next DEL, without a condition: the DEL that ended the hold has removed the interface, if there was one. */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0, addresses: [] }));
 }
 
-/** As a call for the attachment of somebody in the queue, whose notes are kept in the same folder. */
+/** The call, as one for the attachment of a queued request: its files are in the same folders. */
 function callOf(call: LocalCall, { network, containerID, ifName }: AllocationOwner): LocalCall {
   const { config, environment } = call;
   return { ...call, config: { ...config, name: network }, environment: { ...environment, containerID, ifName } };

@@ -9,7 +9,7 @@ import { attachmentIdOf, recordQuery } from "../attachment.ts";
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
-/** Takes away as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
+/** Removes as much as one commit can. @throws NetplugError tryAgainLater when the datastore is away */
 export async function withdraw(call: Call, request: DelRequest, options: TransactOptions<DelPlan> = {}): Promise<DelPlan> {
   return await call.ledger.time("datastore", () =>
     transact<DelPlan>(
@@ -24,7 +24,7 @@ export async function withdraw(call: Call, request: DelRequest, options: Transac
   );
 }
 
-/** What there is of the call's own attachment. */
+/** Everything of the call's own attachment. */
 export function toDelRequest(call: Call): DelRequest {
   const id = attachmentIdOf(call);
   const uid = call.datastore.traits.recordsArePods ? call.args.pod?.uid : undefined;

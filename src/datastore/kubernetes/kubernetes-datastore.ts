@@ -19,12 +19,12 @@ import { SeenRevisions } from "./state/seen-revisions.ts";
 import { PagedLists } from "./state/paged-lists.ts";
 import { carryOut } from "./writes/commit.ts";
 
-/** Of what the driver consists; `open.ts` makes it. */
+/** What the driver is made of; `open.ts` makes it. */
 export interface KubernetesDatastoreParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
-  /** Of the node that we are. */
+  /** Of this node. */
   readonly hints?: BlockHints | undefined;
 }
 
@@ -38,7 +38,7 @@ export class KubernetesDatastore implements Datastore {
   readonly #lostClaims: LostClaims;
   readonly #pagedLists: PagedLists<BlockEntry>;
   #roundTrips = 0;
-  /** UID of the cluster's information; "" where there is none. It is never another one while we run, but it may come. */
+  /** UID of `ClusterInformation`; "" until there is one. After that it does not change while the process runs. */
   #cluster = "";
 
   constructor(parts: KubernetesDatastoreParts) {
@@ -121,7 +121,7 @@ export class KubernetesDatastore implements Datastore {
     const sources = { batch, index, nodeBlocks, pods, recent: this.#recent, mayLag, onDamage };
     const asked = queries.map((query) => answerQuery(query, sources));
     if (batch.size > 0) this.#countRound();
-    // A failure of one does not wait for the others.
+    // The first failure is thrown without waiting for the others.
     const answers = await Promise.all(asked);
     const isExplained = !batch.isClusterServed && queries.some(isAboutCluster);
     if (batch.missing !== undefined && !isExplained) throw batch.missing;

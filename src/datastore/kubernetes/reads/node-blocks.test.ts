@@ -52,8 +52,8 @@ async function read({ objects = [], hint, hintOf = "n1" }: World): Promise<{
       return objects.filter(({ metadata }) => metadata.labels?.[labelSelector] !== undefined);
     },
   } as unknown as Batch; // nothing else of it is used
-  const believed = hint && { cluster: hint.cluster, blocks: hint.blocks.map(parsePrefix) };
-  const before: FoundHint = { believed, hint: undefined, foundAt: 0 };
+  const trusted = hint && { cluster: hint.cluster, blocks: hint.blocks.map(parsePrefix) };
+  const before: FoundHint = { trusted, hint: undefined, foundAt: 0 };
   const hints = {
     node: hintOf,
     read: () => before,

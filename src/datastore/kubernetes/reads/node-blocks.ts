@@ -39,21 +39,21 @@ export interface NodeReads {
  */
 const MAX_BY_NAME = 16;
 
-/** Reads by name what the hint names, where it can be believed; else by label, and replaces the hint. */
+/** Reads by name what the hint names, where it can be trusted; else by label, and replaces the hint. */
 export async function readNodeBlocks(node: string, reads: NodeReads): Promise<NodeBlocks> {
   const { batch, hints, readCluster, onAnotherRound } = reads;
   if (hints?.node !== node) return sort(node, await listHeld(node, reads));
   const found = hints.read();
-  const { believed } = found;
-  if (believed !== undefined && believed.blocks.length <= MAX_BY_NAME) {
-    const [cluster, objects] = await Promise.all([readCluster(), readByName(believed.blocks, batch)]);
-    if (believed.cluster === cluster) return sort(node, objects);
+  const { trusted } = found;
+  if (trusted !== undefined && trusted.blocks.length <= MAX_BY_NAME) {
+    const [cluster, objects] = await Promise.all([readCluster(), readByName(trusted.blocks, batch)]);
+    if (trusted.cluster === cluster) return sort(node, objects);
     onAnotherRound();
   }
   const [cluster, objects] = await Promise.all([readCluster(), listHeld(node, reads)]);
   const blocks = sort(node, objects);
   // A hint that is too long for reading by name is complete nevertheless, and need not be replaced.
-  if (believed?.cluster !== cluster || objects.length <= MAX_BY_NAME) {
+  if (trusted?.cluster !== cluster || objects.length <= MAX_BY_NAME) {
     await hints.replace(
       found,
       cluster,

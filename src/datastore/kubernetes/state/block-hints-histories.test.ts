@@ -50,9 +50,9 @@ class World {
 
   /** Blocks that are the node's, and that a new process would not know of. */
   lost(): readonly string[] {
-    const { believed } = this.open().read();
-    if (believed === undefined) return [];
-    const named = new Set(believed.blocks.map(toPrefixText));
+    const { trusted } = this.open().read();
+    if (trusted === undefined) return [];
+    const named = new Set(trusted.blocks.map(toPrefixText));
     return [...this.held].filter((block) => !named.has(block));
   }
 }
@@ -79,8 +79,8 @@ async function* claim(world: World, hints: BlockHints, block: Prefix): AsyncGene
   yield isNew && world.nowSeconds - hinted.hintedAt >= 60 ? text : undefined;
   const failure = await hints.confirm(hinted);
   if (failure === undefined) return;
-  // What takes it back believes no hint.
-  expect(hints.read().believed).toBeUndefined();
+  // What takes it back trusts no hint.
+  expect(hints.read().trusted).toBeUndefined();
   world.held.delete(text);
 }
 
@@ -164,7 +164,7 @@ async function play(events: readonly Event[]): Promise<string | undefined> {
   return undefined;
 }
 
-test("whatever processes do at the same time, stopped or killed anywhere, no block of the node is missing from a hint that is believed", async () => {
+test("whatever processes do at the same time, stopped or killed anywhere, no block of the node is missing from a hint that is trusted", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 40, size: "max" }), async (events) => {
       expect(await play(events)).toBeUndefined();

@@ -25,14 +25,14 @@ function createWorld(ports: Partial<HintPorts> = {}, files: Partial<Files> = {})
 }
 
 function blocksIn({ hints }: World): readonly string[] | undefined {
-  return hints.read().believed?.blocks.map(toPrefixText);
+  return hints.read().trusted?.blocks.map(toPrefixText);
 }
 
 test("what was listed is known, with the cluster that it is of", async () => {
   const world = createWorld();
-  expect(world.hints.read().believed).toBeUndefined();
+  expect(world.hints.read().trusted).toBeUndefined();
   await world.hints.replace(world.hints.read(), "u1", [A, B]);
-  expect(world.hints.read().believed).toEqual({ cluster: "u1", blocks: [A, B] });
+  expect(world.hints.read().trusted).toEqual({ cluster: "u1", blocks: [A, B] });
   expect(world.hints.node).toBe("n1");
 });
 
@@ -65,7 +65,7 @@ describe("nothing is known", () => {
   test("where something was named and never listed, also within an hour of 1970: a clock that was not set yet", async () => {
     const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: fakeClock(0), files: memoryFiles({}) });
     await hints.add("u1", [B]);
-    expect(hints.read().believed).toBeUndefined();
+    expect(hints.read().trusted).toBeUndefined();
   });
 
   test("when the list is from the future: somebody set the clock back", async () => {
@@ -73,7 +73,7 @@ describe("nothing is known", () => {
     await world.hints.replace(world.hints.read(), "u1", [A]);
     const earlier = { ...world.clock, now: () => world.clock.now() - HOUR_MS };
     const hints = new BlockHints({ file: FILE, node: "n1" }, { clock: earlier, files: memoryFiles(world.contents) });
-    expect(hints.read().believed).toBeUndefined();
+    expect(hints.read().trusted).toBeUndefined();
   });
 
   test.each(["", "{", "null", "[]", "{}", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":"1","blocks":{}}'])(
@@ -121,9 +121,9 @@ describe("a list", () => {
     const world = createWorld();
     await world.hints.add("u1", [B]);
     await world.hints.replace(world.hints.read(), "u2", [A]);
-    expect(world.hints.read().believed).toEqual({ cluster: "u2", blocks: [A] });
+    expect(world.hints.read().trusted).toEqual({ cluster: "u2", blocks: [A] });
     await world.hints.add("u1", [B]);
-    expect(world.hints.read().believed).toBeUndefined();
+    expect(world.hints.read().trusted).toBeUndefined();
   });
 
   test("that cannot be written, or not without waiting, is only not written", async () => {
@@ -167,7 +167,7 @@ describe("a claim whose name cannot be written", () => {
     expect(await hints.add("u1", [B]).catch((thrown: unknown) => thrown)).toMatchObject({ code: 5 });
     isFull = false;
     await hints.replace(found, "u1", []);
-    expect(hints.read().believed?.blocks).toEqual([A]);
+    expect(hints.read().trusted?.blocks).toEqual([A]);
   });
 });
 
@@ -255,7 +255,7 @@ describe("a claim that was carried out", () => {
     expect(JSON.parse(world.contents[FILE] ?? "")).toMatchObject({ blocks: { "10.65.0.0/26": 1_700_000_000 + tookMs / 1000 } });
   });
 
-  test("and cannot be written once more: this process believes no hint until it could be", async () => {
+  test("and cannot be written once more: this process trusts no hint until it could be", async () => {
     let isLocked = false;
     const world = createWorld({ takeLock: async () => (isLocked ? undefined : { [Symbol.dispose]: () => undefined }) });
     const claim = await world.hints.add("u1", [A]);

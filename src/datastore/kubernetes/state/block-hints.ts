@@ -12,7 +12,7 @@
  *    since is newer than the list, however long the list's process was stopped, and however the clock was set.
  * 4. Two minutes are longer than any claim takes, unless its process is stopped, or somebody sets the clock. So a process looks at the hint
  *    again after its claim: if the claim took one minute or more by this clock, or the name is gone, it writes the name once more. If that
- *    fails, this process believes no hint any more, and its claim fails; a later list finds the block.
+ *    fails, this process no longer trusts any hint, and its claim fails; a later list finds the block.
  *
  * One case is left: a process that is stopped for minutes right before it sends a claim, and killed right after it.
  */
@@ -54,14 +54,14 @@ interface Hint {
 /** The hint as a read finds it, before it asks for anything. */
 export interface FoundHint {
   /** All blocks in which the node may have something, and in which cluster; undefined when nothing surely complete is known. */
-  readonly believed: { readonly cluster: string; readonly blocks: readonly Prefix[] } | undefined;
-  /** What the file says, believed or not. */
+  readonly trusted: { readonly cluster: string; readonly blocks: readonly Prefix[] } | undefined;
+  /** What the file says, trusted or not. */
   readonly hint: Hint | undefined;
   /** Seconds since 1970. */
   readonly foundAt: number;
 }
 
-/** Blocks that the file names, so that they may be claimed. */
+/** Blocks that the file names by now, so that they may be claimed. */
 export interface HintedClaim {
   readonly cluster: string;
   readonly blocks: readonly Prefix[];
@@ -69,32 +69,32 @@ export interface HintedClaim {
   readonly hintedAt: number;
 }
 
-/** After so many seconds all blocks are listed again, to repair whatever these rules do not cover. */
+/** Seconds after which all blocks are listed again, to repair whatever these rules do not cover. */
 const LIFETIME_S = 3_600;
 
-/** So long a block may still be about to be claimed after it was named: twice the time that an ADD has, in seconds. */
+/** How long after a block was named it may still be about to be claimed: twice the time that an ADD has, in seconds. */
 const CLAIM_S = 120;
 
-/** A claim that took so many seconds is written once more. */
+/** After a claim that took this many seconds, the name is written once more. */
 const LONG_CLAIM_S = CLAIM_S / 2;
 
-/** The holder of the lock needs a millisecond, and on a machine with too much to do, its turn of the processors. */
+/** The holder of the lock needs a millisecond; on an overloaded machine it must first get a processor. */
 const LOCK_WAIT_MS = 1_000;
 /** Without it a claim fails, and its ADD with it. */
 const CLAIM_LOCK_WAIT_MS = 3_000;
 const FILE_MODE = 0o600;
 
-/** Says nothing; an empty text would fit on a full disk. */
+/** A hint that says nothing. Not empty, because an empty file can be written even to a full disk. */
 const NO_HINT = "{}";
 
-/** No node has so many blocks; a file that says so is not believed. */
+/** No node has more blocks; a file that names more is not trusted. */
 const MAX_BLOCKS = 1_024;
 
 /** The file of one node, shared by its processes. */
 export class BlockHints {
   readonly #place: HintPlace;
   readonly #ports: HintPorts;
-  /** Blocks that were claimed and could not be written once more: until they are, we believe no hint. */
+  /** Blocks that were claimed and could not be written once more: until they are, we trust no hint. */
   readonly #unwritten = new Set<string>();
 
   constructor(place: HintPlace, ports: HintPorts) {
@@ -115,11 +115,12 @@ export class BlockHints {
   read(): FoundHint {
     const foundAt = this.#now();
     const hint = this.#load();
-    return { believed: this.#unwritten.size > 0 ? undefined : toBelieved(hint, foundAt), hint, foundAt };
+    return { trusted: this.#unwritten.size > 0 ? undefined : toTrusted(hint, foundAt), hint, foundAt };
   }
 
   /**
-   * Writes that these are all blocks there are, besides those that somebody is about to claim. Does nothing where it cannot: lists go on.
+   * Writes that these are all the blocks of the node, besides those that a process is about to claim. If it cannot, it does nothing: the next
+   * call lists again.
    *
    * @param found before the list was asked for
    */
@@ -156,9 +157,9 @@ export class BlockHints {
   }
 
   /**
-   * Sees to it that blocks that were claimed are still named, and stay so.
+   * Makes sure that claimed blocks are still named, and stay so.
    *
-   * @returns why they may not be: then this process believes no hint
+   * @returns why they may not be: then this process trusts no hint
    */
   async confirm({ cluster, blocks, hintedAt }: HintedClaim): Promise<NetplugError | undefined> {
     const tookSeconds = this.#now() - hintedAt;
@@ -236,8 +237,8 @@ export class BlockHints {
   }
 }
 
-function toBelieved(hint: Hint | undefined, now: number): FoundHint["believed"] {
-  if (hint === undefined || !isBelieved(hint, now)) return undefined;
+function toTrusted(hint: Hint | undefined, now: number): FoundHint["trusted"] {
+  if (hint === undefined || !isTrusted(hint, now)) return undefined;
   const blocks: Prefix[] = [];
   for (const text of hint.blocks.keys()) {
     const cidr = tryParsePrefix(text);
@@ -247,11 +248,11 @@ function toBelieved(hint: Hint | undefined, now: number): FoundHint["believed"] 
   return { cluster: hint.cluster, blocks };
 }
 
-function isBelieved({ isComplete, listedAt, blocks }: Hint, now: number): boolean {
+function isTrusted({ isComplete, listedAt, blocks }: Hint, now: number): boolean {
   return isComplete && listedAt <= now && now - listedAt < LIFETIME_S && blocks.size <= MAX_BLOCKS;
 }
 
-/** One from the future counts: clocks are set. */
+/** A time in the future counts as recent: clocks can be set. */
 function isRecent(hintedAt: number, now: number): boolean {
   return now - hintedAt < CLAIM_S;
 }
