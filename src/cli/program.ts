@@ -49,19 +49,19 @@ export async function runAsProgram(argv: readonly string[], program = "netplugct
 
 const INTERRUPTS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** A person who interrupts us also means the program that we wait for, such as one that asks for credentials. */
+/** An interrupt also ends the program that we wait for, such as one that asks for credentials. */
 const processesThatEndWithUs: Processes = {
   async run(request) {
     const onSignal = (signal: NodeJS.Signals): void => {
       endProcesses();
-      for (const one of INTERRUPTS) process.off(one, onSignal);
+      for (const interrupt of INTERRUPTS) process.off(interrupt, onSignal);
       process.kill(process.pid, signal);
     };
-    for (const one of INTERRUPTS) process.on(one, onSignal);
+    for (const interrupt of INTERRUPTS) process.on(interrupt, onSignal);
     try {
       return await linuxProcesses.run(request);
     } finally {
-      for (const one of INTERRUPTS) process.off(one, onSignal);
+      for (const interrupt of INTERRUPTS) process.off(interrupt, onSignal);
     }
   },
 };
@@ -86,7 +86,7 @@ function requireAtMost(sizeBytes: number, name: string, limitBytes: number): voi
   if (sizeBytes > limitBytes) throw new NetplugError("ioFailure", `read ${name}: got more than ${limitBytes} bytes, want fewer`);
 }
 
-/** To the end, or a little more than so much: then there is more to come. */
+/** Reads to the end, but stops once it has more than `limitBytes`. */
 async function readBytes(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -98,7 +98,7 @@ async function readBytes(stream: ReadableStream<Uint8Array>, limitBytes: number)
   return Buffer.concat(chunks);
 }
 
-/** Of a log that comes through a pipe, whose end is wanted and not its beginning. */
+/** Limit for a log that comes through a pipe: its end is wanted, so all of it must be read. */
 const MAX_PIPED_LOG_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -135,7 +135,7 @@ interface BufferedOutput extends Output {
 function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolean): BufferedOutput {
   let fault: string | undefined;
   /** Writes that do not fit into the sink's buffer. */
-  let underWay: Promise<unknown> = Promise.resolve();
+  let pendingWrites: Promise<unknown> = Promise.resolve();
   const note = (thrown: unknown): void => {
     if ((thrown as { readonly code?: unknown }).code !== "EPIPE") fault ??= messageOf(thrown);
   };
@@ -143,15 +143,15 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
     isTerminal,
     write(text) {
       try {
-        // A long text is written at once, and its own promise tells what became of it; of a short one a flush does.
+        // A long text is not buffered, so the promise of `write` tells whether it was written; for a short one that of `flush` does.
         const results = [sink.write(text), sink.flush()].map((result) => Promise.resolve(result).catch(note));
-        underWay = Promise.all([underWay, ...results]);
+        pendingWrites = Promise.all([pendingWrites, ...results]);
       } catch (thrown) {
         note(thrown);
       }
     },
     async flush() {
-      await underWay;
+      await pendingWrites;
       try {
         await sink.flush();
       } catch (thrown) {
@@ -162,7 +162,7 @@ function toOutput(sink: ReturnType<typeof Bun.stdout.writer>, isTerminal: boolea
   };
 }
 
-/** Of a stream that is closed: whatever is written is lost, and whoever asked for it must know. */
+/** For a closed stream: whatever is written is lost, and the caller must learn of it. */
 function closedOutput(): BufferedOutput {
   let fault: string | undefined;
   return {

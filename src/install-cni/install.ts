@@ -21,7 +21,7 @@ import { hasTlsCopies, readTlsAssets, type TlsAssets, tlsFolderIn, writeTlsAsset
 /** It may hold a password. */
 const CONFIG_PERMISSIONS = 0o600;
 
-/** An installation on this node: made once, then kept as it is meant to be. */
+/** An installation on this node: made once, then kept in its intended state. */
 export class Installation implements Disposable {
   readonly #settings: Settings;
   readonly #host: InstallHost;
@@ -32,14 +32,14 @@ export class Installation implements Disposable {
   #assets: TlsAssets = {};
   /** Those that were copied to the host; a copy may have failed. */
   #copied: TlsAssets = {};
-  /** The text of our config for a runtime that knows all versions; undefined until it is made. */
+  /** Our config for a runtime that knows all versions; undefined until it is made. */
   #newest: string | undefined;
-  /** The text of our config for this node's runtime. */
+  /** Our config for this node's runtime. */
   #config: string | undefined;
   #kubeconfig: string | undefined;
   #grant: Grant | undefined;
 
-  /** Changes nothing, except that folders are made that were named. @throws NetplugError invalidConfig, ioFailure */
+  /** Changes nothing, except that it makes folders that were named. @throws NetplugError invalidConfig, ioFailure */
   constructor(settings: Settings, host: InstallHost, log: Log) {
     this.#settings = settings;
     this.#host = host;
@@ -69,13 +69,13 @@ export class Installation implements Disposable {
     this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);
     if (this.#account !== undefined) this.#grant = await requestFirstToken(this.#account, settings.isOnce, this.#host, this.#log);
-    const config = (await this.#suitRuntime(newest)) ?? newest;
+    const config = (await this.#adaptToRuntime(newest)) ?? newest;
     this.#config = config;
     const kubeconfig = await this.#makeKubeconfig();
     await this.#inConfFolder(() => {
       this.#writeAssets();
       if (kubeconfig !== undefined) this.#writeKubeconfig(kubeconfig);
-      for (const before of this.#configsThere()) warnOfMoves(before, config, this.#log);
+      for (const before of this.#replacedConfigs()) warnOfMoves(before, config, this.#log);
       this.#writeConfig(config);
       this.#removeOldConfig();
     });
@@ -90,14 +90,13 @@ export class Installation implements Disposable {
   }
 
   /**
-   * Writes the network config anew when the node's runtime is another by now, or could not be asked for before. One that differs from ours is
-   * left alone.
+   * Writes the network config again if the node's runtime has changed, or is known only now. A config that differs from ours is left alone.
    *
    * @throws NetplugError
    */
   async followRuntime(): Promise<void> {
     const before = this.#config;
-    const config = this.#newest === undefined ? undefined : await this.#suitRuntime(this.#newest);
+    const config = this.#newest === undefined ? undefined : await this.#adaptToRuntime(this.#newest);
     if (config === undefined || config === before) return;
     await this.#inConfFolder(() => {
       if (this.#host.disk.readText(this.#configPath) === before) this.#writeConfig(config);
@@ -133,12 +132,12 @@ export class Installation implements Disposable {
   }
 
   /**
-   * Takes the network config away, unless it is no longer ours: the runtime then knows that pods get no network here.
+   * Removes the network config, unless it is no longer ours: the runtime then knows that pods get no network here.
    *
    * @returns whether it was ours
    * @throws NetplugError
    */
-  async withdraw(): Promise<boolean> {
+  async removeConfig(): Promise<boolean> {
     const { disk } = this.#host;
     let isOurs = false;
     // Not the installer's own signal: that has aborted, which is why we are here.
@@ -152,9 +151,9 @@ export class Installation implements Disposable {
     return isOurs;
   }
 
-  /** @returns undefined where nobody knows the runtime */
-  async #suitRuntime(newest: string): Promise<string | undefined> {
-    return this.#grant === undefined ? undefined : await this.#runtime?.suit(newest, this.#grant.token);
+  /** @returns undefined when the runtime is unknown */
+  async #adaptToRuntime(newest: string): Promise<string | undefined> {
+    return this.#grant === undefined ? undefined : await this.#runtime?.adapt(newest, this.#grant.token);
   }
 
   get #configPath(): string {
@@ -204,13 +203,13 @@ export class Installation implements Disposable {
   }
 
   /** Texts of the configs that ours replaces. */
-  #configsThere(): readonly string[] {
+  #replacedConfigs(): readonly string[] {
     const { confName, oldConfName = confName } = this.#settings;
     const texts = [...new Set([confName, oldConfName])].map((name) => this.#tryRead(`${this.#folders.conf}/${name}`));
     return texts.filter((text) => text !== undefined);
   }
 
-  /** What cannot be read is no matter here: whoever replaces or removes it will say so. */
+  /** A file that cannot be read does not matter here: replacing or removing it will report that. */
   #tryRead(path: string): string | undefined {
     try {
       return this.#host.disk.readText(path);

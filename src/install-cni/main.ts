@@ -50,7 +50,7 @@ function sayReadiness({ env, disk, say }: InstallHost): number {
 
 async function install(settings: Settings, host: InstallHost, log: Log): Promise<number> {
   using state = new StateFile(settings.stateFile, host);
-  state.say("not everything is in its place yet");
+  state.report("not everything is in its place yet");
   using installation = new Installation(settings, host, log);
   try {
     await installation.install();
@@ -59,14 +59,14 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
     log.warning("asked to end before everything was in its place");
     return settings.isOnce ? EXIT.failed : await stop(installation, settings, state, log);
   }
-  state.say(undefined);
+  state.report(undefined);
   const { grant } = installation;
   const expires = grant === undefined ? undefined : toIsoTime(host.clock.now() + grant.lifeMs);
   log.info("the plugin is installed", { event: "ready", version: VERSION, expires });
   if (settings.isOnce) {
     if (grant !== undefined)
       log.warning("nobody renews the token from now on; run this again before it expires, or without --once", { expires });
-    state.settle();
+    state.keepAfterExit();
     return EXIT.done;
   }
   await stay(installation, { ...settings, state }, host, log);
@@ -74,9 +74,9 @@ async function install(settings: Settings, host: InstallHost, log: Log): Promise
 }
 
 async function stop(installation: Installation, { removesOnStop }: Settings, state: StateFile, log: Log): Promise<number> {
-  if (removesOnStop && (await installation.withdraw())) state.say("the installer was stopped, and took its network config away");
+  if (removesOnStop && (await installation.removeConfig())) state.report("the installer was stopped, and took its network config away");
   try {
-    state.settle();
+    state.keepAfterExit();
   } catch (thrown) {
     log.warning("cannot note that the installer has ended as it was asked to: it will count as dead", { reason: messageOf(thrown) });
   }

@@ -10,7 +10,7 @@ import { readHostName } from "../linux/hostname.ts";
 import { linuxProcesses } from "../linux/processes.ts";
 import { runInstallCni } from "./main.ts";
 
-/** This very file, also when its name has become another's meanwhile. */
+/** The executable of this process, even if another file has its name by now. */
 const OWN_EXECUTABLE = "/proc/self/exe";
 
 /**

@@ -54,7 +54,7 @@ describe("what an installer says", () => {
     writeFileSync(join(folder, ".state.netplug-tmp"), "{");
     using state = new StateFile(path, host);
     for (const reason of ["token has expired", undefined, undefined, "no space left", undefined]) {
-      state.say(reason);
+      state.report(reason);
       expect(read()).toBe(reason);
       expect(durableFiles.list(folder)).toEqual(["state"]);
       expect(durableFiles.stat(path)).toMatchObject({ permissions: 0o600 });
@@ -68,13 +68,13 @@ describe("what an installer says", () => {
     ] as const) {
       {
         using state = new StateFile(path, host);
-        state.say(reason);
+        state.report(reason);
         expect(read()).toBe(reason);
       }
       expect(read()).toBe(after);
       using settled = new StateFile(path, host);
-      settled.say(reason);
-      settled.settle();
+      settled.report(reason);
+      settled.keepAfterExit();
       settled[Symbol.dispose]();
       expect(read()).toBe(reason);
     }
@@ -88,18 +88,18 @@ describe("what an installer says", () => {
       () => cpSync(path, `${path}2`),
       () => renameSync(`${path}2`, path),
     ]) {
-      state.say(undefined);
+      state.report(undefined);
       harm();
-      state.say(undefined);
+      state.report(undefined);
       expect(read()).toBeUndefined();
     }
   });
 
   test("costs no write while it stays the same", () => {
     using state = new StateFile(path, host);
-    state.say(undefined);
+    state.report(undefined);
     const { ino } = statSync(path);
-    state.say(undefined);
+    state.report(undefined);
     expect(statSync(path).ino).toBe(ino);
   });
 });

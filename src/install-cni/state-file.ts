@@ -1,4 +1,4 @@
-/** What an installation says of itself to those who ask from outside, such as kubelet's readiness probe. */
+/** What an installation reports to the outside, such as to kubelet's readiness probe. */
 
 import { messageOf, NetplugError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
@@ -31,20 +31,20 @@ export class StateFile implements Disposable {
   }
 
   /**
-   * That pods get a network holds for as long as this process lives.
+   * Writes whether the node is ready. That it is holds only as long as this process lives.
    *
    * @param reason why pods on this node may get no network; undefined: they do
    * @throws NetplugError ioFailure
    */
-  say(reason: string | undefined): void {
+  report(reason: string | undefined): void {
     if (this.#path === undefined) return;
     this.#isReady = reason === undefined;
     if (reason === undefined) this.#writeLocked(this.#path, { ready: true, while: "locked" });
     else this.#write(this.#path, { ready: false, reason });
   }
 
-  /** What was said last holds also when this process has ended. @throws NetplugError ioFailure */
-  settle(): void {
+  /** Lets the last report hold after this process has ended. @throws NetplugError ioFailure */
+  keepAfterExit(): void {
     if (this.#path !== undefined && this.#isReady) this.#write(this.#path, { ready: true });
   }
 

@@ -60,7 +60,7 @@ function keep(grant: Grant | undefined, clock: FakeClock = fakeClock(), random =
   const log = createLog({ clock, level: "INFO", sinks: [{ write: (record) => records.push(record) }] });
   const reasons: (string | undefined)[] = [];
   const state = {
-    say: (reason: string | undefined) => {
+    report: (reason: string | undefined) => {
       if (failures.telling !== undefined) throw failures.telling;
       if (reasons.length === 0 || reasons.at(-1) !== reason) reasons.push(reason);
     },

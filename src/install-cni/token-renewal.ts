@@ -8,11 +8,11 @@ import type { Grant } from "./account/plugin-account.ts";
 import type { InstallHost } from "./host.ts";
 import type { Installation } from "./install.ts";
 
-/** A token that cannot be renewed is good for hours yet; an API server that comes back must not be overrun by all nodes. */
+/** A token that cannot be renewed is still good for hours; an API server that comes back must not be overrun by all nodes. */
 const RENEWAL_BACKOFF = { firstMs: 5_000, maxMs: 300_000 } as const;
 
-/** Milliseconds after which the API server is asked again whether it takes a token that it refused, and that cannot be renewed. */
-const DOUBT_MS = 30_000;
+/** Milliseconds after which the API server is asked again about a token that it refused, and that cannot be renewed. */
+const RECHECK_MS = 30_000;
 
 /** The part of its life after which a token is renewed, and how much earlier that may be: nodes that started together drift apart. */
 const RENEWED_AFTER = 0.5;
@@ -31,11 +31,11 @@ export class TokenRenewal {
   #failures = 0;
   #reason = "";
   #isRefused = false;
-  /** When the API server was last asked whether it takes the token, by the monotonic clock. */
-  #askedAt = -Infinity;
+  /** When the API server was last asked whether it accepts the token, by the monotonic clock. */
+  #checkedAt = -Infinity;
   /** By both clocks: the monotonic one may stand still while the machine sleeps, and the wall clock may be set back. */
   #due = { wall: Infinity, monotonic: Infinity };
-  #end = Infinity;
+  #expiresAt = Infinity;
 
   /** @param refreshMs milliseconds after which a token is renewed, unless its life wants it earlier */
   constructor(holder: TokenHolder, refreshMs: number, { clock, random }: Pick<InstallHost, "clock" | "random">, log: Log) {
@@ -47,59 +47,59 @@ export class TokenRenewal {
     this.#plan(holder.grant);
   }
 
-  /** Milliseconds until {@link run} is to be called; 0: now. */
+  /** Milliseconds until {@link renew} is to be called; 0: now. */
   dueInMs(): number {
     return Math.max(0, Math.min(this.#due.wall - this.#clock.now(), this.#due.monotonic - this.#clock.monotonic()));
   }
 
-  /** Why pods get no network for want of a token; undefined: the token is good. */
+  /** Why pods get no network for lack of a valid token; undefined: the token is good. */
   notReadyReason(): string | undefined {
-    const isExpired = this.#clock.now() >= this.#end;
+    const isExpired = this.#clock.now() >= this.#expiresAt;
     if (this.#failures === 0 || !(isExpired || this.#isRefused)) return undefined;
     return `token ${isExpired ? "has expired" : "is not accepted any more"} and cannot be renewed: ${this.#reason}`;
   }
 
   /** Renews the token, or logs why not and plans the next try. Never throws. */
-  async run(stopped: AbortSignal): Promise<void> {
+  async renew(stopped: AbortSignal): Promise<void> {
     try {
       await this.#holder.renewToken();
       this.#failures = 0;
       this.#isRefused = false;
       this.#plan(this.#holder.grant);
-      this.#log.info("token renewed", { expires: toIsoTime(this.#end) });
+      this.#log.info("token renewed", { expires: toIsoTime(this.#expiresAt) });
     } catch (thrown) {
       if (stopped.aborted) return;
       this.#schedule(delayAfter(++this.#failures, RENEWAL_BACKOFF, this.#random));
       this.#reason = messageOf(thrown);
-      await this.#look();
-      const fields = { reason: this.#reason, expires: toIsoTime(this.#end) };
+      await this.#checkAcceptance();
+      const fields = { reason: this.#reason, expires: toIsoTime(this.#expiresAt) };
       const notReadyReason = this.notReadyReason();
       if (notReadyReason === undefined) this.#log.warning("token cannot be renewed now, trying again", fields);
       else this.#log.error("pods get no network on this node", { ...fields, reason: notReadyReason });
     }
   }
 
-  /** Whether {@link ask} is to be called to learn whether the token is accepted again: an API server whose own store is away refuses everybody for a while. */
-  isDoubtDue(): boolean {
-    return this.#isRefused && this.#clock.monotonic() - this.#askedAt >= DOUBT_MS;
+  /** Whether a refused token should be checked again: an API server that cannot reach its own store refuses everybody for a while. */
+  isRecheckDue(): boolean {
+    return this.#isRefused && this.#clock.monotonic() - this.#checkedAt >= RECHECK_MS;
   }
 
-  /** Asks the API server whether it takes the token. If not, the renewal is due now; but the next try after a failed renewal is not moved. */
-  async ask(): Promise<void> {
-    await this.#look();
+  /** Asks the API server whether it accepts the token. If not, a renewal is due now, unless one has failed: then its next try stays as planned. */
+  async check(): Promise<void> {
+    await this.#checkAcceptance();
     if (!this.#isRefused || this.#failures > 0) return;
     this.#log.warning("the API server does not take the token any more, asking for another");
     this.#schedule(0);
   }
 
-  async #look(): Promise<void> {
-    this.#askedAt = this.#clock.monotonic();
+  async #checkAcceptance(): Promise<void> {
+    this.#checkedAt = this.#clock.monotonic();
     this.#isRefused = !(await this.#holder.isTokenAccepted());
   }
 
   #plan(grant: Grant | undefined): void {
     if (grant === undefined) return;
-    this.#end = this.#clock.now() + grant.lifeMs;
+    this.#expiresAt = this.#clock.now() + grant.lifeMs;
     this.#schedule(Math.min(this.#refreshMs, grant.lifeMs * (RENEWED_AFTER - SPREAD * this.#random())));
   }
 

@@ -16,8 +16,8 @@ export interface CheckFlags {
 }
 
 /**
- * Fails when there are problems, so that scripts notice; and when something could not be read, for then nobody knows. Warnings are of pools that
- * give nothing: no address is in danger, so they do not decide.
+ * Fails when there are problems, so that scripts notice, and when something could not be read, because that may hide problems. Warnings are about
+ * pools that give no addresses: nothing is in danger, so they do not count.
  */
 export async function ipamCheck(cli: Cli, flags: CheckFlags): Promise<number> {
   const report = await withDatastore(cli, checkConsistency);

@@ -36,12 +36,12 @@ export class NodeRuntime {
   }
 
   /**
-   * Makes a network config of ours one that the runtime knows; of a template's it only warns.
+   * Changes our network config to a version that the runtime knows; about a config from a template it only warns.
    *
    * @param config as it is for a runtime that knows all versions
-   * @returns undefined where nobody knows the runtime
+   * @returns undefined when the runtime is unknown
    */
-  async suit(config: string, token: string): Promise<string | undefined> {
+  async adapt(config: string, token: string): Promise<string | undefined> {
     const { nodeName, template } = this.#settings;
     if (nodeName === undefined || !saysNewest(config)) return config;
     const runtime = await this.#read(nodeName, token);

@@ -7,7 +7,7 @@ import { comparePrefixes, equalPrefixes, lastAddressOf, type Prefix, toPrefixTex
 import { quote } from "../../lib/quote.ts";
 import { DamageList } from "./damage-list.ts";
 
-/** What is found block by block: a record, or why there is none that counts. */
+/** What is found block by block: a record, or why it does not count. */
 export type FoundBlock = { readonly block: Block } | UncountedBlock;
 
 /** Its record cannot be read, is missing, or is not where its claim says. */
@@ -79,7 +79,7 @@ export async function* pagesOf(
       const query = type === "claimed-blocks" ? ({ type, ...bounds } as const) : ({ type, ...bounds } as const);
       // Unreadable entries make a page shorter; that does not make it the last page.
       const leftOut: Damage[] = [];
-      const [page] = await datastore.read([query], { onDamage: (one) => leftOut.push(one) });
+      const [page] = await datastore.read([query], { onDamage: (found) => leftOut.push(found) });
       leftOut.forEach(damage.onDamage);
       yield page;
       const last = [...page, ...leftOut].reduce((most, { cidr }) => (cidr !== undefined && cidr.base > most ? cidr.base : most), -1n);
@@ -118,9 +118,9 @@ async function findMoved(datastore: Datastore, cidr: Prefix, damage: DamageList)
 async function* unclaimedAmong(datastore: Datastore, named: readonly NamedBlock[]): AsyncGenerator<UncountedBlock> {
   const [now] = await datastore.read([{ type: "block-names" }]);
   const present = new Set(now.map(nameKeyOf));
-  for (const one of named) {
-    if (!present.has(nameKeyOf(one))) continue;
-    const { name, ref } = one;
+  for (const candidate of named) {
+    if (!present.has(nameKeyOf(candidate))) continue;
+    const { name, ref } = candidate;
     const fault = ref === undefined ? "it is nothing that netplug writes there" : `node ${quote(ref.node)} has not claimed it`;
     yield { name: ref === undefined ? name : toPrefixText(ref.cidr), fault };
   }

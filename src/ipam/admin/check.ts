@@ -23,13 +23,13 @@ export interface CheckReport {
 }
 
 /**
- * Looks for contradictions. An address that is given or released while it looks is seen before and after: what is found is
- * looked at once more, and only what is still there is reported. What only one of the two could read counts as not read.
+ * Looks for contradictions, twice: an address that is allocated or released meanwhile may look like one. Only what both looks find is reported.
+ * What only one of them could read counts as not read.
  */
 export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
   const { found, summary } = await lookFirst(datastore);
   if (found.size === 0) return { problems: [], ...summary };
-  // What the first look has read is garbage by now, and as large as what the second one reads.
+  // Frees what the first look has read, which is as large as what the second one reads.
   Bun.gc(true);
   const inventory = await takeInventory(datastore);
   const known = new Set(summary.unread.map(({ object }) => object));
