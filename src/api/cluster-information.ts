@@ -2,7 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
-/** Made by `initialise()`. Without it the datastore counts as never initialised: whoever adds something is refused, whoever releases is not. */
+/** Made by `initialise()`. Without it the datastore counts as never initialised: additions are refused, releases are not. */
 export interface ClusterInformationSpec {
   /** 32 hexadecimal digits; made when the datastore is initialised, then never changed. */
   readonly guid?: string;

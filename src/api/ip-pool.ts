@@ -58,7 +58,7 @@ const DEFAULTS = {
   assignmentMode: "Automatic",
 } as const satisfies Omit<CompleteIPPoolSpec, "cidr" | "blockSize">;
 
-/** Applies the defaults, for whoever reads a pool: objects written with kubectl or etcdctl lack them. */
+/** Applies the defaults when a pool is read: objects written with kubectl or etcdctl lack them. */
 export function withPoolDefaults(spec: IPPoolSpec): CompleteIPPoolSpec {
   const limits = BLOCK_SIZE_LIMITS[spec.cidr.includes(":") ? 6 : 4];
   const { cidr, ...given } = spec;

@@ -76,7 +76,7 @@ export function createOwnerWriter(owners: readonly AllocationOwner[]): OwnerWrit
   };
 }
 
-/** @returns undefined when the row is none that {@link createOwnerWriter} wrote */
+/** @returns undefined for a row that {@link createOwnerWriter} did not write */
 export function readOwnerRow(row: unknown, tables: OwnerTables): { owner: AllocationOwner; seconds: number } | undefined {
   if (typeof row === "string") return readPackedRow(row, tables);
   return Array.isArray(row) ? readPlainRow(row, tables) : undefined;

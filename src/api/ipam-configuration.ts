@@ -2,7 +2,7 @@
 
 import type { Resource } from "./resource.ts";
 
-/** What `ipam configure` sets. Whoever allocates or releases reads it, with {@link withIPAMConfigurationDefaults}. */
+/** What `ipam configure` sets. Every allocation and release reads it, with {@link withIPAMConfigurationDefaults}. */
 export interface IPAMConfigurationSpec {
   /** Whether a node never takes addresses from another node's block. @default false */
   readonly strictAffinity?: boolean;

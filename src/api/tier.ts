@@ -15,7 +15,7 @@ export const BUILT_IN_TIERS = [
   { name: "kube-baseline", spec: { order: 10_000_000, defaultAction: "Pass" } },
 ] as const satisfies readonly { readonly name: string; readonly spec: Required<TierSpec> }[];
 
-/** Applies the default, for whoever reads a tier. */
+/** Applies the default when a tier is read. */
 export function withTierDefaults(spec: TierSpec): TierSpec & Required<Pick<TierSpec, "defaultAction">> {
   return { ...spec, defaultAction: spec.defaultAction ?? "Deny" };
 }

@@ -33,7 +33,7 @@ export const namespace = {
   optional: true,
 } as const;
 
-/** `-n` of `validate`, which asks nobody, and so does not know the context's. */
+/** `-n` of `validate`, which asks no datastore, and so does not know the context's namespace. */
 export const namespaceUnasked = { ...namespace, brief: "namespace of what is namespaced (default: default)" } as const;
 
 /** `-A` of `get`, which refuses it together with `-n`. */

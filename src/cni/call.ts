@@ -38,7 +38,7 @@ export interface LocalCall {
 export interface Call extends LocalCall {
   /** The name of this node. */
   readonly node: string;
-  /** Opened and closed by whoever calls the verb. */
+  /** Opened before the verb is called, and closed after it. */
   readonly datastore: Datastore;
   /** Whether the datastore's answers leave out damaged blocks, see `damaged-block/`: then nobody knows who has their addresses. */
   readonly isWithoutDamaged?: true;

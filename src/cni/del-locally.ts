@@ -1,4 +1,4 @@
-/** The part of a DEL that needs no datastore. Loaded only where there is none. */
+/** The part of a DEL that needs no datastore. Loaded only when the config names no usable datastore or node. */
 
 import { notePending } from "./attachment-state/after-failure.ts";
 import { endHold } from "./attachment-state/hold.ts";

@@ -73,7 +73,7 @@ export interface NamedBlock {
   readonly ref: BlockRef | undefined;
 }
 
-/** A resource of a kind. A spec that people write as well has no type here: whoever reads it has to check it. */
+/** A resource of a kind. A spec that people may have written has no type here: its reader must check it. */
 type ResourceOf<K extends Kind> = [K] extends ["WorkloadEndpoint"]
   ? WorkloadEndpoint
   : [K] extends ["ClusterInformation"]
@@ -181,7 +181,7 @@ export interface ReadOptions extends RequestOptions {
    */
   readonly wantsToCommit?: "records" | "addresses";
   /**
-   * For who wants to commit addresses: whether one of these blocks has room. Asked only where the answer matters.
+   * For a caller that wants to commit addresses: whether one of these blocks has room. Asked only where the answer matters.
    *
    * @default one with an unallocated address has
    */

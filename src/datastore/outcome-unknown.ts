@@ -3,7 +3,7 @@
 import { NetplugError } from "../lib/errors.ts";
 
 /**
- * A commit was sent and its reply never came: it may or may not have been applied. Whoever catches this reads again
+ * A commit was sent and its reply never came: it may or may not have been applied. A caller that catches this reads again
  * before deciding what to do.
  */
 export class OutcomeUnknown extends NetplugError {

@@ -84,7 +84,7 @@ export function heldBy(facts: Facts, draft: Draft, id: AttachmentId, node: strin
   );
 }
 
-/** The address that somebody holds. */
+/** The address of an allocation. */
 export function addressOf({ from, allocation }: Held): Address {
   return addressAt(from.block.cidr, allocation.ordinal);
 }

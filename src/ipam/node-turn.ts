@@ -59,7 +59,7 @@ export interface Waited {
 /** No turn lasts this long unless its process is stopped: a process gives up each of its requests after 5 s. */
 const STALL_MS = 10_000;
 
-/** Waits for this process's turn. Without one it goes on all the same. */
+/** Waits for this process's turn. The caller goes on even without one. */
 export async function waitForTurn({ takeTurn, deadline, clock }: TurnPorts, request: TurnWait["request"]): Promise<Waited> {
   if (takeTurn === undefined) return { turn: undefined, waitedMs: 0 };
   const since = clock.monotonic();

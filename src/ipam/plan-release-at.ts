@@ -11,12 +11,12 @@ import { lookUpBlock, NO_DRAFT, toBlockWrites, withBlock } from "./draft.ts";
 import type { Facts } from "./facts.ts";
 import type { ReleasePlan } from "./plan-release.ts";
 
-/** What is certain to be asked when somebody wants to know who has these addresses, or release them. */
+/** The queries that are certain to be needed to find out who has these addresses, or to release them. */
 export function addressQueries(addresses: readonly Address[]): readonly Query[] {
   return [CLUSTER_INFORMATION, IPAM_CONFIGURATION, ...addresses.map((address): Query => ({ type: "block-of-address", address }))];
 }
 
-/** The allocations that a plan releases; its writes are none when there are none. */
+/** The allocations that a plan releases; without any it has no writes. */
 export interface ReleaseAtPlan extends Pick<ReleasePlan, "writes"> {
   readonly released: readonly Allocation[];
 }

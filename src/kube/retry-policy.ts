@@ -9,7 +9,7 @@ import { isRead, type KubeRequest } from "./request.ts";
 /** A server that restarts is back within seconds; a server's own Retry-After counts if it is longer. */
 const RETRY_BACKOFF: Backoff = { firstMs: 50, maxMs: 1_000 };
 
-/** After so many tries an unreachable server counts as down. */
+/** Tries after which an unreachable server counts as down. */
 const TRIES_WHEN_UNREACHABLE = 3;
 
 /**

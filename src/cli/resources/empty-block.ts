@@ -1,4 +1,4 @@
-/** Takes away blocks in which nobody has an address. */
+/** Deletes blocks without any allocation. */
 
 import type { BlockRef } from "../../api/ipam-block.ts";
 import { withIPAMConfigurationDefaults } from "../../api/ipam-configuration.ts";

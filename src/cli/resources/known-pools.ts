@@ -46,7 +46,7 @@ export class KnownPools {
     if (cidr !== undefined) this.#known?.cidrs.set(pool.metadata.name, cidr);
   }
 
-  /** Has the pools read again by whoever asks next. */
+  /** The next query reads the pools again. */
   forget(): void {
     this.#known = undefined;
   }

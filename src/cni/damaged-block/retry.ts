@@ -68,7 +68,7 @@ export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, ru
   }
 }
 
-/** With a block left out, its free addresses count as given: says so where none is left. */
+/** The free addresses of a block that is left out count as allocated: an error for want of addresses says so. */
 function withDetails({ kind, message, cause }: NetplugError, details: string): NetplugError {
   return new NetplugError(kind, message, { cause, details });
 }

@@ -17,7 +17,7 @@ export interface IndexFault {
   readonly detail: string;
 }
 
-/** No cluster has so many empty blocks; the query has no place to go on from. */
+/** No cluster has more empty blocks; this query cannot be read in pages. */
 const ALL = 1_000_000;
 const NODES_PER_READ = 64;
 

@@ -43,7 +43,7 @@ const ROUND_BACKOFF: Backoff = { firstMs: 50, maxMs: 800 };
 /** Milliseconds; with less time left, no further round, which would only replace the last failure by a timeout. */
 const LEAST_ROUND_MS = 250;
 
-/** After so many rounds, unreachable servers count as down. */
+/** Rounds after which unreachable servers count as down. */
 const ROUNDS_WHEN_UNREACHABLE = 3;
 
 /** An etcd cluster, reached by whichever of its endpoints answers. */

@@ -88,7 +88,7 @@ export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<Workl
   return { value, revision };
 }
 
-/** All endpoints of a pod; none of one that no node has taken yet, unless somebody gave it addresses. */
+/** All endpoints of a pod. A pod that is not scheduled yet has none, unless somebody gave it addresses. */
 export function toEndpoints(pod: Pod): readonly Stored<WorkloadEndpoint>[] {
   const node = pod.spec?.nodeName ?? "";
   const begin = annotationName("containerID", "");

@@ -107,7 +107,7 @@ export class IndexReads {
     return entries.sort((a, b) => comparePrefixes(a.cidr, b.cidr));
   }
 
-  /** Blocks that no list shows and that we met all the same, where they still are. */
+  /** Blocks that we came across although no list shows them: those that still exist. */
   async #unlisted(query: IndexQuery, listed: Entries): Promise<Entries> {
     const { batch, lostClaims } = this.#sources;
     const met = lostClaims.findIn("within" in query ? query.within : toHostPrefix(query.address));

@@ -7,12 +7,12 @@ import type { Batch } from "./batch.ts";
 /** Pods that are asked for at once. An ADD or DEL never asks for more, what a DEL does for earlier ones included. */
 const MAX_AT_ONCE = 16;
 
-/** Whether these queries ask for so many endpoints. */
+/** Whether these queries ask for more endpoints than may be asked for at once. */
 export function areManyPods(queries: readonly Query[]): boolean {
   return queries.filter((query) => query.type === "get" && query.ref.kind === "WorkloadEndpoint").length > MAX_AT_ONCE;
 }
 
-/** A sliding window of {@link MAX_AT_ONCE} requests: each begins when the one that is so many before it is answered. */
+/** A sliding window of {@link MAX_AT_ONCE} requests: each begins when the one that many places before it is answered. */
 export class PodWindow {
   readonly #batch: Batch;
   readonly #asked: Promise<Pod | undefined>[] = [];

@@ -58,7 +58,7 @@ export async function answerQuery(query: Query, sources: Sources): Promise<unkno
     }
     case "blocks-borrowed-by": {
       const { borrowed } = await nodeBlocks(query.node);
-      // Whoever asks for them is going to read them.
+      // The caller is about to read them.
       for (const { stored } of borrowed) if (stored !== undefined) recent.keep(toBlockName(stored.value.cidr), stored);
       return borrowed.map(({ ref }) => ref);
     }

@@ -10,7 +10,7 @@ import type { Clock } from "../../../lib/ports.ts";
 /** Milliseconds after which lists show every new block that they can show. */
 const LIFETIME_MS = 5_000;
 
-/** Nobody loses so many claims in that time. */
+/** No process loses more claims in that time. */
 const MAX_CLAIMS = 10_000;
 
 /** Slots that a try must not take for free again; one process remembers them for some seconds. */

@@ -6,7 +6,7 @@ import type { Clock } from "../../../lib/ports.ts";
 /** A reader who takes longer between two pages gets a new list: milliseconds. */
 const LIFETIME_MS = 5_000;
 
-/** Nobody reads so many lists at once. */
+/** No caller reads more lists at once. */
 const MAX_LISTS = 16;
 
 interface Rest<T> {

@@ -11,7 +11,7 @@ import type { Stored } from "../../datastore.ts";
 /** Milliseconds. */
 const LIFETIME_MS = 500;
 
-/** No node borrows from so many blocks: a caller that reads more goes through all nodes, and will not ask for the blocks. */
+/** No node borrows from more blocks: a caller that reads more goes through all nodes, and will not ask for the blocks. */
 const MAX_BLOCKS = 256;
 
 /** Hands the blocks that one round read to the next round of the same process, each once. */

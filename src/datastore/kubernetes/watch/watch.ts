@@ -30,7 +30,7 @@ export async function* watchKubernetes(source: WatchSource, { kinds, signal }: W
   }
 }
 
-/** A snapshot of all kinds and what follows; ends when the history of one of them is gone, for then all are told anew. */
+/** A snapshot of all kinds and what follows; ends when the history of one of them is gone, because then all are reported anew. */
 async function* watchUntilReset(source: WatchSource, kinds: readonly WatchedKind[], signal: AbortSignal): AsyncIterable<WatchEvent> {
   using queue = new EventQueue(signal);
   let pending = kinds.length;

@@ -50,7 +50,7 @@ export class Connection {
     try {
       for (const message of messages) stream.write(toFrame(message));
       if (ends) stream.end();
-      // Whoever reads no further destroys the stream with that, and so cancels it at the server.
+      // A reader that stops early thereby destroys the stream, which cancels it at the server.
       for await (const message of readStream(stream, this.#failure)) {
         isAnswered = true;
         yield message;
