@@ -12,8 +12,6 @@ import type { TurnOptions } from "../linux/turns/queue.ts";
 import type { Turn } from "../linux/turns/turn.ts";
 import type { LogConfig } from "./config/network-config.ts";
 import type { Kernel } from "./link/kernel.ts";
-import type { PolicyWatch } from "./wait/policy-wait.ts";
-import type { GateFetch } from "./wait/readiness-gates.ts";
 
 /** `real-host.ts` has the real one; tests of faults wrap single members of it. */
 export interface Host {
@@ -23,8 +21,15 @@ export interface Host {
   readonly files: Files;
   readonly processes: Processes;
   readonly kernel: Kernel;
-  readonly fetch: GateFetch;
-  readonly watchDirectory: PolicyWatch;
+  /** One GET that follows redirects, uses no proxy whatever the environment says, and reads no body. */
+  readonly fetch: (url: string, signal: AbortSignal) => Promise<{ readonly status: number }>;
+  /**
+   * Calls back after every change inside a folder.
+   *
+   * @returns undefined when the folder is not there
+   * @throws Error when it cannot be watched
+   */
+  readonly watchDirectory: (folder: string, onChange: () => void) => Disposable | undefined;
   /** The whole of stdin. @throws {TypeError} it is no UTF-8 */
   readStdin(): string | Promise<string>;
   /**

@@ -8,18 +8,10 @@ import { messageOf, NetplugError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Clock, Files } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
-
-/**
- * Calls back after every change inside a folder.
- *
- * @returns undefined when the folder is not there
- * @throws Error when it cannot be watched
- */
-export type PolicyWatch = (folder: string, onChange: () => void) => Disposable | undefined;
+import type { Host } from "../host.ts";
 
 /** What the wait needs of the world. */
-interface PolicyWaitPorts {
-  readonly watchDirectory: PolicyWatch;
+interface PolicyWaitPorts extends Pick<Host, "watchDirectory"> {
   readonly files: Pick<Files, "readText">;
   readonly clock: Clock;
   readonly log: Log;

@@ -4,8 +4,8 @@ import { NetplugError } from "../../lib/errors.ts";
 import { fakeClock } from "../../../test/support/fake-clock.ts";
 import type { FakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLog } from "../../../test/support/silent-log.ts";
+import type { Host } from "../host.ts";
 import { waitForGates } from "./readiness-gates.ts";
-import type { GateFetch } from "./readiness-gates.ts";
 
 /** A status, the text of a failure, or `"hang"` for none at all. */
 type Answer = number | string;
@@ -22,7 +22,7 @@ interface Outcome {
 async function run(gates: Record<string, (at: number) => Answer>, deadlineMs = 60_000): Promise<Outcome> {
   const clock = fakeClock();
   const asked = new Map<string, number[]>();
-  const fetch: GateFetch = (url, signal) => {
+  const fetch: Host["fetch"] = (url, signal) => {
     const at = clock.monotonic();
     asked.set(url, [...(asked.get(url) ?? []), at]);
     const answer = gates[url]?.(at) ?? "no such gate";
@@ -119,7 +119,7 @@ test("a password in a gate's URL is not shown", async () => {
 test("whoever waits can stop the wait", async () => {
   const clock = fakeClock();
   const stop = new AbortController();
-  const fetch: GateFetch = () => Promise.resolve({ status: 500 });
+  const fetch: Host["fetch"] = () => Promise.resolve({ status: 500 });
   const pending = waitForGates(["http://a/"], startDeadline(clock, 60_000), { fetch, clock, log: silentLog }, stop.signal);
   await clock.advance(50);
   stop.abort(new Error("the pod is gone"));

@@ -7,13 +7,10 @@ import type { Log } from "../../lib/log.ts";
 import type { Clock } from "../../lib/ports.ts";
 import { quote } from "../../lib/quote.ts";
 import { redactText } from "../../lib/redact.ts";
-
-/** One GET that follows redirects, uses no proxy whatever the environment says, and reads no body. */
-export type GateFetch = (url: string, signal: AbortSignal) => Promise<{ readonly status: number }>;
+import type { Host } from "../host.ts";
 
 /** What the wait needs of the world. */
-interface GatePorts {
-  readonly fetch: GateFetch;
+interface GatePorts extends Pick<Host, "fetch"> {
   readonly clock: Clock;
   readonly log: Log;
 }
