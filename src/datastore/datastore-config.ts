@@ -6,7 +6,6 @@ import type { TransportOptions } from "../kube/transport.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import type { DatastoreTraits } from "./datastore.ts";
-import type { HintPlace } from "./kubernetes/state/block-hints.ts";
 
 /** Where etcd is asked when nobody says where it is: on this host. */
 export const DEFAULT_ETCD_ENDPOINT = "http://127.0.0.1:2379";
@@ -26,6 +25,13 @@ export interface EtcdConfig {
   readonly password?: string;
   /** Where processes of a node keep tokens of log-ins for each other; absent: each logs in. */
   readonly tokenFolder?: string;
+}
+
+/** Where a node's hint of its blocks is (`kubernetes/state/block-hints.ts`). Everything that allocates addresses for the node must share it. */
+export interface HintPlace {
+  /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
+  readonly file: string;
+  readonly node: string;
 }
 
 /** As {@link EtcdConfig}: merged, and no file is read yet. */

@@ -22,13 +22,7 @@ import { type Prefix, toPrefixText, tryParsePrefix } from "../../../lib/ip/prefi
 import { isJsonObject } from "../../../lib/json.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
-
-/** Where a node's hint is. Everything that gives addresses for the node has to share it. */
-export interface HintPlace {
-  /** In a folder that does not outlive a boot, such as `/var/run/netplug`. */
-  readonly file: string;
-  readonly node: string;
-}
+import type { HintPlace } from "../../datastore-config.ts";
 
 /** What keeping the file touches of the outside world. */
 export interface HintPorts {
