@@ -36,7 +36,7 @@ export async function del(call: Call): Promise<void> {
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
-  const isAnyPending = askForPending(call, { isLast });
+  const isAnyPending = preparePending(call, { isLast });
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
@@ -62,7 +62,7 @@ function mayBeLast(call: Call): boolean {
 }
 
 /** Makes pending releases of stale holds. @returns whether earlier calls left something to release */
-async function askForPending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
+async function preparePending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
   if (call.plugin === "netplug") (await import("./attachment-state/stale-holds.ts")).noteStaleHolds(call, isLast ? "most" : "some");
   return wasEverPending(call) && (await import("./withdraw/release-pending.ts")).hasPending(call);

@@ -79,7 +79,7 @@ export async function benchOneByOne(node: TestNode, rounds: number): Promise<rea
   const entries = readLedger(readFileSync(node.logFile, "utf8").split("\n"));
   return [
     ratioRow("ADD, netplug-ipam on etcd, against ptp + host-local", additions, 1.3, phasesOf(entries, "ADD")),
-    ratioRow("DEL, same pair", deletions, 1.0, phasesOf(entries, "DEL")),
+    ratioRow("DEL, netplug-ipam on etcd, against ptp + host-local", deletions, 1.0, phasesOf(entries, "DEL")),
     roundTripRow(entries, rounds),
     memoryRow(peaks),
   ];

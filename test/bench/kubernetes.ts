@@ -99,7 +99,13 @@ async function benchOneByOne(node: InstalledNode, rounds: number): Promise<reado
       phases(entries, "ADD"),
     ),
     ratioRow("only the requests of such an ADD, from a program that does nothing else", times.requests.add, times.ptp.add, undefined, {}),
-    ratioRow("DEL, same pair", times.netplug.del, times.ptp.del, undefined, phases(entries, "DEL")),
+    ratioRow(
+      "DEL, netplug-ipam on the Kubernetes API, against ptp + host-local",
+      times.netplug.del,
+      times.ptp.del,
+      undefined,
+      phases(entries, "DEL"),
+    ),
     roundsRow(entries, "ADD", rounds),
   ];
 }
