@@ -1,5 +1,6 @@
 /** HTTP requests over connections that are kept, separate for each set of certificates. */
 
+import { codeOf } from "../lib/fetch-fault.ts";
 import { VERSION } from "../lib/version.ts";
 import type { KubeAccess } from "./access/access.ts";
 import type { Login } from "./access/credentials.ts";
@@ -20,6 +21,12 @@ export interface TransportOptions {
   /** Whether the variables for proxies (`HTTPS_PROXY`, `NO_PROXY`, …) count. A runtime's are not meant for its plugins. @default false */
   readonly usesProxyVariables?: boolean | undefined;
 }
+
+/**
+ * How a server says that it does not speak HTTP/2: it chooses no protocol, or, as RFC 7301 §3.2 has it, ends the handshake, of which `fetch`
+ * tells no more than of any other handshake that failed. Nothing was sent in either case.
+ */
+const NO_HTTP2: ReadonlySet<string> = new Set(["HTTP2Unsupported", "EPROTO"]);
 
 /** Sends requests. Throws what `fetch` throws. */
 export class Transport {
@@ -46,7 +53,7 @@ export class Transport {
         ...(speaksHttp2 && { protocol: "http2" as const }),
       });
     } catch (thrown) {
-      if (!speaksHttp2 || (thrown as { code?: unknown }).code !== "HTTP2Unsupported") throw thrown;
+      if (!speaksHttp2 || !NO_HTTP2.has(codeOf(thrown))) throw thrown;
       this.#speaksHttp2 = false;
       return await this.send(request, { access, identity }, signal);
     }

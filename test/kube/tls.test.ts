@@ -12,7 +12,7 @@ import { createCertificateFolder } from "../support/certificates.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { noProcesses } from "./support/fake-api-server.ts";
-import { clientOfFiles, serve, text } from "./support/tls-server.ts";
+import { clientOfFiles, serve, serveHttp1Only, text } from "./support/tls-server.ts";
 
 const folder = createCertificateFolder();
 const authority = folder.createAuthority("one");
@@ -136,6 +136,27 @@ test("a server that does not know HTTP/2 is spoken to in HTTP/1.1", async () => 
   await ask(client);
   await ask(client);
   expect(server.seen).toEqual(["h1 nobody", "h1 nobody"]);
+});
+
+test("so is one that refuses who offers HTTP/2 alone; a write is sent once", async () => {
+  await using server = await serveHttp1Only(byAddress);
+  const client = clientFor({ server: server.url, "certificate-authority": authority.certFile }, {}, { protocol: "http2" });
+  await Promise.all([ask(client), ask(client)]);
+  await client.update(NODES, { metadata: { name: "n" } });
+  expect(server.seen).toEqual(["GET", "GET", "PUT"]);
+  client.close();
+});
+
+test("one with which no handshake succeeds is not trusted, whatever is offered", async () => {
+  const server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n") },
+  });
+  const url = `https://127.0.0.1:${server.port}`;
+  const client = clientFor({ server: url, "certificate-authority": authority.certFile }, {}, { protocol: "http2" });
+  expect(await failureOf(ask(client))).toMatchObject({ reason: "untrusted", message: `get nodes "n": ${url}: TLS handshake: EPROTO` });
+  server.stop(true);
 });
 
 describe("a token that is refused", () => {

@@ -1,6 +1,7 @@
 /** For tests: API servers that speak TLS and say who asks, and clients with a kubeconfig of their own. */
 
 import { readFileSync } from "node:fs";
+import { createServer } from "node:tls";
 import { KubeClient } from "../../../src/kube/client.ts";
 import type { KubeOptions } from "../../../src/kube/requester.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
@@ -49,6 +50,31 @@ export function serve(pair: KeyPair, { http2 = true, clientCa, token }: ServeOpt
     async [Symbol.asyncDispose]() {
       await server.stop(true);
     },
+  };
+}
+
+/** A server that ends the handshake with whoever does not offer HTTP/1.1, as Go's servers do, and an API server with `--disable-http2-serving`. */
+export async function serveHttp1Only(pair: KeyPair): Promise<TlsServer> {
+  const seen: string[] = [];
+  const body = JSON.stringify({ metadata: { name: "n" } });
+  const options = { cert: text(pair.certFile), key: text(pair.keyFile), ALPNProtocols: ["http/1.1"] };
+  const server = createServer(options, (socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (data: Buffer) => {
+      seen.push(data.toString().split(" ", 1)[0] ?? "");
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+  });
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve((server.address() as { readonly port: number }).port));
+  });
+  return {
+    url: `https://127.0.0.1:${port}`,
+    seen,
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+      }),
   };
 }
 
