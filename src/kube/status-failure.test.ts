@@ -92,6 +92,15 @@ test("404 to a question about core objects is nothing that an API server says: n
   }
 });
 
+test.each(["<html>default backend - 404</html>", "", "404 page not found (proxy)"])(
+  "404 of which an API server would use other words (%j) does not say that a CRD is missing",
+  (body) => {
+    for (const verb of ["get", "list", "patch"] as const) {
+      expect(failure(verb, 404, body, undefined, POOLS)).toMatchObject({ reason: "unexpected", code: 5 });
+    }
+  },
+);
+
 test("409 is a name that is taken, or another revision", () => {
   expect(failure("create", 409, { reason: "AlreadyExists", message: "x" })).toMatchObject({ reason: "alreadyExists", code: 11 });
   expect(failure("update", 409, { reason: "Conflict", message: "x" })).toMatchObject({
@@ -112,7 +121,7 @@ test.each([
 
 test("JSON that is no Status says nothing: what it is an answer of is no API server", () => {
   const body = '{"error": "no upstream"}';
-  expect(failure("get", 404, body, undefined, POOLS).reason).toBe("notServed");
+  expect(failure("get", 404, body, undefined, POOLS).reason).toBe("unexpected");
   expect(failure("update", 422, body).reason).toBe("unexpected");
   expect(failure("get", 502, body).message).toBe(`get pods "d/web": the API server answers 502: ${body}`);
 });

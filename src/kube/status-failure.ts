@@ -21,7 +21,7 @@ export interface FailureContext {
 /** The failure that an answer means. */
 export function toAnswerFailure(request: KubeRequest, answer: FailedAnswer, context: FailureContext): KubeError {
   const status = parseStatus(answer.body);
-  const reason = reasonOf(request, answer.status, status);
+  const reason = reasonOf(request, answer, status);
   const options: KubeErrorOptions = {
     status: answer.status,
     isOutcomeUnknown: reason === "serverFault" && !isSurelyNotDone(answer) && !isRead(request),
@@ -102,7 +102,10 @@ function deniedRead(request: KubeRequest): DeniedAction | undefined {
   return { verb, resource: toResourceText(type, target.subresource), namespace: target.namespace };
 }
 
-function reasonOf(request: KubeRequest, code: number, status: Status | undefined): KubeReason {
+/** What an API server answers for a path that it does not know. @see Go, net/http, NotFound */
+const UNKNOWN_PATH = "404 page not found";
+
+function reasonOf(request: KubeRequest, { status: code, body }: FailedAnswer, status: Status | undefined): KubeReason {
   const { verb } = request;
   switch (code) {
     case 401:
@@ -112,8 +115,10 @@ function reasonOf(request: KubeRequest, code: number, status: Status | undefined
     case 404:
       // Every API server serves its version, and the core group.
       if (request.path === "/version") return "unexpected";
-      // A bare "404 page not found" means that nothing serves the path. So does any 404 of a list: a type that is served can be listed.
+      // Nothing serves the path where the words are those, or a list is refused: a type that is served can be listed.
       if (status !== undefined && verb !== "list") return "notFound";
+      // Something in front of a server that is away says it in other words: a DEL must not take that for a datastore without anything in it.
+      if (status === undefined && body.trim() !== UNKNOWN_PATH) return "unexpected";
       return request.type?.group === "" ? "unexpected" : "notServed";
     case 409:
       if (status?.reason === "AlreadyExists" || (status?.reason === "" && verb === "create")) return "alreadyExists";

@@ -14,12 +14,18 @@ function failure(verb: Verb, thrown: unknown, isAnswered = false): KubeError {
 const coded = (code: string): Error => Object.assign(new Error("The words of the runtime"), { code });
 
 describe("a connection that was never there", () => {
-  test.each(["ConnectionRefused", "ECONNREFUSED", "FailedToOpenSocket", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])(
-    "(%s) carried no write",
-    (code) => {
-      expect(failure("create", coded(code))).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });
-    },
-  );
+  test.each([
+    "ConnectionRefused",
+    "ECONNREFUSED",
+    "FailedToOpenSocket",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "HTTP2RefusedStream",
+  ])("(%s) carried no write", (code) => {
+    expect(failure("create", coded(code))).toMatchObject({ code: 11, reason: "unreachable", isOutcomeUnknown: false });
+  });
 
   test.each(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "SELF_SIGNED_CERT_IN_CHAIN", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"])(
     "because of a certificate (%s) is code 108, and carried no write",

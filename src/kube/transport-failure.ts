@@ -23,6 +23,9 @@ const HANDSHAKES: Readonly<Record<string, string>> = {
 /** The proxy's answer to CONNECT: nothing has reached the API server. */
 const PROXY_REFUSED = "ERR_PROXY_TUNNEL";
 
+/** The server's word that it has not looked at the request: it ends the connection, or has too much to do. @see RFC 9113 §8.7 */
+const REFUSED_STREAM = "HTTP2RefusedStream";
+
 /** Whether `fetch` could not even begin: the network may be the cause, or what it was given. */
 export function isNeverBegun(thrown: unknown): boolean {
   const { code } = thrown as { code?: unknown };
@@ -46,7 +49,7 @@ export function toBrokenFailure(thrown: unknown, { request, server, authorities,
   const action = toActionText(request);
   const code = codeOf(thrown);
   if (!isAnswered) {
-    const reason = whyNeverSent(code);
+    const reason = code === REFUSED_STREAM ? "it takes no more requests on this connection" : whyNeverSent(code);
     if (reason !== undefined) return new KubeError("unreachable", `${action}: ${server}: ${reason}`, { cause: thrown });
     if (code === PROXY_REFUSED) {
       const said = messageOf(thrown).replace(/^Proxy refused to open a tunnel: /, "");

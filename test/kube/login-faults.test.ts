@@ -32,6 +32,15 @@ describe.each(["http1.1", "http2"] as const)("over %s no request can be made, an
     expect(await refusal(inline, {}, protocol)).toEqual({ name: "NetplugError", code: 7, message });
   });
 
+  test("several certificate authorities of which the first is damaged, or ends on the line where the next one begins", async () => {
+    const message = 'use certificate-authority-data of cluster "k" in FILE: it is damaged';
+    const [bad, good] = [atob(damaged(authority.certFile)), text(authority.certFile)];
+    for (const bundle of [bad + good, good.trimEnd() + good]) {
+      const inline = { "certificate-authority": undefined, "certificate-authority-data": btoa(bundle) };
+      expect(await refusal(inline, {}, protocol)).toEqual({ name: "NetplugError", code: 7, message });
+    }
+  });
+
   test("a client certificate or a key that is damaged", async () => {
     const { certFile, keyFile } = authority.issueClient("me");
     const certificate = { "client-certificate-data": damaged(certFile), "client-key": keyFile };

@@ -23,10 +23,9 @@ export function findLoginFault({ access, identity }: Login): NetplugError | unde
   return fault === false ? undefined : new NetplugError("invalidConfig", `use ${fault}`);
 }
 
-/** Whether at least one of them can be read: a connection ignores the others. */
+/** Whether the first of them can be read: a connection ignores what follows one that it can read. */
 function areCertificates(pem: string): boolean {
-  const parts = pem.match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----[^-]*(?:-----END [A-Z0-9 ]*CERTIFICATE-----)?/g) ?? [];
-  return parts.some((part) => !fails(() => new X509Certificate(part)));
+  return !fails(() => new X509Certificate(pem));
 }
 
 function isPrivateKey(pem: string): boolean {
