@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
+import { KubeError } from "../../src/kube/kube-error.ts";
 import { ENFILE } from "../../src/linux/errno.ts";
 import { KernelError } from "../../src/linux/kernel-error.ts";
 import { eventually } from "../support/eventually.ts";
@@ -155,6 +156,32 @@ test.concurrent("a DEL that cannot delete the interface leaves the release to ot
   });
   expect((await node.call("DEL", { ...ofPod, host: stuck })).status).toBe(1);
   expect([isHeld(node), hasLink(await node.changes())]).toEqual([false, true]);
+  pod.delete();
+  await untilGone(node);
+  await delLater(node);
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("so does one to which something answers that stands in front of an API server", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  expect((await node.call("ADD", ofPod)).status).toBe(0);
+  const answered = (real: Host): Host => ({
+    ...real,
+    openDatastore: (...args) =>
+      new Proxy(real.openDatastore(...args), {
+        get(datastore, name) {
+          if (name === "read")
+            return () => Promise.reject(new KubeError("unexpected", "list ipamblocks.netplug.io: the API server answers 302"));
+          const member: unknown = Reflect.get(datastore, name);
+          return typeof member === "function" ? (member.bind(datastore) as unknown) : member;
+        },
+      }),
+  });
+  expect((await node.call("DEL", { ...ofPod, host: answered })).status).toBe(1);
+  expect(heldIn(await node.changes())).toBe(2);
   pod.delete();
   await untilGone(node);
   await delLater(node);
