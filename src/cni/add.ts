@@ -49,7 +49,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const subject = early ?? toAddSubject(call, attachment);
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
   // Before anything is read: from now on nobody releases the attachment's addresses.
-  const hold = holdAttachment(call, netns);
+  using hold = holdAttachment(call, netns);
   await claimPending(call);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
@@ -172,6 +172,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
+        hold.isSent = plan.writes.length > 0;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
@@ -179,7 +180,10 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
       { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
     ),
   );
+  // What the datastore or the kernel has refused is not on its way any more.
+  recording.catch((thrown: NetplugError) => (hold.isSent &&= thrown.retriable));
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
+  hold.isSent = false;
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;
   const { renew } = await import("./renew.ts");
   if (await renew(call, hold.requireHeld, request.ipam.owner, planned.addresses)) return planned;

@@ -5,8 +5,6 @@ import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
-import { attempt, hasNodeFile } from "./attachment-state/node-files.ts";
-import { wasEverPending } from "./attachment-state/pending-release.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
 import { delegateOf } from "./delegate/address-source.ts";
@@ -29,19 +27,18 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const isLast = mayBeLast(call);
-  const note = isLast ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
+  const note = mayBeLast(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
-  const isAnyPending = preparePending(call, { isLast });
+  const isAnyPending = preparePending(call, { isLast: note !== undefined });
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
-    note?.forget();
+    note?.settle();
     if (await isAnyPending) await (await import("./withdraw/release-pending.ts")).releasePending(call);
   } else if (link.ok && hasOwnIpam(call)) {
     const { leavePending } = await import("./attachment-state/after-failure.ts");
@@ -53,19 +50,23 @@ export async function del(call: Call): Promise<void> {
 
 /** Whether no other DEL may come if this one is killed: the runtime knows no result of the ADD that holds the attachment. */
 function mayBeLast(call: Call): boolean {
-  let isHeld = false;
-  if (call.plugin === "netplug" && call.config.prevResult === undefined && hasOwnIpam(call))
-    attempt(call, () => {
-      isHeld = hasNodeFile(call, "attached");
-    });
-  return isHeld;
+  return hasOwnIpam(call) && call.plugin === "netplug" && !call.config.prevResult;
 }
 
-/** Makes pending releases of stale holds. @returns whether earlier calls left something to release */
+/**
+ * Makes pending releases of stale holds.
+ *
+ * @param isLast whether the runtime may call no other DEL
+ * @returns whether earlier calls left something to release
+ */
 async function preparePending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
-  if (call.plugin === "netplug") (await import("./attachment-state/stale-holds.ts")).noteStaleHolds(call, isLast ? "most" : "some");
-  return wasEverPending(call) && (await import("./withdraw/release-pending.ts")).hasPending(call);
+  if (call.plugin === "netplug") {
+    const { noteStaleHolds, wasEverPending } = await import("./attachment-state/stale-holds.ts");
+    noteStaleHolds(call, isLast ? "most" : "some");
+    if (!wasEverPending(call)) return false;
+  }
+  return (await import("./withdraw/release-pending.ts")).hasPending(call);
 }
 
 /** A late DEL does nothing: its runtime has ended, and the next one has called ADD. */

@@ -1,7 +1,10 @@
-/** What a killed ADD has sent comes after the DEL, or after the next ADD: the pod never shows an address that is not its own. */
+/**
+ * What a killed ADD has sent comes after the DEL, or after the next ADD: the pod never shows an address that is not its own, and no address is
+ * lost.
+ */
 
 import { expect } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import type { Fate } from "../support/fault-proxy.ts";
@@ -21,12 +24,12 @@ async function recordOf(pod: string): Promise<Json> {
   return { containerID: annotations["cni.netplug.io/containerID"], podIPs: annotations["cni.netplug.io/podIPs"] };
 }
 
-/** Kills an ADD when its last request is on its way. @returns what lets that request arrive: what it is answered */
-async function killBeforeStatus(attachment: AttachmentCall): Promise<() => Promise<string>> {
+/** Kills an ADD when its last request is on its way, or its first write. @returns what lets that request arrive: what it is answered */
+async function killBeforeStatus(attachment: AttachmentCall, methods: readonly string[] = ["PATCH"]): Promise<() => Promise<string>> {
   const isHeld = Promise.withResolvers<void>();
   const mayPass = Promise.withResolvers<void>();
   proxy.decide = async ({ method }): Promise<Fate> => {
-    if (method !== "PATCH") return "pass";
+    if (!methods.includes(method)) return "pass";
     proxy.decide = () => "pass";
     isHeld.resolve();
     await mayPass.promise;
@@ -43,7 +46,7 @@ async function killBeforeStatus(attachment: AttachmentCall): Promise<() => Promi
     proxy.answered.length = 0;
     mayPass.resolve();
     return await eventually(() => {
-      const answer = proxy.answered.find((one) => one.startsWith("PATCH"));
+      const answer = proxy.answered.find((one) => methods.includes(one.split(" ", 1)[0] ?? ""));
       if (answer === undefined) throw new Error("the request that was held has no answer yet");
       return answer.split(" ").at(-1) ?? "";
     });
@@ -99,4 +102,24 @@ test("a request for a container that was not the pod's first shows its address a
   const { ips } = await node.add(netns, next);
   expect(await recordOf(pod.name)).toEqual({ containerID: next.containerID, podIPs: ips?.[0]?.address });
   await node.del(next);
+});
+
+test("a block that is written after the DEL of its ADD is released by the node's next DEL, when nothing can arrive any more (needs cluster)", async () => {
+  const netns = new TestNetns();
+  const pod = await createPod(api, { name: "late-block" });
+  const attachment = attachmentOf(pod, netns);
+  const arrive = await killBeforeStatus(attachment, ["POST", "PUT"]);
+  await node.del(attachment);
+  expect(await arrive()).toMatch(/^20[01]$/);
+  expect(await node.addressesInUse()).toBe(1);
+  netns.delete();
+  const note = join(node.folder, "unreleased", `test-net@${attachment.containerID}@eth0`);
+  // as if a minute had passed
+  const [path = "", until = "", ...rest] = readFileSync(note, "utf8").split("\n");
+  expect(Number(until)).toBeGreaterThan(Date.now());
+  writeFileSync(note, [path, "1", ...rest].join("\n"));
+  using other = new TestNetns();
+  await node.del(attachmentOf(await createPod(api, { name: "next" }), other));
+  expect(await node.addressesInUse()).toBe(0);
+  expect(existsSync(note)).toBe(false);
 });

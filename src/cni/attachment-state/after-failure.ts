@@ -1,9 +1,10 @@
 /** Releases what a failed ADD had taken, or notes that a later DEL must: see `pending-release.ts`. Loaded only after a failure. */
 
 import { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import type { Netns } from "../../linux/netns.ts";
-import type { Call, LocalCall } from "../call.ts";
+import { type Call, hasOwnIpam, type LocalCall } from "../call.ts";
 import { findLink } from "../link/find.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { addressesOf } from "../protocol/result.ts";
@@ -24,11 +25,15 @@ const NOTHING: Pick<PendingNote, "path" | "id"> = { path: "", id: "" };
 export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
-  if (!hasNodeFile(call, "unreleased")) writePending(call, { ...NOTHING, until: 0, addresses: [] });
+  const isLate = hold.isSent && hasOwnIpam(call);
+  if (isLate || !hasNodeFile(call, "unreleased"))
+    writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
   using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
   if (lock === undefined) throw beingReleased(call);
-  if (hold.state() !== "taken") await work();
-  removeNodeFile(call, "unreleased");
+  const isTaken = hold.state() === "taken";
+  if (!isTaken) await work();
+  // What arrives after this is for a later DEL.
+  if (isTaken || !isLate) removeNodeFile(call, "unreleased");
 }
 
 /**

@@ -37,12 +37,17 @@ export interface HoldNote {
   readonly processId: number;
   /** Number of the process that called it. */
   readonly callerId: number;
-  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has. */
+  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has, or one failed since. */
   readonly endedAt: number;
+  /** Whether an ADD noted its end here, whatever it was: then nothing that it has sent is on its way. */
+  readonly isOver: boolean;
 }
 
-/** An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. */
-export interface Hold {
+/**
+ * An ADD's hold of its attachment. It outlives the ADD: a DEL ends it. Disposing of it notes that the ADD is over, for that DEL, unless a commit
+ * may still arrive.
+ */
+export interface Hold extends Disposable {
   state(): HoldState;
   /**
    * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
@@ -58,6 +63,8 @@ export interface Hold {
   renew(): void;
   /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
   noteEnd(): void;
+  /** Whether a commit was sent of which no outcome is known: it may arrive after this process has given up, or was killed. */
+  isSent: boolean;
 }
 
 /**
@@ -100,7 +107,9 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   });
   if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
   take();
+  let isDone = false;
   return {
+    isSent: false,
     state: () => look()[0],
     requireHeld() {
       if (netns !== undefined) requireNetns(host.kernel, netns);
@@ -113,7 +122,13 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       if (state === "taken") failAsTaken(where);
       take();
     },
-    noteEnd: () => attempt(call, () => appendToNodeFile(call, "attached", host.sinceBoot())),
+    noteEnd() {
+      isDone = true;
+      attempt(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
+    },
+    [Symbol.dispose]() {
+      if (!isDone && !this.isSent && look()[0] === "held") attempt(call, () => appendToNodeFile(call, "attached", "failed"));
+    },
   };
 }
 
@@ -190,10 +205,10 @@ export function readHold(call: LocalCall, attachment: Attachment): HoldNote | un
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
   const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);
-  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.at(-1) ?? NaN };
+  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.at(-1) ?? NaN, isOver: ends.length > 0 };
 }
 
 /** @throws NetplugError ioFailure */
-function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: Omit<HoldNote, "endedAt">): void {
+function writeHold(call: LocalCall, { path, id, plugin, takenAt, processId, callerId }: Omit<HoldNote, "endedAt" | "isOver">): void {
   writeNodeFile(call, "attached", [path, id, plugin, takenAt, processId, callerId].join(END_OF_PART));
 }

@@ -13,7 +13,9 @@ import { writePending } from "./pending-note.ts";
 export interface NoteAhead {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
-  /** The DEL has released the addresses, or leaves a pending release of its own. */
+  /** The DEL has released the addresses that there are. The note stays where the ADD was killed, whose last request may still arrive. */
+  settle(): void;
+  /** The DEL leaves a pending release of its own. */
   forget(): void;
 }
 
@@ -21,11 +23,21 @@ export interface NoteAhead {
  * Writes nothing yet.
  *
  * @param call of `netplug` with our own address management
+ * @returns undefined where no ADD has the attachment
  */
-export function noteAhead(call: LocalCall): NoteAhead {
+export function noteAhead(call: LocalCall): NoteAhead | undefined {
+  let isHeld = false;
+  attempt(call, () => {
+    isHeld = hasNodeFile(call, "attached");
+  });
+  if (!isHeld) return undefined;
   let isWritten = false;
+  let wasKilled = false;
+  const forget = (): void => {
+    if (isWritten) attempt(call, () => removeNodeFile(call, "unreleased"));
+  };
   return {
-    write({ path, id, plugin }) {
+    write({ path, id, plugin, isOver }) {
       // Of an interface that we did not make nobody could tell when it ends.
       if (plugin !== "netplug" || id === "") return;
       attempt(call, () => {
@@ -34,10 +46,12 @@ export function noteAhead(call: LocalCall): NoteAhead {
         // The last request of an ADD that was killed may still be on its way.
         writePending(call, { path, id, until: call.host.clock.now() + LONGEST_ADD_MS, addresses: [] });
         isWritten = true;
+        wasKilled = !isOver;
       });
     },
-    forget() {
-      if (isWritten) attempt(call, () => removeNodeFile(call, "unreleased"));
+    settle() {
+      if (!wasKilled) forget();
     },
+    forget,
   };
 }

@@ -12,7 +12,7 @@ import { attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } fro
 export interface PendingNote {
   /** Path of the network namespace that must be gone first; "": none must. */
   readonly path: string;
-  /** Milliseconds since 1970: until then an ADD may run that removes the file itself; 0: no ADD does. */
+  /** Milliseconds since 1970: until then an ADD may run that removes the file itself, or what it has sent may arrive; 0: neither. */
   readonly until: number;
   /** Identity of that namespace. */
   readonly id: string;

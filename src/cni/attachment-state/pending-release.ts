@@ -11,19 +11,10 @@
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
 import type { LocalCall } from "../call.ts";
-import { attempt, folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
+import { folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
 
 /** Milliseconds; a DEL takes less for its pending releases. */
 export const LOCK_WAIT_MS = 5_000;
-
-/** Whether there ever was such a file. */
-export function wasEverPending(call: LocalCall): boolean {
-  let isThere = false;
-  attempt(call, () => {
-    isThere = call.host.files.exists(folderOf(call, "unreleased"));
-  });
-  return isThere;
-}
 
 /**
  * Cancels the pending release of an attachment that an ADD has taken hold of. The ADD calls this before it reads what is allocated, which

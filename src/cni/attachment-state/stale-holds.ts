@@ -11,7 +11,7 @@ import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "./gone-netns.ts";
 import { type HoldNote, readHold } from "./hold.ts";
 import { listHeld } from "./listed-files.ts";
-import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
+import { attempt, folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { readPending, writePending } from "./pending-note.ts";
 
 /**
@@ -38,6 +38,15 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
     const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
     for (const one of stale) if (!existing.has(attachmentKeyOf(one.theirs.environment))) attempt(call, () => toPending(one));
   });
+}
+
+/** Whether there ever was a pending release, those included that were just made. */
+export function wasEverPending(call: LocalCall): boolean {
+  let isThere = false;
+  attempt(call, () => {
+    isThere = call.host.files.exists(folderOf(call, "unreleased"));
+  });
+  return isThere;
 }
 
 function listStale(call: LocalCall, looks: number): readonly Stale[] {

@@ -25,7 +25,10 @@ const MAX_RELEASES = 48;
 const PENDING_MS = 3_000;
 
 /** An attachment that nobody uses any more, and what may be left of it. */
-type EndedAttachment = Attachment & Pick<PendingNote, "addresses">;
+interface EndedAttachment extends Attachment, Pick<PendingNote, "addresses"> {
+  /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
+  readonly mayArrive: boolean;
+}
 
 /** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
@@ -46,7 +49,7 @@ export async function releasePending(call: Call): Promise<void> {
     const pending = lock === undefined ? [] : listPending(call);
     if (pending.length === 0) return;
     await collectEnded({ ...call, deadline: call.deadline.within(PENDING_MS) }, pending, (done) => {
-      for (const attachment of done) removeNodeFile(call, "unreleased", attachment);
+      for (const attachment of done) if (!attachment.mayArrive) removeNodeFile(call, "unreleased", attachment);
     });
   });
   if (!released.ok) call.log.info("cannot release what earlier calls left", { reason: messageOf(released.error) });
@@ -112,7 +115,8 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
     // One that cannot be read must not hide the others.
     attempt(call, () => {
       const note = readPending(call, attachment);
-      if (note !== undefined && isOver(call, attachment, note)) found.push({ ...attachment, addresses: note.addresses });
+      if (note !== undefined && isOver(call, attachment, note))
+        found.push({ ...attachment, addresses: note.addresses, mayArrive: mayArrive(call, note.until) });
     });
     if (found.length === MAX_RELEASES) break;
   }
@@ -123,9 +127,11 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
 function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingNote): boolean {
   const hold = readHold(call, attachment);
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
-  if (path === "") return true;
-  const leftMs = until - call.host.clock.now();
-  // If more is left than an ADD can take, the clock was set back: do not wait.
-  if (leftMs > 0 && leftMs <= LONGEST_ADD_MS) return false;
-  return isNetnsGone(call.host, path);
+  return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));
+}
+
+/** Whether an ADD may be under way, or what it has sent. If more time is left than an ADD can take, the clock was set back: do not wait. */
+function mayArrive({ host: { clock } }: LocalCall, until: number): boolean {
+  const leftMs = until - clock.now();
+  return leftMs > 0 && leftMs <= LONGEST_ADD_MS;
 }

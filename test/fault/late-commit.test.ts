@@ -1,0 +1,81 @@
+/** A commit of an ADD that is over, and that arrives after its DEL: containerd calls no other, and makes no GC. */
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "bun:test";
+import type { Host } from "../../src/cni/host.ts";
+import { realHost } from "../../src/cni/real-host.ts";
+import type { Datastore, Write } from "../../src/datastore/datastore.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { TestNetns } from "../support/netns.ts";
+import { NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { heldIn } from "./support/judge.ts";
+import { ANOTHER, type FaultNode } from "./support/node.ts";
+import { shareEtcd } from "./support/shared.ts";
+
+const { startNode } = shareEtcd();
+
+/** The first commit is kept instead of sent, and from then on etcd is away. */
+function withLateCommit(): { readonly host: (real: Host) => Host; readonly apply: (node: FaultNode) => Promise<void> } {
+  let late: readonly Write[] = [];
+  const away = (): Promise<never> => Promise.reject(new OutcomeUnknown("test: no answer"));
+  return {
+    host: (real) => ({
+      ...real,
+      openDatastore: (...args) =>
+        new Proxy(real.openDatastore(...args), {
+          get(target, key) {
+            const commit: Datastore["commit"] = (writes) => ((late = writes), away());
+            if (key === "commit") return commit;
+            if (key === "read" && late.length > 0) return away;
+            const value: unknown = Reflect.get(target, key, target);
+            return typeof value === "function" ? (value.bind(target) as unknown) : value;
+          },
+        }),
+    }),
+    async apply(node) {
+      const datastore = realHost().openDatastore({ type: "etcdv3", etcd: { endpoints: [node.etcd.endpoint] } });
+      expect((await datastore.commit(late)).committed).toBe(true);
+      datastore.close();
+    },
+  };
+}
+
+const later =
+  (ms: number) =>
+  (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + ms } });
+
+function unreleasedOn(node: FaultNode): readonly string[] {
+  const folder = join(node.folder, "unreleased");
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+test.concurrent("what an ADD has sent that gave up is released by the next DEL after its arrival", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  expect(await node.changes()).toEqual([]);
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  expect(await node.changes()).toEqual([]);
+  // nothing arrives after a minute
+  expect(unreleasedOn(node)).toHaveLength(1);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("an ADD of which everything is answered leaves its DEL nothing to note", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
+  expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
