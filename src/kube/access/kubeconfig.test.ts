@@ -102,6 +102,10 @@ describe("a kubeconfig", () => {
     expect((await read({ "/k": text }, { kubeconfig: "/k" })).user).toEqual({ ...ANONYMOUS, ...expected });
   });
 
+  test.each(["---\n", "---\nkind: Other\n"])("is the first of several documents: %j follows", async (more) => {
+    expect(await read({ "/etc/k/config": `${YAML}\n${more}` })).toEqual(await read({ "/etc/k/config": YAML }));
+  });
+
   test("may leave the user out", async () => {
     const { user } = await read({ "/etc/k/config": YAML }, { kubeconfig: "/etc/k/config", context: "anonymous" });
     expect(Object.values(user).every((value) => value === undefined)).toBe(true);
