@@ -113,7 +113,6 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   const extra = serveQueued(options.queued?.() ?? [], context, draft);
   const { served } = extra;
   ({ draft } = extra);
-  for (const pool of extra.pools) pools.set(pool.name, pool);
   const blockWrites = toBlockWrites(draft);
   // An invalid pool that is repaired meanwhile, and older, takes precedence: its blocks may have another size.
   const invalid = blockWrites.some(({ op }) => op === "create-block") ? context.pools.invalid : [];
@@ -127,23 +126,23 @@ export function planAllocation(requests: readonly AddressRequest[], facts: Facts
   return { outcomes, writes, stillAllocated: expectUnwritten(held, draft), prefetch, defects, served };
 }
 
-/** Serves those requests that change no further block. Any other waits for its own turn, and gets its own error. */
+/**
+ * Serves those requests that change no further block, and so use no further pool. Any other waits for its own turn, and gets its own error.
+ */
 function serveQueued(
   requests: readonly AddressRequest[],
   context: PlanContext,
   before: Draft,
-): Pick<Attempt, "draft" | "pools"> & Pick<AllocationPlan, "served"> {
+): Pick<Attempt, "draft"> & Pick<AllocationPlan, "served"> {
   let draft = before;
-  const pools: Pool[] = [];
   const served: AddressRequest[] = [];
   for (const request of requests) {
     const attempt = attemptRequest(request, context, draft);
     if (!("draft" in attempt) || attempt.draft.size > draft.size) continue;
     served.push(request);
     ({ draft } = attempt);
-    pools.push(...attempt.pools);
   }
-  return { draft, pools, served };
+  return { draft, served };
 }
 
 /** Whether an attachment of a node has all of these addresses; may want what {@link planAllocation} wants. @throws FactsWanted */
