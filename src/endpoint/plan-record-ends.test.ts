@@ -24,3 +24,17 @@ test("a record ends once for all owners that name it, and those without one need
     ends: [{ owners: [OWNER, second], write: { op: "delete", ref: REF, revision: "7" as Revision } }],
   });
 });
+
+test("records of one name in two namespaces end each on its own", () => {
+  const owners = [OWNER, { ...OWNER, namespace: "other" }];
+  const queries = recordQueries(owners);
+  const answers = owners.map(({ namespace }) => {
+    const metadata = { ...REF, namespace, uid: "uid-1" };
+    return {
+      value: { apiVersion: "netplug.io/v3", kind: REF.kind, metadata, spec: { node: "n1", endpoint: "eth0", containerID: "c1" } },
+      revision: "7",
+    };
+  });
+  const { ends } = planRecordEnds(owners, isTarget, toFacts(queries, [undefined, ...answers]));
+  expect(ends.map((end) => end.owners)).toEqual(owners.map((owner) => [owner]));
+});

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { attachmentRequest } from "../../test/support/attachment-request.ts";
 import { createIpamWorld, type IpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { allocate } from "../ipam/allocate.ts";
 import type { AddressRequest } from "../ipam/request.ts";
 import { readFacts, transact } from "../ipam/transact.ts";
 import { parseAddress } from "../lib/ip/address.ts";
@@ -41,6 +42,12 @@ test.each<[what: string, before: readonly AddRequest[], asked: AddRequest, isGiv
   const world = await worldAfter(before);
   const facts = await readFacts(world.ports, addQueries([asked]));
   expect(requestOfFirst(asked, facts)).toEqual(isGiven && "ipam" in asked ? asked.ipam : undefined);
+});
+
+test("it is nothing for an attachment that has an address, but no record", async () => {
+  const world = await worldAfter([]);
+  await allocate(world.ports, requestFor("c1", NODE));
+  expect(requestOfFirst(wanted, await readFacts(world.ports, addQueries([wanted])))).toBeUndefined();
 });
 
 test("it is nothing while it is not known whether the attachment has an address", async () => {

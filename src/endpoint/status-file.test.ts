@@ -65,6 +65,7 @@ describe("content of a status file", () => {
     ["addresses that are none", { ipv4Nets: [null], ipv6Nets: [{}] }],
     ["addresses that are no list", { ipv4Nets: "10.65.0.7/32" }],
     ["addresses that are an object", { ipv6Nets: {} }],
+    ["IPv4 addresses that are an object", { ipv4Nets: {} }],
   ])("%s counts as absent", (_, change) => {
     expect(mismatch(change)).toStartWith("it");
   });

@@ -232,6 +232,14 @@ describe("allocate()", () => {
     expect(await world.add("c1", "n2")).toEqual([borrowed ?? never()]);
   });
 
+  test("gives an attachment not the address of one of another node that is called the same, and borrowed from its block", async () => {
+    const world = await createIpamWorld();
+    await world.putPool("a", "10.65.0.0/29", { blockSize: 29 });
+    await world.add("c0", "n1");
+    const [borrowed] = await world.add("c1", "n2");
+    expect(await world.add("c1", "n1")).not.toEqual([borrowed]);
+  });
+
   test("says of each pool why nothing is left", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/31", { blockSize: 31 });

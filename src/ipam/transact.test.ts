@@ -130,6 +130,28 @@ test("who waits for the lock in vain has time left to commit without it", async 
   expect(await transact(ports, [IP_POOLS], () => ({ writes: [write], result: "committed" }))).toBe("committed");
 });
 
+test("who has waited for the turn, for as long as one can last, has it until the commit is done", async () => {
+  const clock = fakeClock();
+  const waits: (readonly number[])[] = [];
+  const events: string[] = [];
+  const turn: NodeTurn = { [Symbol.dispose]: () => void events.push("over") };
+  const takeTurn = async ({ stallMs, maxMs }: TurnWait): Promise<NodeTurn | undefined> =>
+    waits.push([stallMs, maxMs]) === 1 ? undefined : turn;
+  const commit = async (): Promise<CommitResult<[]>> => {
+    events.push("commit");
+    return { committed: true, revision: "8" as Revision };
+  };
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 60_000), takeTurn };
+  const write: Write = { op: "expect", ref: CLUSTER_INFORMATION.ref, revision: undefined };
+  await transact(ports, [IP_POOLS], () => ({ writes: [write], result: undefined }));
+  expect(waits).toEqual([
+    [0, 0],
+    [10_000, 30_000],
+  ]);
+  expect(events).toEqual(["commit", "over"]);
+});
+
 /** What a query asks for. */
 const nameOf = (query: Query): string => (query.type === "get" ? query.ref.kind : query.type === "list" ? query.kind : query.type);
 

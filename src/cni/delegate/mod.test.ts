@@ -85,6 +85,19 @@ test("a delegate gets our environment with its own verb and CNI_ARGS that it can
   expect(environment).toMatchObject({ ...attachment.environment, CNI_COMMAND: "CHECK", CNI_ARGS: "IgnoreUnknown=1;K8S_POD_NAME=web" });
 });
 
+test("CNI_ARGS that say what to do about unknown keys stay as they are", async () => {
+  const { type } = script("args", `echo "$CNI_ARGS" > ${folder}/args.said`);
+  const attachment = call(type);
+  await delegateDel({ ...attachment, environment: { ...attachment.environment, CNI_ARGS: "A=1;IgnoreUnknown=0" } });
+  expect(readFileSync(join(folder, "args.said"), "utf8")).toBe("A=1;IgnoreUnknown=0\n");
+});
+
+test("a delegate is not run when the time is over", async () => {
+  const { type, calls } = script("late", "exit 0");
+  expect(await failureOf(delegateDel(call(type, {}, { timeoutMs: 0 })))).toMatchObject({ code: 11 });
+  expect(calls()).toEqual([]);
+});
+
 describe("a delegate that fails an ADD gets a DEL", () => {
   test.each([
     [

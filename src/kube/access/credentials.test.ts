@@ -123,6 +123,23 @@ test("renewed certificates are another TLS material, the same ones the same obje
   expect(after?.cert).toBe(pem("two"));
 });
 
+test.each<[what: string, user: object, cluster: object]>([
+  ["a root", {}, { "certificate-authority-data": btoa("-----BEGIN CERTIFICATE-----") }],
+  ["another key", { "client-key-data": btoa("-----BEGIN PRIVATE KEY-----two") }, {}],
+  ["another name of the server", {}, { "tls-server-name": "other.example" }],
+  ["no check of the server", {}, { "insecure-skip-tls-verify": true }],
+])("%s in the kubeconfig is something else to show, on other connections", async (_what, user, cluster) => {
+  const before = {
+    "client-certificate-data": btoa("-----BEGIN CERTIFICATE-----"),
+    "client-key-data": btoa("-----BEGIN PRIVATE KEY-----"),
+  };
+  const world = createWorld({ "/k": kubeconfig(before) });
+  const login = await world.credentials.get();
+  world.files["/k"] = kubeconfig({ ...before, ...user }, cluster);
+  expect(await world.credentials.renew(login)).toBe(true);
+  expect((await world.credentials.get()).identity.tls).not.toBe(login.identity.tls);
+});
+
 test.each([
   [
     "a certificate that is missing",
@@ -285,9 +302,18 @@ describe("an exec plugin", () => {
     expect(identity.label).toBe('client certificate of user "u" in kubeconfig "/k"');
   });
 
-  test("is not asked when the user has a token too", async () => {
-    const world = createWorld({ "/k": kubeconfig({ exec, token: "mine" }) });
-    expect(await authorization(world)).toBe("Bearer mine");
+  test.each([
+    ["a token", { token: "mine" }, "Bearer mine"],
+    ["a token file", { tokenFile: "/t" }, "Bearer mine"],
+    ["a password", { username: "me", password: "p" }, `Basic ${btoa("me:p")}`],
+    [
+      "a certificate",
+      { "client-certificate-data": btoa("-----BEGIN CERTIFICATE-----"), "client-key-data": btoa("-----BEGIN PRIVATE KEY-----") },
+      undefined,
+    ],
+  ])("is not asked when the user has %s too", async (_what, user, shown) => {
+    const world = createWorld({ "/k": kubeconfig({ exec, ...user }), "/t": "mine" });
+    expect(await authorization(world)).toBe(shown);
   });
 
   test.each([

@@ -51,5 +51,6 @@ test("the first in the queue removes what is left of processes that died before 
   expect(readdirSync(queue)).toHaveLength(3);
   expect(first?.findBefore()).toBeUndefined();
   expect(readdirSync(queue).sort()).toEqual([first?.name ?? "", second?.name ?? ""]);
+  expect([second?.countLiving(), second?.countPlaces()]).toEqual([1, 1]);
   expect(Fd.openCount()).toBe(openBefore + 2);
 });

@@ -90,6 +90,7 @@ describe("nothing is known", () => {
     ["one that does not say whether it is complete", '{"node":"n1","cluster":"u1","isComplete":"no","listedAt":1700000000,"blocks":{}}'],
     ["another node's", '{"node":"n2","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{}}'],
     ["one with what is no block", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{"x":0}}'],
+    ["one without blocks", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":1700000000}'],
     ["one with a time that is none", '{"node":"n1","cluster":"u1","isComplete":true,"listedAt":1700000000,"blocks":{"10.65.0.0/26":"0"}}'],
   ])("of %s", (_name, text) => {
     const world = createWorld();
@@ -308,4 +309,10 @@ test("a trial leaves what the file holds, also where it cannot be read at the mo
   expect([await hints.tryWrite(), contents[FILE]]).toEqual([undefined, before]);
   isReadable = false;
   expect([(await hints.tryWrite())?.message, contents[FILE]]).toEqual([`read "${FILE}": ENFILE`, before]);
+});
+
+test("a trial writes nothing while another process writes", async () => {
+  const world = createWorld({ takeLock: async () => undefined });
+  expect(await world.hints.tryWrite()).toBeUndefined();
+  expect(world.contents).toEqual({});
 });

@@ -2,8 +2,10 @@ import { expect, test } from "bun:test";
 import { makeBlock } from "../../../../test/datastore/blocks.ts";
 import { fakeClock } from "../../../../test/support/fake-clock.ts";
 import type { KubeClient } from "../../../kube/client.ts";
+import { KubeError } from "../../../kube/kube-error.ts";
 import { NetplugError } from "../../../lib/errors.ts";
-import type { Write } from "../../datastore.ts";
+import { parsePrefix } from "../../../lib/ip/prefix.ts";
+import type { Revision, Write } from "../../datastore.ts";
 import { OutcomeUnknown } from "../../outcome-unknown.ts";
 import type { BlockHints } from "../state/block-hints.ts";
 import { LostClaims } from "../state/lost-claims.ts";
@@ -13,6 +15,9 @@ import { carryOut, type CommitPorts } from "./commit.ts";
 const CLAIM: readonly Write[] = [{ op: "create-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }) }];
 
 const OTHER: Write = { op: "create-block", block: makeBlock("10.65.0.64/26", "n1") };
+
+const revision = "6" as Revision;
+const PREVIOUS = { value: makeBlock("10.65.0.0/26", "n1", { 0: "n1", 1: "n1" }), revision };
 
 /** Without hints. */
 function portsOf(client: KubeClient): CommitPorts {
@@ -28,7 +33,7 @@ interface Faults {
 }
 
 /** What became of a claim, and in which order it was done. */
-async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [outcome: unknown, done: readonly string[]]> {
+async function claim({ add, create, confirm }: Faults = {}, writes = CLAIM): Promise<readonly [outcome: unknown, done: readonly string[]]> {
   const done: string[] = [];
   const hinted = { cluster: "u1", blocks: [], hintedAt: 0 };
   const hints = {
@@ -40,6 +45,7 @@ async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [o
     },
     async confirm(given: unknown) {
       expect(given).toBe(hinted);
+      await new Promise(setImmediate);
       done.push("confirm");
       return confirm;
     },
@@ -50,8 +56,12 @@ async function claim({ add, create, confirm }: Faults = {}): Promise<readonly [o
       if (create !== undefined) throw create;
       return { metadata: { resourceVersion: "7" } };
     },
+    async update() {
+      done.push("update");
+      return { metadata: { resourceVersion: "8" } };
+    },
   } as unknown as KubeClient;
-  const outcome = await carryOut(CLAIM, { ...portsOf(client), hints }, {}).catch((thrown: unknown) => thrown);
+  const outcome = await carryOut(writes, { ...portsOf(client), hints }, {}).catch((thrown: unknown) => thrown);
   return [outcome, done];
 }
 
@@ -60,6 +70,29 @@ const away = new Error("away");
 
 test("a block is named, claimed and confirmed", async () => {
   expect(await claim()).toEqual(["7", ["name", "create", "confirm"]]);
+});
+
+test("a block without addresses is named, too, and one of another node in which the node gets its first", async () => {
+  expect(await claim({}, [OTHER])).toEqual(["7", ["name", "create", "confirm"]]);
+  const [block, value] = [makeBlock("10.65.0.0/26", "n2", { 0: "n1" }), makeBlock("10.65.0.0/26", "n2")];
+  expect(await claim({}, [{ op: "update-block", block, previous: { value, revision } }])).toEqual(["8", ["name", "update", "confirm"]]);
+});
+
+test("a commit that claims nothing needs no hint, so that a DEL releases also where none can be written", async () => {
+  const release: Write = { op: "update-block", block: makeBlock("10.65.0.0/26", "n1", { 0: "n1" }), previous: PREVIOUS };
+  expect(await claim({ add: locked }, [release])).toEqual(["8", ["update"]]);
+});
+
+test("a block that others have claimed is remembered: lists may not show it yet", async () => {
+  const failures = [new KubeError("alreadyExists", "exists"), undefined];
+  const create = async (): Promise<object> => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+    return { metadata: { resourceVersion: "7" } };
+  };
+  const ports = portsOf({ create } as unknown as KubeClient);
+  expect(await carryOut([...CLAIM, OTHER], ports, {})).toBeUndefined();
+  expect(ports.lostClaims.findIn(parsePrefix("10.65.0.0/16"))).toEqual([parsePrefix("10.65.0.0/26")]);
 });
 
 test("a block that cannot be named is not claimed", async () => {

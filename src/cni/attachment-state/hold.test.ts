@@ -1,0 +1,133 @@
+import { describe, expect, test } from "bun:test";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
+import type { LocalCall } from "../call.ts";
+import { endHold, type Hold, type HoldState, holdAttachment, readHold } from "./hold.ts";
+
+const PATH = "/run/netns/a";
+const FILE = "/run/netplug/attached/net@c1@eth0";
+
+/** A node with two namespaces, before the process of any late call began. */
+function createWorld(netns: string | undefined = PATH): LocalWorld {
+  const world = createLocalWorld(netns);
+  world.now = 5_000;
+  Object.assign(world.namespaces, { [PATH]: "1", "/run/netns/b": "2" });
+  return world;
+}
+
+/** Takes hold as a call in another namespace does, or of another plugin. */
+function hold({ call }: LocalWorld, netns = call.environment.netns, plugin = call.plugin): Hold {
+  const other = { ...call, plugin, environment: { ...call.environment, netns } } as LocalCall;
+  return holdAttachment(other, netns === undefined ? undefined : call.host.kernel.openNetns(netns));
+}
+
+describe("what became of a hold", () => {
+  test.each<[what: string, happens: (world: LocalWorld) => unknown, state: HoldState, failure: string]>([
+    ["nothing", () => undefined, "held", ""],
+    ["another ADD in its namespace", (world) => hold(world), "held", ""],
+    ["a DEL", ({ call }) => endHold(call), "ended", "a DEL or GC has ended it meanwhile"],
+    ["an ADD in another namespace", (world) => hold(world, "/run/netns/b"), "taken", 'a newer ADD has it in "/run/netns/b"'],
+    ["an ADD of another plugin", (world) => hold(world, PATH, "netplug-ipam"), "taken", `a newer ADD has it in "${PATH}"`],
+    ["a file that cannot be read", ({ files }) => (files[FILE] = null), "unknown", ""],
+  ])("%s", (_what, happens, state, failure) => {
+    const world = createWorld();
+    const held = hold(world);
+    happens(world);
+    expect(held.state()).toBe(state);
+    if (failure === "") held.requireHeld();
+    else expect(() => held.requireHeld()).toThrow(`add interface "eth0" of container "c1": ${failure}`);
+  });
+
+  test("an ADD in a namespace of the same path that was made anew takes it", () => {
+    const world = createWorld();
+    const held = hold(world);
+    world.namespaces[PATH] = "3";
+    hold(world);
+    expect(held.state()).toBe("taken");
+    expect(() => held.requireHeld()).toThrow("it was removed");
+  });
+
+  test("one in a namespace that nobody opened is told by its path", () => {
+    const world = createWorld("/nowhere");
+    const held = hold(world);
+    hold(world, "/elsewhere");
+    expect(held.state()).toBe("taken");
+  });
+
+  test("is unknown where it could not be written, whatever stands there", () => {
+    const world = createWorld();
+    const { files } = world.call.host;
+    const writeAtomically = (): never => {
+      throw new Error("no space");
+    };
+    const call = { ...world.call, host: { ...world.call.host, files: { ...files, writeAtomically } } };
+    expect(hold({ ...world, call }).state()).toBe("unknown");
+  });
+});
+
+test("a hold that a DEL has ended can be taken again, and one that another has cannot", () => {
+  const world = createWorld();
+  const held = hold(world);
+  endHold(world.call);
+  held.renew();
+  expect(held.state()).toBe("held");
+  hold(world, "/run/netns/b");
+  expect(() => held.renew()).toThrow("a newer ADD has it");
+});
+
+test("the end of an ADD is noted, the last one last, and never where a DEL has ended the hold", () => {
+  const world = createWorld();
+  const held = hold(world);
+  expect(readHold(world.call, world.call.environment)).toEqual({
+    path: PATH,
+    id: "1",
+    plugin: "netplug",
+    takenAt: 5_000,
+    processId: 7,
+    callerId: 6,
+    endedAt: NaN,
+    isOver: false,
+  });
+  for (const now of [21_000, 22_000]) {
+    world.now = now;
+    held.noteEnd();
+    expect(readHold(world.call, world.call.environment)?.endedAt).toBe(now);
+  }
+  endHold(world.call);
+  held.noteEnd();
+  expect(world.files[FILE]).toBeUndefined();
+});
+
+describe("a call that is late, because another ADD took hold after its process began at 10 000 ms,", () => {
+  test.each<[what: string, takenAt: number, isLate: boolean, netns: string, there: object]>([
+    ["is one", 10_021, true, PATH, {}],
+    ["is none within the exactness of the kernel's clock", 10_020, false, PATH, {}],
+    ["is one up to now", 20_000, true, PATH, {}],
+    ["is none when that is in the future, of an earlier boot", 20_001, false, PATH, {}],
+    ["is none in the other's namespace", 15_000, false, "/run/netns/b", {}],
+    ["is none in the other's namespace under another path", 15_000, false, "/run/netns/link", { "/run/netns/link": "2" }],
+    ["is none when the other's namespace was made anew", 15_000, false, PATH, { "/run/netns/b": "3" }],
+    ["is one when its own namespace is gone", 15_000, true, "/run/netns/gone", {}],
+  ])("%s", (_what, takenAt, isLate, netns, there) => {
+    const world = createWorld(netns);
+    world.now = takenAt;
+    hold(world, "/run/netns/b");
+    const before = world.files[FILE];
+    world.now = 20_000;
+    Object.assign(world.namespaces, there);
+    const ended = endHold(world.call);
+    expect([ended.plugin, ended.isTaken(), world.files[FILE] === before]).toEqual(["netplug", isLate, isLate]);
+    world.files[FILE] = before ?? null;
+    if (isLate) expect(() => hold(world)).toThrow('a newer ADD has it in "/run/netns/b"');
+    else expect(hold(world).state()).toBe("held");
+  });
+
+  test.each([
+    ["is none", "/nowhere", false],
+    ["is one in another namespace", PATH, true],
+  ])("and names a namespace that nobody opened, %s", (_what, netns, isLate) => {
+    const world = createWorld(netns);
+    world.now = 15_000;
+    hold(world, "/nowhere");
+    expect(endHold(world.call).isTaken()).toBe(isLate);
+  });
+});

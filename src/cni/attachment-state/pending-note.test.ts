@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import { unlessTaken } from "./after-failure.ts";
+import type { Hold, HoldNote, HoldState } from "./hold.ts";
+import { type NoteAhead, noteAhead } from "./note-ahead.ts";
+import { markPending } from "./pending-note.ts";
+import { claimPending } from "./pending-release.ts";
+
+const FILE = "/run/netplug/unreleased/net@c1@eth0";
+const ATTACHED = "/run/netplug/attached/net@c1@eth0";
+const PLACE = { path: "/run/netns/a", id: "1" };
+const HELD = { ...PLACE, plugin: "netplug", isOver: true } as HoldNote;
+
+const inState = (state: HoldState): Hold => ({ state: () => state }) as Hold; // nothing else of it is used
+
+function untilOf({ clock }: LocalWorld): string {
+  return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;
+}
+
+/** A DEL's note in advance, where an ADD has the attachment. */
+function noteAheadOf({ call, files }: LocalWorld): NoteAhead {
+  files[ATTACHED] = "";
+  const note = noteAhead(call);
+  delete files[ATTACHED];
+  if (note === undefined) throw new Error("no hold was found");
+  return note;
+}
+
+describe("a DEL's note in advance", () => {
+  test.each(["settle", "forget"] as const)("stands until the DEL can %s it", (end) => {
+    const world = createLocalWorld();
+    const note = noteAheadOf(world);
+    note.write(HELD);
+    expect(world.files).toEqual({ [FILE]: untilOf(world) });
+    note[end]();
+    expect(world.files).toEqual({});
+  });
+
+  test("stays when the DEL has released what there is, but the last request of a killed ADD may arrive", () => {
+    const world = createLocalWorld();
+    const note = noteAheadOf(world);
+    note.write({ ...HELD, isOver: false });
+    note.settle();
+    expect(world.files).toEqual({ [FILE]: untilOf(world) });
+    note.forget();
+    expect(world.files).toEqual({});
+  });
+
+  test("is none where no ADD has the attachment", () => {
+    expect(noteAhead(createLocalWorld().call)).toBeUndefined();
+  });
+
+  test.each<[what: string, hold: HoldNote]>([
+    ["of another plugin", { ...HELD, plugin: "netplug-ipam" }],
+    ["of a namespace that nobody opened", { ...HELD, id: "" }],
+  ])("is not made for a hold %s", (_what, hold) => {
+    const world = createLocalWorld();
+    noteAheadOf(world).write(hold);
+    expect(world.files).toEqual({});
+  });
+
+  test("neither replaces nor ends an earlier one", () => {
+    const world = createLocalWorld();
+    world.files[FILE] = "earlier";
+    const note = noteAheadOf(world);
+    note.write(HELD);
+    note.settle();
+    note.forget();
+    expect(world.files).toEqual({ [FILE]: "earlier" });
+  });
+});
+
+describe("the note of an ADD of netplug-ipam", () => {
+  test.each<[state: HoldState, isIts: boolean]>([
+    ["held", true],
+    ["ended", true],
+    ["taken", false],
+    ["unknown", false],
+  ])("is its own to end or to keep when the attachment is %s: %p", (state, isIts) => {
+    for (const end of ["drop", "leave"] as const) {
+      const world = createLocalWorld();
+      const mark = markPending(world.call, { ...PLACE } as Parameters<typeof markPending>[1], inState(state));
+      const before = untilOf(world);
+      expect(world.files[FILE]).toBe(before);
+      mark[end]();
+      expect(world.files[FILE]).toBe(!isIts ? before : end === "drop" ? undefined : "/run/netns/a\n0\n1\n");
+    }
+  });
+});
+
+const lockedBy =
+  (others: boolean) =>
+  ({ call }: LocalWorld): void =>
+    void (others && Object.assign(call.host, { takeLock: async () => undefined }));
+
+test.each<[state: HoldState, others: boolean, done: string, left: string | undefined]>([
+  ["held", false, "done", undefined],
+  ["ended", false, "done", undefined],
+  ["taken", false, "not done", undefined],
+  ["unknown", false, "tell whether a newer ADD has them: nothing is noted on the node", undefined],
+  ["held", true, "being released", "\n0\n\n"],
+])("what undoes a step of an ADD, when the attachment is %s, and others hold the lock: %p", async (state, others, done, left) => {
+  const world = createLocalWorld();
+  lockedBy(others)(world);
+  const seen: string[] = [];
+  const work = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    seen.push("done", world.files[FILE] ?? "no note");
+  };
+  const failure = await unlessTaken(world.call, inState(state), work).catch((thrown: unknown) => thrown);
+  expect(failure === undefined ? (seen[0] ?? "not done") : (failure as Error).message).toContain(done);
+  expect(seen.slice(1)).toEqual(done === "done" ? ["\n0\n\n"] : []);
+  expect(world.files[FILE]).toBe(left);
+});
+
+test("what undoes a step leaves an earlier note as it is where others hold the lock", async () => {
+  const world = createLocalWorld();
+  lockedBy(true)(world);
+  world.files[FILE] = "/run/netns/b\n0\n2\n";
+  await expect(unlessTaken(world.call, inState("held"), async () => {})).rejects.toThrow("being released");
+  expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
+});
+
+test("an ADD cancels a pending release, unless it is being carried out", async () => {
+  const world = createLocalWorld();
+  world.files[FILE] = "\n0\n\n";
+  await claimPending(world.call);
+  expect(world.files).toEqual({});
+  lockedBy(true)(world);
+  await claimPending(world.call);
+  world.files[FILE] = "\n0\n\n";
+  await expect(claimPending(world.call)).rejects.toThrow("the addresses of an earlier call are being released");
+  expect(world.files[FILE]).toBe("\n0\n\n");
+});

@@ -1,0 +1,32 @@
+import { expect, test } from "bun:test";
+import { attachmentRequest } from "../../test/support/attachment-request.ts";
+import { createIpamWorld, requestFor } from "../../test/support/ipam.ts";
+import { addressQueries, planReleaseAt } from "../ipam/plan-release-at.ts";
+import { transact } from "../ipam/transact.ts";
+import { parseAddress, toAddressText } from "../lib/ip/address.ts";
+import { addQueries, type AddRequest, planAdds } from "./plan-add.ts";
+
+test("a repeated ADD of which one address was released, and given away, gets the other, and another", async () => {
+  const world = await createIpamWorld();
+  await world.putPool("a", "10.65.0.0/24");
+  await world.putPool("b", "fd65::/112");
+  const request: AddRequest = {
+    attachment: attachmentRequest("n1", { containerID: "c1", ifName: "eth0", pod: undefined }),
+    ipam: requestFor("c1", "n1", { families: [4, 6] }),
+  };
+  const add = async (): Promise<readonly string[]> =>
+    await transact(world.ports, addQueries([request]), (facts, attempt) => {
+      const { writes, outcomes } = planAdds([request], facts, attempt);
+      const result = outcomes.flatMap((outcome) => ("error" in outcome ? [outcome.error.message] : outcome.addresses.map(toAddressText)));
+      return { writes, result };
+    });
+  const [v4 = "", v6 = ""] = await add();
+  const lost = [parseAddress(v6)];
+  await transact(world.ports, addressQueries(lost), (facts, { now }) => ({
+    writes: planReleaseAt(lost, () => true, facts, now).writes,
+    result: undefined,
+  }));
+  await world.add("c2", "n1", { addresses: lost });
+  expect(await add()).toEqual([v4, expect.stringMatching(/^fd65::/)]);
+  expect(await add()).not.toContain(v6);
+});
