@@ -2,8 +2,9 @@
 
 import { notePending } from "./attachment-state/after-failure.ts";
 import { endHold } from "./attachment-state/hold.ts";
+import { noteAhead } from "./attachment-state/note-ahead.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
-import { beginLinkRemoval, lockPodNetns, releaseFromDelegate } from "./del.ts";
+import { beginLinkRemoval, lockPodNetns, mayBeLast, releaseFromDelegate } from "./del.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 
 /**
@@ -14,12 +15,13 @@ import { settle, throwFirstFailure } from "./failures.ts";
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
-  const ended = endHold(call);
+  const note = mayBeLast(call) ? noteAhead(call) : undefined;
+  const ended = endHold(call, note?.write);
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const link = removal.finish();
-  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin);
+  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, note);
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

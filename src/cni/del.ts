@@ -42,14 +42,13 @@ export async function del(call: Call): Promise<void> {
     if (await isAnyPending) await (await import("./withdraw/release-pending.ts")).releasePending(call);
   } else if (link.ok && hasOwnIpam(call)) {
     const { leavePending } = await import("./attachment-state/after-failure.ts");
-    note?.forget();
-    leavePending(call, store.error, ended.plugin);
+    leavePending(call, store.error, ended.plugin, note);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 
 /** Whether no other DEL may come if this one is killed: the runtime knows no result of the ADD that holds the attachment. */
-function mayBeLast(call: Call): boolean {
+export function mayBeLast(call: LocalCall): boolean {
   return hasOwnIpam(call) && call.plugin === "netplug" && !call.config.prevResult;
 }
 

@@ -21,14 +21,21 @@ const victim = shareVictim();
 /** A minute later no ADD can be under way any more. */
 const LATER: CallOptions = { ...ANOTHER, config: WITHOUT_WAIT, laterMs: 60_001 };
 
-test.concurrent("what it had not released by then, a later DEL of the node does once the namespace is gone", async () => {
+test.concurrent.each([
+  ["that reaches its datastore", {}],
+  ["that cannot reach its datastore", { etcd_endpoints: "http://127.0.0.1:1" }],
+  ["whose network config names no usable datastore", { etcd_endpoints: "ftp://127.0.0.1" }],
+])("what one %s had not released by then, a later DEL of the node does once the namespace is gone", async (_which, config) => {
   await using node = await startNode(NETPLUG);
   const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
     using pod = new TestNetns();
     const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
     // the runtime did not hear its result, so that it gives none to the DEL
     expect((await node.call("ADD", ofPod)).status).toBe(0);
-    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, ofPod);
+    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, {
+      ...ofPod,
+      config: { ...WITHOUT_WAIT, ...config },
+    });
     pod.delete();
     await untilGone(node);
     await delLater(node);

@@ -11,6 +11,7 @@ import { addressesOf } from "../protocol/result.ts";
 import { isFolderOfGone } from "./gone-netns.ts";
 import type { Hold } from "./hold.ts";
 import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
+import type { NoteAhead } from "./note-ahead.ts";
 import { type PendingNote, readPending, writePending } from "./pending-note.ts";
 import { beingReleased, LOCK_WAIT_MS, pendingLockOf } from "./pending-release.ts";
 
@@ -42,25 +43,29 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
  *
  * @param reason why it was not released
  * @param holder the plugin that held the attachment, if that is known
+ * @param note the DEL's own, in whose place the pending release comes
  */
-export function leavePending(call: Call, reason: unknown, holder: string | undefined): void {
-  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder);
+export function leavePending(call: Call, reason: unknown, holder: string | undefined, note?: NoteAhead): void {
+  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder, note);
+  else note?.forget();
 }
 
 /**
  * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
  * is gone, but we can see whether its namespace is.
  */
-export function notePending(call: LocalCall, holder: string | undefined): void {
+export function notePending(call: LocalCall, holder: string | undefined, note?: NoteAhead): void {
   attempt(call, () => {
     const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
     if (condition === undefined) return;
-    const there = readPending(call, call.environment);
+    const until = note?.until();
+    // Its own is replaced in one step: the DEL may be killed at any moment.
+    const there = until === undefined ? readPending(call, call.environment) : undefined;
     // A note about another namespace stays: the addresses may still be in use there.
     if (there !== undefined && there.path !== condition.path) return;
     const { prevResult } = call.config;
     const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);
-    writePending(call, { ...condition, until: there?.until ?? 0, addresses });
+    writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses });
   });
 }
 

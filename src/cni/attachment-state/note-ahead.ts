@@ -15,7 +15,13 @@ export interface NoteAhead {
   readonly write: (hold: HoldNote) => void;
   /** The DEL has released the addresses that there are. The note stays where the ADD was killed, whose last request may still arrive. */
   settle(): void;
-  /** The DEL leaves a pending release of its own. */
+  /**
+   * Until when the last request of a killed ADD may still arrive, in milliseconds since 1970; 0: the ADD was over.
+   *
+   * @returns undefined when there is no such note
+   */
+  until(): number | undefined;
+  /** The DEL is done anew. */
   forget(): void;
 }
 
@@ -31,10 +37,9 @@ export function noteAhead(call: LocalCall): NoteAhead | undefined {
     isHeld = hasNodeFile(call, "attached");
   });
   if (!isHeld) return undefined;
-  let isWritten = false;
-  let wasKilled = false;
+  let until: number | undefined;
   const forget = (): void => {
-    if (isWritten) attempt(call, () => removeNodeFile(call, "unreleased"));
+    if (until !== undefined) attempt(call, () => removeNodeFile(call, "unreleased"));
   };
   return {
     write({ path, id, plugin, isOver }) {
@@ -44,14 +49,15 @@ export function noteAhead(call: LocalCall): NoteAhead | undefined {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
         // The last request of an ADD that was killed may still be on its way.
-        writePending(call, { path, id, until: call.host.clock.now() + LONGEST_ADD_MS, addresses: [] });
-        isWritten = true;
-        wasKilled = !isOver;
+        const end = call.host.clock.now() + LONGEST_ADD_MS;
+        writePending(call, { path, id, until: end, addresses: [] });
+        until = isOver ? 0 : end;
       });
     },
     settle() {
-      if (!wasKilled) forget();
+      if (until === 0) forget();
     },
+    until: () => until,
     forget,
   };
 }
