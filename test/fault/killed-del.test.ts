@@ -212,6 +212,21 @@ test.concurrent.each([
   expect(await node.verify()).toEqual([]);
 });
 
+test.concurrent("files that killed calls left unfinished go with a later DEL of the node", async () => {
+  await using node = await startNode(NETPLUG);
+  const write = (kind: string, name: string): void => {
+    mkdirSync(join(node.folder, kind), { recursive: true });
+    writeFileSync(join(node.folder, kind, name), "");
+  };
+  // no process has so great a number
+  for (const kind of ["attached", "unreleased", "dns"]) write(kind, `${fileOf(node)}.4194305.0.tmp`);
+  const others = [`${fileOf(node)}.${String(process.pid)}.0.tmp`, "another-net@c@eth0.4194305.0.tmp"];
+  for (const name of others) write("attached", name);
+  await delLater(node);
+  const left = ["attached", "unreleased", "dns"].flatMap((kind) => readdirSync(join(node.folder, kind)));
+  expect(left.filter((name) => name.endsWith(".tmp")).toSorted()).toEqual(others.toSorted());
+});
+
 /** Kills DELs at one step after the other, until one has ended the hold before. */
 async function killDelAtHold(node: FaultNode, ofPod: CallOptions): Promise<void> {
   for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);

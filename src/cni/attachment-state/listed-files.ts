@@ -36,3 +36,12 @@ export function isUnfinished({ config, host }: LocalCall, name: string): boolean
   const writer = name.startsWith(`${config.name}${SEPARATOR}`) ? UNFINISHED.exec(name)?.[1] : undefined;
   return writer !== undefined && !host.files.exists(`/proc/${writer}`);
 }
+
+/** Removes the network's files of a kind that calls left unfinished which were killed. */
+export function removeUnfinished(call: LocalCall, kind: NodeFile): void {
+  const { files } = call.host;
+  const folder = folderOf(call, kind);
+  attempt(call, () => {
+    for (const name of files.list(folder) ?? []) if (isUnfinished(call, name)) files.remove(`${folder}/${name}`);
+  });
+}

@@ -10,7 +10,7 @@ import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "./gone-netns.ts";
 import { type HoldNote, readHold } from "./hold.ts";
-import { listHeld } from "./listed-files.ts";
+import { listHeld, NODE_FILES, removeUnfinished } from "./listed-files.ts";
 import { attempt, folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
 import { readPending, writePending } from "./pending-note.ts";
 
@@ -29,9 +29,11 @@ interface Stale {
 
 /**
  * Makes pending releases of holds of the call's network whose ADD must be over, whose namespace is gone, and whose interface, too. One that
- * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays.
+ * exists shows that somebody has the namespace, under a name that we do not see, or under none: then the hold stays. Removes what killed calls
+ * left unfinished.
  */
 export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void {
+  for (const kind of NODE_FILES) removeUnfinished(call, kind);
   const stale = listStale(call, LOOKS[looks]);
   if (stale.length === 0) return;
   attempt(call, () => {
