@@ -4,7 +4,7 @@ import { notePending } from "./attachment-state/after-failure.ts";
 import { endHold } from "./attachment-state/hold.ts";
 import { noteAhead } from "./attachment-state/note-ahead.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
-import { beginLinkRemoval, lockPodNetns, mayBeLast, releaseFromDelegate } from "./del.ts";
+import { beginLinkRemoval, isNoted, lockPodNetns, releaseFromDelegate } from "./del.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
 
 /**
@@ -15,7 +15,7 @@ import { settle, throwFirstFailure } from "./failures.ts";
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
-  const note = mayBeLast(call) ? noteAhead(call) : undefined;
+  const note = isNoted(call) ? noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);

@@ -5,6 +5,7 @@ import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
+import type { NoteAhead } from "./attachment-state/note-ahead.ts";
 import { linkNamesOf } from "./attachment.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
 import { delegateOf } from "./delegate/address-source.ts";
@@ -27,13 +28,13 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const note = mayBeLast(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
+  const note = isNoted(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
   const ended = endHold(call, note?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
-  const isAnyPending = preparePending(call, { isLast: note !== undefined });
+  const isAnyPending = preparePending(call, note);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
@@ -47,23 +48,28 @@ export async function del(call: Call): Promise<void> {
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
 
-/** Whether no other DEL may come if this one is killed: the runtime knows no result of the ADD that holds the attachment. */
-export function mayBeLast(call: LocalCall): boolean {
-  return hasOwnIpam(call) && call.plugin === "netplug" && !call.config.prevResult;
+/**
+ * Whether the call notes ahead what it is to release. No other DEL may come if it is killed, also where the runtime knows the ADD's result:
+ * another interface's ADD may have failed, or the sandbox after it.
+ */
+export function isNoted(call: LocalCall): boolean {
+  return hasOwnIpam(call) && call.plugin === "netplug";
 }
 
 /**
  * Makes pending releases of stale holds.
  *
- * @param isLast whether the runtime may call no other DEL
+ * @param note the call's own pending release
  * @returns whether earlier calls left something to release
  */
-async function preparePending(call: Call, { isLast }: { readonly isLast: boolean }): Promise<boolean> {
+async function preparePending(call: Call, note: NoteAhead | undefined): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
   if (call.plugin === "netplug") {
-    const { noteStaleHolds, wasEverPending } = await import("./attachment-state/stale-holds.ts");
+    const { isAnyPending, noteStaleHolds } = await import("./attachment-state/stale-holds.ts");
+    // The ADD has failed, for all that the runtime knows.
+    const isLast = note !== undefined && !call.config.prevResult;
     noteStaleHolds(call, isLast ? "most" : "some");
-    if (!wasEverPending(call)) return false;
+    if (!isAnyPending(call, { besides: note?.until() === undefined ? 0 : 1 })) return false;
   }
   return (await import("./withdraw/release-pending.ts")).hasPending(call);
 }

@@ -47,6 +47,24 @@ test.concurrent.each([
   expect(await node.verify()).toEqual([]);
 });
 
+test.concurrent("so it does where the runtime knows the ADD's result, as after another interface's ADD has failed", async () => {
+  await using node = await startNode(NETPLUG);
+  const { faults, steps } = await eachStep({ moments: ["before", "after"], stopsAtFault: true }, async (at, moment) => {
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+    const { json: prevResult } = await node.call("ADD", ofPod);
+    const withResult = { ...ofPod, config: { ...WITHOUT_WAIT, prevResult } };
+    const { killedAt, hasHalf } = await node.callVictim(victim.program, "DEL", at, moment, withResult);
+    pod.delete();
+    await untilGone(node);
+    await delLater(node);
+    return { step: killedAt, hasHalf, faults: [...(await node.changes()), ...unreleasedOn(node)] };
+  });
+  expect(faults).toEqual([]);
+  expect(steps.length).toBeGreaterThan(4);
+  expect(await node.verify()).toEqual([]);
+});
+
 test.concurrent("is not made up for while the namespace stands", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();

@@ -1,6 +1,6 @@
 /**
  * The pending release of a DEL that may be killed before it has released anything, and that nobody repeats: containerd 2 forgets a sandbox
- * whose ADD has failed. Loaded only where the runtime knows no result of the ADD that has the attachment.
+ * whose ADD has failed.
  */
 
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";

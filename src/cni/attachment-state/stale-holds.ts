@@ -42,11 +42,15 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
   });
 }
 
-/** Whether there ever was a pending release, those included that were just made. */
-export function wasEverPending(call: LocalCall): boolean {
+/**
+ * Whether there are pending releases, those included that were just made.
+ *
+ * @param besides how many do not count
+ */
+export function isAnyPending(call: LocalCall, { besides }: { readonly besides: number }): boolean {
   let isThere = false;
   attempt(call, () => {
-    isThere = call.host.files.exists(folderOf(call, "unreleased"));
+    isThere = (call.host.files.list(folderOf(call, "unreleased")) ?? []).length > besides;
   });
   return isThere;
 }
