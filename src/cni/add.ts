@@ -156,10 +156,16 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
   const { hold, keptLink, linkWork } = state;
   const queueRequest = (): AddressRequest | undefined => {
     const wanted = keptLink === undefined ? requestOfFirst(request, facts) : undefined;
-    if (wanted !== undefined) state.isUndoable = true;
+    // Whoever has the turn may send it in its own commit.
+    if (wanted !== undefined) state.isUndoable = hold.isSent = true;
     return wanted;
   };
   const defects = new Set<string>();
+  const beforeCommit = (): void => {
+    hold.requireHeld();
+    hold.isSent = true;
+  };
+  const onOutcome = (): void => void (hold.isSent = false);
   const recording = call.ledger.time("datastore", () =>
     transact(
       transactPortsOf(call),
@@ -172,16 +178,13 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
         const [outcome] = plan.outcomes;
         if (outcome === undefined) throw new NetplugError("internal", "plan ADD: it has no outcome");
         if ("error" in outcome) throw outcome.error;
-        hold.isSent = plan.writes.length > 0;
         // Before the commit, whose reply may be lost. What an earlier ADD of the attachment recorded is not undone.
         if (outcome.isNew && plan.writes.length > 0) state.isUndoable = true;
         return { writes: plan.writes, result: { ...outcome, isKept: kept !== undefined }, prefetch: plan.prefetch, served: plan.served };
       },
-      { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit: hold.requireHeld, ...linkWork.besideWrites() },
+      { facts, loadPrefetch: () => loadPrefetch(call), queueRequest, beforeCommit, onOutcome, ...linkWork.besideWrites() },
     ),
   );
-  // What the datastore or the kernel has refused is not on its way any more.
-  recording.catch((thrown: NetplugError) => (hold.isSent &&= thrown.retriable));
   const planned = await recording.finally(() => defects.forEach((defect) => call.log.warning(defect)));
   hold.isSent = false;
   if (state.isUndoable || planned.isKept || !("ipam" in request)) return planned;

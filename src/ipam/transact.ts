@@ -72,6 +72,8 @@ export interface TransactOptions<T> {
   readonly queueRequest?: TurnWait["request"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
+  /** Called after a commit of which it is known whether it was applied. One whose reply was lost may arrive later. */
+  readonly onOutcome?: () => void;
   /**
    * Work to do while the datastore waits for its disk; called for every try, with the result that the commit will have if it succeeds. What
    * it throws is thrown after the commit has ended.
@@ -189,7 +191,7 @@ async function decideOn<T>(
 async function commitDecision<T>(
   { ports, queries }: Reading,
   { writes, result, prefetch = [], served = [] }: Decision<T>,
-  { beforeCommit, whileCommitting, whileRecording }: TransactOptions<T>,
+  { beforeCommit, onOutcome, whileCommitting, whileRecording }: TransactOptions<T>,
   { turns, queue }: { readonly turns: DisposableStack; readonly queue: Queue | undefined },
 ): Promise<Commit> {
   beforeCommit?.();
@@ -204,7 +206,8 @@ async function commitDecision<T>(
     turns.dispose();
     whileRecording?.(result);
   };
-  const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, () => whileCommitting?.(result));
+  const meanwhile = (): void => whileCommitting?.(result);
+  const commit = await tryCommit(ports, writes, { readOnConflict: queries, onBlocksWritten }, { meanwhile, onOutcome });
   if (!(commit instanceof OutcomeUnknown) && commit.committed) tellServed();
   return commit;
 }
@@ -267,12 +270,13 @@ async function tryCommit(
   { datastore, deadline, mayLag = false }: TransactPorts,
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
-  meanwhile: () => void,
+  { meanwhile, onOutcome }: { readonly meanwhile: () => void; readonly onOutcome: (() => void) | undefined },
 ): Promise<Commit> {
   const [commit, work] = await Promise.allSettled([
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),
   ]);
+  if (commit.status === "fulfilled" || (commit.reason instanceof NetplugError && !commit.reason.retriable)) onOutcome?.();
   if (work.status === "rejected") throw work.reason as Error;
   if (commit.status === "fulfilled") return commit.value;
   if (commit.reason instanceof OutcomeUnknown) return commit.reason;

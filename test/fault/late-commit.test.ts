@@ -15,24 +15,35 @@ import { shareEtcd } from "./support/shared.ts";
 
 const { startNode } = shareEtcd();
 
-/** The first commit is kept instead of sent, and from then on etcd is away. */
-function withLateCommit(): { readonly host: (real: Host) => Host; readonly apply: (node: FaultNode) => Promise<void> } {
+type Change = (real: Host) => Host;
+
+/** A host on whose datastore some operations go otherwise. */
+const withDatastore =
+  (change: (datastore: Datastore) => Partial<Datastore>): Change =>
+  (real) => ({
+    ...real,
+    openDatastore: (...args) => {
+      const datastore = real.openDatastore(...args);
+      const changed = change(datastore);
+      return new Proxy(datastore, {
+        get(target, key) {
+          const value: unknown = Reflect.get(changed, key) ?? Reflect.get(target, key, target);
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    },
+  });
+
+const noAnswer = (): Promise<never> => Promise.reject(new OutcomeUnknown("test: no answer"));
+
+/** The first commit is kept instead of sent, and from then on etcd is away. @param isBack whether it answers again at once, but has not got that commit */
+function withLateCommit({ isBack = false } = {}): { readonly host: Change; readonly apply: (node: FaultNode) => Promise<void> } {
   let late: readonly Write[] = [];
-  const away = (): Promise<never> => Promise.reject(new OutcomeUnknown("test: no answer"));
   return {
-    host: (real) => ({
-      ...real,
-      openDatastore: (...args) =>
-        new Proxy(real.openDatastore(...args), {
-          get(target, key) {
-            const commit: Datastore["commit"] = (writes) => ((late = writes), away());
-            if (key === "commit") return commit;
-            if (key === "read" && late.length > 0) return away;
-            const value: unknown = Reflect.get(target, key, target);
-            return typeof value === "function" ? (value.bind(target) as unknown) : value;
-          },
-        }),
-    }),
+    host: withDatastore((datastore) => ({
+      read: (...args) => (late.length > 0 && !isBack ? noAnswer() : datastore.read(...args)),
+      commit: (writes) => ((late = writes), noAnswer()),
+    })),
     async apply(node) {
       const datastore = realHost().openDatastore({ type: "etcdv3", etcd: { endpoints: [node.etcd.endpoint] } });
       expect((await datastore.commit(late)).committed).toBe(true);
@@ -76,6 +87,44 @@ test.concurrent("an ADD of which everything is answered leaves its DEL nothing t
   const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
   expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("the same of an ADD whose namespace is removed before it can commit again", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const { host, apply } = withLateCommit({ isBack: true });
+  const removesNetns = withDatastore((datastore) => ({
+    async commit(writes) {
+      await Bun.sleep(0);
+      pod.delete();
+      return await datastore.commit(writes);
+    },
+  }));
+  expect((await node.call("ADD", { ...ofPod, host: (real) => removesNetns(host(real)) })).json?.code).toBe(8);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("the same of what another process may have sent for an ADD that waited for its turn", async () => {
+  await using node = await startNode({ ...NETPLUG, waits: false });
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, readiness_gates: [] } };
+  let isQueued = false;
+  const takeTurn: Host["takeTurn"] = async (_path, { request }) => void (isQueued ||= request?.() !== undefined);
+  const inQueue = withDatastore((datastore) => ({ read: (...args) => (isQueued ? noAnswer() : datastore.read(...args)) }));
+  expect((await node.call("ADD", { ...ofPod, host: (real) => inQueue({ ...real, takeTurn }) })).json?.code).toBe(11);
+  expect(isQueued).toBe(true);
+  expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  expect(unreleasedOn(node)).toHaveLength(1);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });

@@ -1,0 +1,34 @@
+/** What a caller is told of the outcome of a commit. */
+
+import { expect, test } from "bun:test";
+import { fakeClock } from "../../test/support/fake-clock.ts";
+import type { CommitResult, Datastore, Revision, Write } from "../datastore/datastore.ts";
+import { OutcomeUnknown } from "../datastore/outcome-unknown.ts";
+import { KUBERNETES_TRAITS } from "../datastore/datastore-config.ts";
+import { startDeadline } from "../lib/deadline.ts";
+import { NetplugError } from "../lib/errors.ts";
+import { IP_POOLS } from "./cluster.ts";
+import { type Decision, transact } from "./transact.ts";
+
+test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isKnown: boolean]>([
+  ["is done", async () => ({ committed: true, revision: "8" as Revision }), true],
+  ["is refused", () => Promise.reject(new NetplugError("accessDenied", "patch: 403")), true],
+  ["loses its reply", () => Promise.reject(new OutcomeUnknown("no reply")), false],
+  ["fails for a reason that nobody foresaw", () => Promise.reject(new TypeError("undefined is not an object")), false],
+  ["takes too long", () => new Promise(() => {}), false],
+])("whether the outcome of a commit is known is told beside a failure of other work: it %s", async (_how, commit, isKnown) => {
+  const clock = fakeClock();
+  const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
+  const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 1_000) };
+  const decide = (): Decision<void> => ({ writes: [{ op: "expect" } as unknown as Write], result: undefined });
+  const whileCommitting = (): never => {
+    throw new Error("no such interface");
+  };
+  let isTold = false;
+  const failing = transact(ports, [IP_POOLS], decide, { whileCommitting, onOutcome: () => void (isTold = true) });
+  const failure = failing.catch((thrown: unknown) => thrown);
+  await Bun.sleep(0);
+  await clock.advance(1_000);
+  expect(await failure).toMatchObject({ message: "no such interface" });
+  expect(isTold).toBe(isKnown);
+});
