@@ -1,6 +1,6 @@
 /** A commit of an ADD that is over, and that arrives after its DEL: containerd calls no other, and makes no GC. */
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import type { Host } from "../../src/cni/host.ts";
@@ -35,6 +35,8 @@ const withDatastore =
   });
 
 const noAnswer = (): Promise<never> => Promise.reject(new OutcomeUnknown("test: no answer"));
+
+const away = withDatastore(() => ({ read: noAnswer, commit: noAnswer }));
 
 /** The first commit is kept instead of sent, and from then on etcd is away. @param isBack whether it answers again at once, but has not got that commit */
 function withLateCommit({ isBack = false } = {}): { readonly host: Change; readonly apply: (node: FaultNode) => Promise<void> } {
@@ -109,6 +111,22 @@ test.concurrent("the same of an ADD whose namespace is removed before it can com
   expect(heldIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  // who is killed leaves none
+  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+  expect((await node.call("DEL", { ...ofPod, host: away })).json?.code).toBe(11);
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   expect(await node.verify()).toEqual([]);
 });
 
