@@ -6,6 +6,7 @@
  */
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { readHold } from "../attachment-state/hold.ts";
@@ -53,9 +54,14 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
   return isThere;
 }
 
-/** Leaves the release to the next DEL, without a condition: the DEL that ended the hold has removed the interface, if there was one. */
+/**
+ * Leaves the release to the next DELs, without a condition: the DEL that ended the hold has removed the interface, if there was one. For a
+ * minute, because our commit may have got no reply.
+ */
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
-  if (!isHeld(call, owner)) attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until: 0, addresses: [] }));
+  if (isHeld(call, owner)) return;
+  const until = call.host.clock.now() + LONGEST_ADD_MS;
+  attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until, addresses: [] }));
 }
 
 /** The call, as one for the attachment of a queued request: its files are in the same folders. */
