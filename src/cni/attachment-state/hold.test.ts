@@ -97,6 +97,16 @@ test("the end of an ADD is noted, the last one last, and never where a DEL has e
   expect(world.files[FILE]).toBeUndefined();
 });
 
+test("a repeated ADD that fails hides no success from a GC", () => {
+  const world = createWorld();
+  const first = hold(world);
+  const repeated = hold(world);
+  world.now = 21_000;
+  first.noteEnd();
+  repeated[Symbol.dispose]();
+  expect(readHold(world.call, world.call.environment)).toMatchObject({ endedAt: 21_000, isOver: true });
+});
+
 describe("a call that is late, because another ADD took hold after its process began at 10 000 ms,", () => {
   test.each<[what: string, takenAt: number, isLate: boolean, netns: string, there: object]>([
     ["is one", 10_021, true, PATH, {}],

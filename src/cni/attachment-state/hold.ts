@@ -37,7 +37,7 @@ export interface HoldNote {
   readonly processId: number;
   /** Number of the process that called it. */
   readonly callerId: number;
-  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has, or one failed since. */
+  /** When an ADD last noted its success here, the one that took it or an earlier one, on the clock of `takenAt`; NaN: none has. */
   readonly endedAt: number;
   /** Whether an ADD noted its end here, whatever it was: then nothing that it has sent is on its way. */
   readonly isOver: boolean;
@@ -205,7 +205,7 @@ export function readHold(call: LocalCall, attachment: Attachment): HoldNote | un
   if (text === undefined) return undefined;
   const [path = "", id = "", plugin, ...numbers] = text.split(END_OF_PART);
   const [takenAt = NaN, processId = NaN, callerId = NaN, ...ends] = numbers.map(Number);
-  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.at(-1) ?? NaN, isOver: ends.length > 0 };
+  return { path, id, plugin, takenAt, processId, callerId, endedAt: ends.findLast(Number.isFinite) ?? NaN, isOver: ends.length > 0 };
 }
 
 /** @throws NetplugError ioFailure */
