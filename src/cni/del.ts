@@ -41,7 +41,8 @@ export async function del(call: Call): Promise<void> {
   if (store.ok) {
     note?.settle();
     if (await isAnyPending) await (await import("./withdraw/release-pending.ts")).releasePending(call);
-  } else if (link.ok && hasOwnIpam(call)) {
+  } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
+    // Of what a newer ADD has, its own DEL leaves one.
     const { leavePending } = await import("./attachment-state/after-failure.ts");
     leavePending(call, store.error, ended.plugin, note);
   }

@@ -3,9 +3,10 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { symlinkSync } from "node:fs";
+import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/cni.ts";
 import { TestNetns } from "../support/netns.ts";
 import { afterStep, beforeStep, isCommit, isRead } from "./support/at-step.ts";
@@ -86,6 +87,19 @@ test.concurrent.each([OWN, HOST_LOCAL])("a DEL that outlives its runtime leaves 
   const { node, old } = restart;
   expect((await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT })).status).toBe(0);
   expect((await node.call("DEL", { netns: old.path, host: afterStep(isRead, restart.happen(true)) })).stdout).toBe("");
+  await restart.expectWhole();
+});
+
+test.concurrent("a DEL that outlives its runtime, and then fails, leaves no release of what the container has again", async () => {
+  await using restart = await Restart.on(OWN);
+  const { node, old } = restart;
+  expect((await node.call("ADD", { netns: old.path, config: WITHOUT_WAIT })).status).toBe(0);
+  const fail = async (): Promise<never> => {
+    await restart.happen(true)();
+    throw new NetplugError("tryAgainLater", "test: no answer");
+  };
+  expect((await node.call("DEL", { netns: old.path, host: beforeStep(isRead, fail) })).json?.code).toBe(11);
+  expect(readdirSync(join(node.folder, "unreleased"))).toEqual([]);
   await restart.expectWhole();
 });
 
