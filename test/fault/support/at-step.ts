@@ -54,3 +54,6 @@ export const isRead = ({ name }: Step): boolean => name.startsWith("openDatastor
 
 /** The commit of an ADD or DEL. */
 export const isCommit = ({ name }: Step): boolean => name.startsWith("openDatastore().commit");
+
+/** A call of the delegate. */
+export const isDelegate = ({ name }: Step): boolean => name.startsWith("processes.run");
