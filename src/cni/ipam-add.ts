@@ -42,13 +42,13 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // While the answer is on its way.
   await whileWanted(call, netns, hold, {
     answer,
-    async give(beforeCommit) {
+    async give({ beforeCommit, onOutcome }) {
       const [kubernetes, facts] = await Promise.all([asked?.facts, reading]);
       const request = early ?? toAddressRequest(call, await kubernetes?.toPodFacts(undefined));
       const defects = new Set<string>();
       let areNew = false;
       const allocateFrom = async (known: Facts | undefined): Promise<readonly AllocatedAddress[]> => {
-        const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, defects };
+        const options = { facts: known, loadPrefetch: prefetch.load, beforeCommit, onOutcome, defects };
         const given = await ledger.time("datastore", () => allocate(ports, request, options));
         areNew = given.every(({ isNew }) => isNew);
         if (areNew) return given;
@@ -72,11 +72,14 @@ function toIpamResult(addresses: readonly AllocatedAddress[]): CniResult {
 /** What an ADD does while its attachment lasts. */
 interface Giving {
   /**
-   * Allocates; calls `beforeCommit` before each commit.
+   * Allocates; calls `beforeCommit` before each commit, and `onOutcome` once it knows what became of one.
    *
    * @returns also whether no earlier ADD got any of the addresses
    */
-  readonly give: (beforeCommit: () => void) => Promise<{ readonly result: CniResult; readonly areNew: boolean }>;
+  readonly give: (around: {
+    readonly beforeCommit: () => void;
+    readonly onOutcome: () => void;
+  }) => Promise<{ readonly result: CniResult; readonly areNew: boolean }>;
   readonly answer: (result: CniResult) => void;
 }
 
@@ -93,10 +96,14 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
   let isCommitted = false;
   let isUnanswered = false;
   try {
-    const { result, areNew } = await give(() => {
-      hold.requireHeld();
-      isCommitted = true;
+    const { result, areNew } = await give({
+      beforeCommit() {
+        hold.requireHeld();
+        hold.isSent = isCommitted = true;
+      },
+      onOutcome: () => void (hold.isSent = false),
     });
+    hold.isSent = false;
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
     if (hold.state() === "taken" || isOver()) hold.requireHeld();
     isUnanswered = areNew;

@@ -8,7 +8,7 @@ import { planReleaseOf, releaseQueries } from "./plan-release.ts";
 import type { AddressRequest } from "./request.ts";
 import { type Decision, transact, type TransactOptions, type TransactPorts, type Try } from "./transact.ts";
 
-interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit"> {
+interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "loadPrefetch" | "beforeCommit" | "onOutcome"> {
   /** Gets what the log should be told. */
   readonly defects?: Set<string>;
 }

@@ -8,7 +8,7 @@ import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { TestNetns } from "../support/netns.ts";
-import { NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
 import { ANOTHER, type FaultNode } from "./support/node.ts";
 import { shareEtcd } from "./support/shared.ts";
@@ -107,6 +107,31 @@ test.concurrent("the same of an ADD whose namespace is removed before it can com
   }));
   expect((await node.call("ADD", { ...ofPod, host: (real) => removesNetns(host(real)) })).json?.code).toBe(8);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent.each([
+  ["that gave up", {}, 11, () => {}],
+  ["whose namespace is removed before it can commit again", { isBack: true }, 8, (pod: TestNetns) => void pod.delete()],
+] as const)("the same of an ADD of netplug-ipam %s", async (_which, away, code, during) => {
+  await using node = await startNode(IPAM_ALONE);
+  using pod = new TestNetns();
+  const { host, apply } = withLateCommit(away);
+  const removesNetns = withDatastore((datastore) => ({
+    async commit(writes) {
+      await Bun.sleep(0);
+      during(pod);
+      return await datastore.commit(writes);
+    },
+  }));
+  expect((await node.call("ADD", { netns: pod.path, host: (real) => removesNetns(host(real)) })).json?.code).toBe(code);
+  expect((await node.call("DEL", { netns: pod.path })).stdout).toBe("");
+  pod.delete();
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
   await apply(node);
   expect(heldIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");

@@ -27,7 +27,7 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
   const isLate = hold.isSent && hasOwnIpam(call);
-  if (isLate || !hasNodeFile(call, "unreleased"))
+  if (!hasNodeFile(call, "unreleased"))
     writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
   using lock = await call.host.takeLock(pendingLockOf(call), LOCK_WAIT_MS);
   if (lock === undefined) throw beingReleased(call);

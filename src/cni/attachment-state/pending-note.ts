@@ -41,7 +41,7 @@ export function writePending(call: LocalCall, { path, until, id, addresses }: Pe
 export interface PendingMark {
   /** Removes the note: the caller will call DEL, or nothing was allocated. */
   drop(): void;
-  /** Keeps the note: the ADD is over, and may have left addresses. */
+  /** Keeps the note: the ADD is over, and may have left addresses, or what it has sent may arrive. */
   leave(): void;
 }
 
@@ -55,6 +55,6 @@ export function markPending(call: LocalCall, { path, id }: Netns, hold: Hold): P
   write(clock.now() + LONGEST_ADD_MS);
   return {
     drop: () => ifHeld(() => attempt(call, () => removeNodeFile(call, "unreleased"))),
-    leave: () => ifHeld(() => write(0)),
+    leave: () => ifHeld(() => write(hold.isSent ? clock.now() + LONGEST_ADD_MS : 0)),
   };
 }
