@@ -146,7 +146,7 @@ test("the table of docs/install.md has the variables that the program reads, and
 
   const settings = readSettings({ binDir: undefined, confDir: undefined, isOnce: false }, {});
   const placeholders = toPlaceholders(settings, { assets: {}, kubeconfigPath: undefined }, () => "n1");
-  const [, exceptions = ""] = /for each variable of the table, but for ([^;]+);/.exec(read("docs/install.md")) ?? [];
+  const [, exceptions = ""] = /for each variable of the table, except ([^;]+);/.exec(read("docs/install.md")) ?? [];
   const without = [...exceptions.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name = ""]) => name);
   expect(documented.filter((name) => !Object.hasOwn(placeholders, name))).toEqual(without.sort());
 });
