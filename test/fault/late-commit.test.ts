@@ -54,6 +54,16 @@ function withLateCommit({ isBack = false } = {}): { readonly host: Change; reado
   };
 }
 
+/** Something happens once a commit has begun, and with it what the plugin does beside it. */
+const duringCommit = (happen: () => void): Change =>
+  withDatastore((datastore) => ({
+    async commit(writes) {
+      await Bun.sleep(0);
+      happen();
+      return await datastore.commit(writes);
+    },
+  }));
+
 const later =
   (ms: number) =>
   (real: Host): Host => ({ ...real, clock: { ...real.clock, now: () => real.clock.now() + ms } });
@@ -98,13 +108,7 @@ test.concurrent("the same of an ADD whose namespace is removed before it can com
   using pod = new TestNetns();
   const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
   const { host, apply } = withLateCommit({ isBack: true });
-  const removesNetns = withDatastore((datastore) => ({
-    async commit(writes) {
-      await Bun.sleep(0);
-      pod.delete();
-      return await datastore.commit(writes);
-    },
-  }));
+  const removesNetns = duringCommit(() => pod.delete());
   expect((await node.call("ADD", { ...ofPod, host: (real) => removesNetns(host(real)) })).json?.code).toBe(8);
   expect((await node.call("DEL", ofPod)).stdout).toBe("");
   await apply(node);
@@ -121,14 +125,8 @@ test.concurrent.each([
   await using node = await startNode(IPAM_ALONE);
   using pod = new TestNetns();
   const { host, apply } = withLateCommit(away);
-  const removesNetns = withDatastore((datastore) => ({
-    async commit(writes) {
-      await Bun.sleep(0);
-      during(pod);
-      return await datastore.commit(writes);
-    },
-  }));
-  expect((await node.call("ADD", { netns: pod.path, host: (real) => removesNetns(host(real)) })).json?.code).toBe(code);
+  const changesNetns = duringCommit(() => during(pod));
+  expect((await node.call("ADD", { netns: pod.path, host: (real) => changesNetns(host(real)) })).json?.code).toBe(code);
   expect((await node.call("DEL", { netns: pod.path })).stdout).toBe("");
   pod.delete();
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
