@@ -174,7 +174,8 @@ function joinChunks(bytes: Uint8Array, chunks: Chunks): Uint8Array | undefined {
       const last = findEndOfHead(bytes, lineEnd - 1);
       if (last !== undefined) {
         chunks.next = last + 4;
-        return concat(chunks.ranges.map(([from, to]) => bytes.subarray(from, to)));
+        const parts = chunks.ranges.map(([from, to]) => bytes.subarray(from, to));
+        return parts.length === 1 ? parts[0] : Bun.concatArrayBuffers(parts, Infinity, true);
       }
       if (bytes.length - lineEnd > LONGEST_HEAD)
         throw new HttpReplyError(`read HTTP reply: its trailers are longer than ${LONGEST_HEAD} bytes`);
@@ -207,17 +208,4 @@ function findEndOfHead(bytes: Uint8Array, from = 0): number | undefined {
     if (bytes[at + 1] === CARRIAGE_RETURN && bytes[at + 2] === LINE_FEED) return at - 1;
   }
   return undefined;
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1 && parts[0] !== undefined) return parts[0];
-  let length = 0;
-  for (const part of parts) length += part.length;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -192,9 +192,5 @@ function toBytes({ endpoint, path, headers, body }: PlainRequest): Uint8Array {
   const content = new TextEncoder().encode(body);
   let head = `POST ${path} HTTP/1.1\r\nhost: ${endpoint.slice("http://".length)}\r\ncontent-length: ${content.length}\r\n`;
   for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
-  const start = new TextEncoder().encode(`${head}\r\n`);
-  const bytes = new Uint8Array(start.length + content.length);
-  bytes.set(start);
-  bytes.set(content, start.length);
-  return bytes;
+  return Bun.concatArrayBuffers([new TextEncoder().encode(`${head}\r\n`), content], Infinity, true);
 }

@@ -32,7 +32,7 @@ export class FrameReader {
     this.#pieces.push(chunk);
     this.#length += chunk.length;
     if (this.#length < this.#wanted) return [];
-    const bytes = join(this.#pieces, this.#length);
+    const bytes = Bun.concatArrayBuffers(this.#pieces, Infinity, true);
     const messages: Uint8Array[] = [];
     let start = 0;
     for (;;) {
@@ -56,14 +56,4 @@ function readLength(bytes: Uint8Array, start: number): number {
   const length = view.getUint32(1);
   if (length > LONGEST_MESSAGE) throw new EtcdFailure("lost", `the reply is longer than ${LONGEST_MESSAGE} bytes`);
   return length;
-}
-
-function join(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }
