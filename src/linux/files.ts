@@ -4,10 +4,10 @@ import { NetplugError } from "../lib/errors.ts";
 import type { Files } from "../lib/ports.ts";
 import { quote } from "../lib/quote.ts";
 import { O_APPEND, O_CLOEXEC, O_CREAT, O_EXCL, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY, X_OK } from "./constants.ts";
-import { EAGAIN, EEXIST, ENOENT, ENOTDIR } from "./errno.ts";
+import { EAGAIN, EEXIST } from "./errno.ts";
 import { Fd } from "./fd.ts";
 import { listFolder, makeFolders, parentOf } from "./folders.ts";
-import { check, KernelError } from "./kernel-error.ts";
+import { check, KernelError, requireMissing } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statPath } from "./stat.ts";
 
@@ -36,9 +36,23 @@ export const linuxFiles: Files = {
 export function openFile(path: string, flags: number, mode = 0): Fd | undefined {
   const number = libc().open(toCString(path), flags | O_CLOEXEC | O_NOCTTY, mode);
   if (number >= 0) return new Fd(number);
-  const errno = lastErrno();
-  if (errno === ENOENT || errno === ENOTDIR) return undefined;
-  throw new KernelError({ operation: "open", object: path, errno, kind: "ioFailure" });
+  requireMissing("open", path);
+  return undefined;
+}
+
+/**
+ * Opens a file, and makes it, with its folders, when it is missing.
+ *
+ * @param flags `O_CREAT` is added
+ * @throws {KernelError} ioFailure
+ */
+export function openOrMake(path: string, flags: number, mode: number): Fd {
+  let fd = openFile(path, flags | O_CREAT, mode);
+  if (fd !== undefined) return fd;
+  makeFolders(parentOf(path));
+  fd = openFile(path, flags | O_CREAT, mode);
+  if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder vanished`);
+  return fd;
 }
 
 /** @throws {KernelError} ioFailure */
@@ -119,7 +133,6 @@ function append(path: string, text: string): void {
 
 function remove(path: string): boolean {
   if (rareLibc().unlink(toCString(path)) === 0) return true;
-  const errno = lastErrno();
-  if (errno === ENOENT || errno === ENOTDIR) return false;
-  throw new KernelError({ operation: "remove", object: path, errno, kind: "ioFailure" });
+  requireMissing("remove", path);
+  return false;
 }

@@ -1,13 +1,10 @@
 /** Advisory locks between processes, waited for a bounded time. */
 
-import { NetplugError } from "../lib/errors.ts";
 import type { Clock } from "../lib/ports.ts";
-import { quote } from "../lib/quote.ts";
-import { O_CREAT, O_RDWR } from "./constants.ts";
+import { O_RDWR } from "./constants.ts";
 import { EAGAIN } from "./errno.ts";
 import type { Fd } from "./fd.ts";
-import { openFile } from "./files.ts";
-import { makeFolders, parentOf } from "./folders.ts";
+import { openOrMake } from "./files.ts";
 import { KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, untilDone } from "./libc.ts";
 
@@ -59,10 +56,7 @@ export async function takeLock(path: string, { waitMs, clock, signal }: LockOpti
  * @throws {KernelError} ioFailure when it cannot be made
  */
 export function openLock(path: string): Fd {
-  const flags = O_RDWR | O_CREAT;
-  const fd = openFile(path, flags, LOCK_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOCK_MODE));
-  if (fd === undefined) throw new NetplugError("ioFailure", `lock ${quote(path)}: its folder vanished`);
-  return fd;
+  return openOrMake(path, O_RDWR, LOCK_MODE);
 }
 
 /**

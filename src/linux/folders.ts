@@ -1,8 +1,8 @@
 /** Folders: making them and reading their names. */
 
 import { CString } from "bun:ffi";
-import { EEXIST, ENOENT, ENOTDIR } from "./errno.ts";
-import { KernelError } from "./kernel-error.ts";
+import { EEXIST, ENOENT } from "./errno.ts";
+import { KernelError, requireMissing } from "./kernel-error.ts";
 import { lastErrno, rareLibc, toCString } from "./libc.ts";
 
 /** glibc's `struct dirent` on 64 bits: inode u64, offset i64, length u16, type u8, name. */
@@ -13,9 +13,8 @@ const FOLDER_MODE = 0o755;
 export function listFolder(path: string): readonly string[] | undefined {
   const folder = rareLibc().opendir(toCString(path));
   if (folder === null) {
-    const errno = lastErrno();
-    if (errno === ENOENT || errno === ENOTDIR) return undefined;
-    throw new KernelError({ operation: "list", object: path, errno, kind: "ioFailure" });
+    requireMissing("list", path);
+    return undefined;
   }
   try {
     const names: string[] = [];

@@ -3,7 +3,7 @@
 import { type ErrorName, NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
 import { lastErrno } from "./libc.ts";
-import { toErrnoName, toErrnoText } from "./errno.ts";
+import { ENOENT, ENOTDIR, toErrnoName, toErrnoText } from "./errno.ts";
 
 /** What the kernel refused, in the parts of which the message is made. */
 export interface Refusal {
@@ -50,4 +50,10 @@ export class KernelError extends NetplugError {
 export function check(result: number, operation: string, object: string, kind: ErrorName = "kernelRefused"): number {
   if (result >= 0) return result;
   throw new KernelError({ operation, object, errno: lastErrno(), kind });
+}
+
+/** For the statement right after a call that has failed. @throws {KernelError} ioFailure, unless it failed because there is no such file */
+export function requireMissing(operation: string, object: string): void {
+  const errno = lastErrno();
+  if (errno !== ENOENT && errno !== ENOTDIR) throw new KernelError({ operation, object, errno, kind: "ioFailure" });
 }

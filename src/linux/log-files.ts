@@ -3,12 +3,11 @@
 import type { AppendFile, LogFiles } from "../lib/log-file.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { AT_FDCWD, O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } from "./constants.ts";
+import { AT_FDCWD, O_APPEND, O_NONBLOCK, O_WRONLY } from "./constants.ts";
 import { EEXIST } from "./errno.ts";
 import type { Fd } from "./fd.ts";
-import { linuxFiles, openFile } from "./files.ts";
+import { linuxFiles, openOrMake } from "./files.ts";
 import { tryLock, unlock } from "./flock.ts";
-import { makeFolders, parentOf } from "./folders.ts";
 import { check, KernelError } from "./kernel-error.ts";
 import { lastErrno, libc, rareLibc, toCString, untilDone } from "./libc.ts";
 import { statFd, statPath } from "./stat.ts";
@@ -20,10 +19,7 @@ const RENAME_NOREPLACE = 1;
 export const linuxLogFiles: LogFiles = {
   openAppend(path) {
     // Not to hang when the path names a FIFO that nobody reads.
-    const flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
-    const fd = openFile(path, flags, LOG_MODE) ?? (makeFolders(parentOf(path)), openFile(path, flags, LOG_MODE));
-    if (fd === undefined) throw new NetplugError("ioFailure", `open ${quote(path)}: its folder vanished`);
-    return toAppendFile(fd, path);
+    return toAppendFile(openOrMake(path, O_WRONLY | O_APPEND | O_NONBLOCK, LOG_MODE), path);
   },
   stat: statPath,
   renameToNew(from, to) {

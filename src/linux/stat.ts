@@ -1,10 +1,9 @@
 /** What the kernel tells of a file without opening it. */
 
 import { AT_EMPTY_PATH, AT_FDCWD } from "./constants.ts";
-import { ENOENT, ENOTDIR } from "./errno.ts";
 import type { Fd } from "./fd.ts";
-import { check, KernelError } from "./kernel-error.ts";
-import { lastErrno, libc, toCString } from "./libc.ts";
+import { check, requireMissing } from "./kernel-error.ts";
+import { libc, toCString } from "./libc.ts";
 
 /** What is known of a file, whichever way it was found. */
 export interface FileStat {
@@ -56,9 +55,8 @@ export function statLink(path: string): FileStat | undefined {
 function stat(path: string, flags: number): FileStat | undefined {
   const statx = new Uint8Array(STATX.bytes);
   if (libc().statx(AT_FDCWD, toCString(path), flags, WANTED, statx) === 0) return toFileStat(statx);
-  const errno = lastErrno();
-  if (errno === ENOENT || errno === ENOTDIR) return undefined;
-  throw new KernelError({ operation: "look at", object: path, errno, kind: "ioFailure" });
+  requireMissing("look at", path);
+  return undefined;
 }
 
 /** @throws {KernelError} */

@@ -7,11 +7,9 @@
  */
 
 import { orNothing } from "../../lib/errors.ts";
-import { O_CREAT, O_EXCL, O_WRONLY } from "../constants.ts";
-import { ENOENT } from "../errno.ts";
-import { linuxFiles, openFile, writeAll } from "../files.ts";
-import { listFolder, makeFolders } from "../folders.ts";
-import { KernelError } from "../kernel-error.ts";
+import { O_EXCL, O_WRONLY } from "../constants.ts";
+import { linuxFiles, openOrMake, writeAll } from "../files.ts";
+import { listFolder } from "../folders.ts";
 import { rareLibc, toCString } from "../libc.ts";
 import { queueOf, requestsOf, workFileOf } from "./queue-files.ts";
 import { isPlaceTaken } from "./place.ts";
@@ -50,7 +48,7 @@ export interface PostedRequest extends Disposable {
 export function postRequest(path: string, place: string, text: string): PostedRequest | undefined {
   const file = fileOf(path, place);
   // A process that reads only a part of it rejects it.
-  if (orNothing(() => writeNew(path, file, text)) === undefined) return undefined;
+  if (orNothing(() => writeNew(file, text)) === undefined) return undefined;
   return {
     isServed: () => linuxFiles.exists(file + SERVED),
     [Symbol.dispose]: () => {
@@ -109,10 +107,8 @@ function noteWork(path: string, count: number): void {
   linuxFiles.writeAtomically(workFileOf(path), String(count), FILE_MODE);
 }
 
-function writeNew(path: string, file: string, text: string): true {
-  const flags = O_WRONLY | O_CREAT | O_EXCL;
-  using fd = openFile(file, flags, FILE_MODE) ?? (makeFolders(requestsOf(path)), openFile(file, flags, FILE_MODE));
-  if (fd === undefined) throw new KernelError({ operation: "make", object: file, errno: ENOENT, kind: "ioFailure" });
+function writeNew(file: string, text: string): true {
+  using fd = openOrMake(file, O_WRONLY | O_EXCL, FILE_MODE);
   writeAll(fd, new TextEncoder().encode(text), file);
   return true;
 }
