@@ -1,6 +1,6 @@
 /** What an answer says about its failure: the object of kind Status in it, and Retry-After. */
 
-import { isJsonObject } from "../lib/json.ts";
+import { isJsonObject, tryParseJson } from "../lib/json.ts";
 import type { StatusCause } from "./kube-error.ts";
 
 /** The parts of a Status that are used here. @see k8s.io/apimachinery meta/v1, type Status */
@@ -24,12 +24,7 @@ export interface FailedAnswer {
 
 /** @returns undefined when there is no Status in it */
 export function parseStatus(body: string): Status | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(body);
   if (!isJsonObject(value) || value["kind"] !== "Status") return undefined;
   const { message, reason } = value;
   const details = isJsonObject(value["details"]) ? value["details"] : {};

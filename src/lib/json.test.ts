@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isJsonObject, JsonError, parseJson } from "./json.ts";
+import { isJsonObject, JsonError, parseJson, tryParseJson } from "./json.ts";
 import { testSeed } from "../../test/support/seed.ts";
 
 const seed = testSeed();
@@ -78,4 +78,14 @@ describe("parseJson()", () => {
 
 test("isJsonObject() is false for lists and null", () => {
   expect([{}, [], null, 1, "x"].map(isJsonObject)).toEqual([true, false, false, false, false]);
+});
+
+test("tryParseJson() gives undefined for no text, and for text that is no JSON", () => {
+  expect([tryParseJson('{"a":[1]}'), tryParseJson("null"), tryParseJson("{"), tryParseJson(""), tryParseJson(undefined)]).toEqual([
+    { a: [1] },
+    null,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

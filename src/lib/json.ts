@@ -35,6 +35,15 @@ export function parseJson(text: string, { maxLength = MAX_LENGTH, maxDepth = MAX
   }
 }
 
+/** The value in a text, undefined for none. Without limits: for text that we wrote ourselves, or got from a server that is trusted. */
+export function tryParseJson(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
 /** An object of JSON; nothing is known of its values. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 /** Reads the startup ledger back from a log; apart from its writer, which every call of the plugin loads. */
 
+import { isJsonObject, tryParseJson } from "./json.ts";
 import { LEDGER_MESSAGE, type LedgerEntry } from "./ledger-entry.ts";
 
 /** Within a value its quotes would be escaped. */
@@ -13,7 +14,8 @@ export function readLedger(lines: Iterable<string>): LedgerEntry[] {
   const entries: LedgerEntry[] = [];
   for (const line of lines) {
     if (!line.includes(`"msg":"${LEDGER_MESSAGE}"`)) continue;
-    const entry = toEntry(parseObject(line) ?? parseObject(line.slice(line.lastIndexOf(LINE_BEGINNING))) ?? {});
+    const record = tryParseJson(line) ?? tryParseJson(line.slice(line.lastIndexOf(LINE_BEGINNING)));
+    const entry = isJsonObject(record) ? toEntry(record) : undefined;
     if (entry !== undefined) entries.push(entry);
   }
   return entries;
@@ -38,18 +40,9 @@ function toEntry(record: Readonly<Record<string, unknown>>): LedgerEntry | undef
   };
 }
 
-function parseObject(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function toTable(value: unknown): Map<string, number> {
   const table = new Map<string, number>();
-  if (typeof value !== "object" || value === null) return table;
+  if (!isJsonObject(value)) return table;
   for (const [name, number] of Object.entries(value)) if (typeof number === "number") table.set(name, number);
   return table;
 }

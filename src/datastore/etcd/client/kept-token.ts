@@ -9,7 +9,7 @@
 
 import { orNothing } from "../../../lib/errors.ts";
 import { hmacHex, sha1Hex } from "../../../lib/hash.ts";
-import { isJsonObject } from "../../../lib/json.ts";
+import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Files } from "../../../lib/ports.ts";
 import type { EtcdConfig } from "../../datastore-config.ts";
 
@@ -17,7 +17,8 @@ const FILE_MODE = 0o600;
 
 /** @returns undefined where there is none that these credentials gave, or it cannot be read */
 export function findToken(config: EtcdConfig, files: Files): string | undefined {
-  const { token, proof } = readEntry(pathOf(config), files);
+  const entry = tryParseJson(orNothing(() => files.readText(pathOf(config))));
+  const { token, proof } = isJsonObject(entry) ? entry : {};
   return typeof token === "string" && proof === proofOf(token, config) ? token : undefined;
 }
 
@@ -29,15 +30,6 @@ export function keepToken(token: string, config: EtcdConfig, files: Files): void
 /** Where users were switched off, a token costs each call a request that is refused. A failure is ignored. */
 export function dropToken(config: EtcdConfig, files: Files): void {
   orNothing(() => files.remove(pathOf(config)));
-}
-
-function readEntry(path: string, files: Files): Readonly<Record<string, unknown>> {
-  try {
-    const entry: unknown = JSON.parse(orNothing(() => files.readText(path)) ?? "{}");
-    return isJsonObject(entry) ? entry : {};
-  } catch {
-    return {};
-  }
 }
 
 function pathOf({ tokenFolder = "", endpoints, discoverySrv, username }: EtcdConfig): string {

@@ -19,6 +19,7 @@ import type { Block, BlockRef } from "../../../api/ipam-block.ts";
 import type { ObjectMeta } from "../../../kube/kube-object.ts";
 import { NetplugError } from "../../../lib/errors.ts";
 import { toPrefixText, tryParsePrefix } from "../../../lib/ip/prefix.ts";
+import { tryParseJson } from "../../../lib/json.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { Revision, Stored } from "../../datastore.ts";
 import { parseBlockName, toBlockName, toCell } from "./block-name.ts";
@@ -95,7 +96,7 @@ export function toBlockEntry({ name = "", labels = {}, annotations = {} }: Objec
   const node = annotations[BLOCK_LABELS.node] ?? labels[BLOCK_LABELS.node];
   if (cidr === undefined || node === undefined) return undefined;
   const since = labels[BLOCK_LABELS.empty];
-  const next = toNextOrdinals(tryParse(annotations[NEXT_ANNOTATION]));
+  const next = toNextOrdinals(tryParseJson(annotations[NEXT_ANNOTATION]));
   return {
     cidr,
     node,
@@ -145,12 +146,4 @@ function withoutAllocations(name: string): NetplugError {
 
 function notOurs(name: string): NetplugError {
   return new NetplugError("ioFailure", `read ipamblock ${quote(name)}: it is not what netplug writes there; restore it or delete it`);
-}
-
-function tryParse(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
 }

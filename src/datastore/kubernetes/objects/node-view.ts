@@ -7,7 +7,7 @@ import type { NodeAddress, NodeSpec, Node as NodeResource } from "../../../api/n
 import { API_VERSION, type Resource } from "../../../api/resource.ts";
 import { type Node, podCidrsOf } from "../../../kube/core-types.ts";
 import type { JsonPatchOperation } from "../../../kube/patch.ts";
-import { isJsonObject } from "../../../lib/json.ts";
+import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Revision, Stored } from "../../datastore.ts";
 import { revisionOf, toMetadata } from "./custom-object.ts";
 
@@ -64,14 +64,10 @@ function addressesOf({ status }: Node): readonly NodeAddress[] {
 
 /** What somebody else wrote there counts as nothing. */
 function parseSpec(text: string | undefined): NodeSpec {
-  try {
-    const spec: unknown = text === undefined ? undefined : JSON.parse(text);
-    if (!isJsonObject(spec)) return {};
-    const { addresses, ...rest } = spec;
-    return Array.isArray(addresses) ? { ...rest, addresses: addresses.filter(isNodeAddress) } : rest;
-  } catch {
-    return {};
-  }
+  const spec = tryParseJson(text);
+  if (!isJsonObject(spec)) return {};
+  const { addresses, ...rest } = spec;
+  return Array.isArray(addresses) ? { ...rest, addresses: addresses.filter(isNodeAddress) } : rest;
 }
 
 function isNodeAddress(entry: unknown): entry is NodeAddress {

@@ -19,7 +19,7 @@
 
 import { NetplugError } from "../../../lib/errors.ts";
 import { type Prefix, toPrefixText, tryParsePrefix } from "../../../lib/ip/prefix.ts";
-import { isJsonObject } from "../../../lib/json.ts";
+import { isJsonObject, tryParseJson } from "../../../lib/json.ts";
 import type { Clock, Files } from "../../../lib/ports.ts";
 import { quote } from "../../../lib/quote.ts";
 import type { HintPlace } from "../../datastore-config.ts";
@@ -253,12 +253,7 @@ function isRecent(hintedAt: number, now: number): boolean {
 
 /** @returns undefined for anything that we do not write */
 function parseHint(text: string | undefined): Hint | undefined {
-  let hint: unknown;
-  try {
-    hint = text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const hint = tryParseJson(text);
   if (!isJsonObject(hint)) return undefined;
   const { node, cluster, isComplete, listedAt, blocks } = hint;
   if (typeof node !== "string" || typeof cluster !== "string" || typeof isComplete !== "boolean" || typeof listedAt !== "number")

@@ -1,5 +1,6 @@
 /** What the JSON gateway says when it refuses. */
 
+import { isJsonObject, tryParseJson } from "../../../../lib/json.ts";
 import { EtcdFailure, STATUS } from "../../protocol/failure.ts";
 
 /**
@@ -16,7 +17,8 @@ const BEFORE_CONNECTION = /handshake failed|bad certificate|preface|^connection 
  * gateway: with users and `--client-cert-auth` it refuses a certificate with a common name.
  */
 export function toRefusal(httpStatus: number, body: string): EtcdFailure {
-  const { code, message, error } = parseError(body);
+  const refusal = tryParseJson(body);
+  const { code, message, error } = isJsonObject(refusal) ? refusal : {};
   const text = typeof message === "string" ? message : error;
   if (typeof code !== "number" || typeof text !== "string") {
     const isMissing = httpStatus === 404 || httpStatus === 405 || httpStatus === 415 || body.includes("CommonName");
@@ -28,13 +30,4 @@ export function toRefusal(httpStatus: number, body: string): EtcdFailure {
     return new EtcdFailure("unsupported", `the JSON gateway cannot reach its own server: ${text}`);
   }
   return new EtcdFailure("refused", text, code);
-}
-
-function parseError(body: string): { readonly code?: unknown; readonly message?: unknown; readonly error?: unknown } {
-  try {
-    const error: unknown = JSON.parse(body);
-    return typeof error === "object" && error !== null ? error : {};
-  } catch {
-    return {};
-  }
 }
