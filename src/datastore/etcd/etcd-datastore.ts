@@ -4,11 +4,11 @@ import { NetplugError } from "../../lib/errors.ts";
 import { type EtcdConfig, ETCD_TRAITS } from "../datastore-config.ts";
 import type {
   Answers,
+  CommitOptions,
   CommitResult,
   Datastore,
   Query,
   ReadOptions,
-  RequestOptions,
   Revision,
   WatchEvent,
   WatchOptions,
@@ -48,7 +48,7 @@ export class EtcdDatastore implements Datastore {
 
   async commit<const Qs extends readonly Query[] = readonly []>(
     writes: readonly Write[],
-    options: RequestOptions & { readonly readOnConflict?: Qs } = {},
+    options: CommitOptions<Qs> = {},
   ): Promise<CommitResult<Qs>> {
     const { compares, operations } = planWrites(writes);
     const queries = options.readOnConflict ?? [];

@@ -32,8 +32,8 @@ export function createGateway(plainHttp?: PlainHttp): Transport {
       return decode((text) => (JSON.parse(text) as { token: string }).token, body);
     },
     async alarms(target) {
-      const { decodeErrors } = await import("./alarms.ts");
-      return decode(decodeErrors, await post("/v3/maintenance/status", "{}", target));
+      const body = await post("/v3/maintenance/status", "{}", target);
+      return decode((text) => (JSON.parse(text) as { errors?: readonly string[] }).errors ?? [], body);
     },
     async *watch(ranges, target) {
       const { encodeWatch, readWatch } = await import("./watch.ts");
