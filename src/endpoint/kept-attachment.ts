@@ -43,15 +43,15 @@ export function keepAddresses(asked: AddRequest, facts: Facts, traits: Pick<Data
     return held.length === 0 ? asked : { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses: held } };
   }
   if (holdsAll(owner, addresses, facts)) return asked;
-  const isPast =
+  const isUnmanaged =
     record.metadata.annotations?.[ENDPOINT_IPAM] !== undefined ||
     (traits.recordsArePods && !addresses.some((address) => isManaged(address, facts)));
-  return isPast ? { attachment, delegated: addresses } : asked;
+  return isUnmanaged ? { attachment, delegated: addresses } : asked;
 }
 
 /**
- * Whether an address may be of our address management, and was released. On Kubernetes the record, which is the pod, does not say where its
- * addresses come from; so those in a pool, or in a block that outlived its pool, count as ours.
+ * Whether netplug-ipam may have given the address. A pod of Kubernetes does not say who gave its addresses: those in a pool, or in a block that
+ * outlived its pool, count as ours.
  */
 function isManaged(address: Address, facts: Facts): boolean {
   const isInPool = toPoolTable(know(facts, IP_POOLS)).pools.some(({ cidr }) => containsPrefix(cidr, toHostPrefix(address)));

@@ -86,7 +86,7 @@ function writesOf(endpoint: WorkloadEndpoint, { record: stored, now }: Attachmen
   }
   const { metadata, spec } = stored.value;
   if (Bun.deepEquals(spec, endpoint.spec) && Bun.deepEquals(metadata.labels, endpoint.metadata.labels)) return [];
-  const { resourceVersion: _, annotations: { [ENDPOINT_IPAM]: _past, ...others } = {}, ...kept } = metadata;
+  const { resourceVersion: _, annotations: { [ENDPOINT_IPAM]: _ipam, ...others } = {}, ...kept } = metadata;
   const annotations = { ...others, ...endpoint.metadata.annotations };
   const hasAny = Object.keys(annotations).length > 0;
   const resource = { ...endpoint, metadata: { ...kept, ...endpoint.metadata, ...(hasAny && { annotations }) } };

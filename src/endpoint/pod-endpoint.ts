@@ -1,13 +1,13 @@
 /** The record of a pod's attachment: what the pod and its annotations add to what every attachment has. */
 
 import type { PodFields } from "../api/kubernetes-pod.ts";
-import { ANNOTATION_PREFIX, toEndpointNATs } from "../api/pod-annotations.ts";
+import { toEndpointNATs } from "../api/pod-annotations.ts";
 import type { EndpointNAT, WorkloadEndpoint } from "../api/workload-endpoint.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { type Address, toAddressText } from "../lib/ip/address.ts";
 import { baseOf, parsePrefix, toPrefixText } from "../lib/ip/prefix.ts";
-import { quote } from "../lib/quote.ts";
 import type { PodRequest } from "./annotations/read-pod-request.ts";
+import { toPodText, toSourceText } from "./annotations/sources.ts";
 
 /** What the record holds of a pod's request. */
 export type RecordedPodRequest = Pick<PodRequest, "floatingIPs" | "allowedSourcePrefixes">;
@@ -40,11 +40,14 @@ export function toPodEndpoint(endpoint: WorkloadEndpoint, fields: PodFields, req
 function readEndpointNATs({ metadata, spec }: WorkloadEndpoint, floatingIPs: readonly Address[]): readonly EndpointNAT[] {
   if (floatingIPs.length === 0) return [];
   const own = (spec.ipNetworks ?? []).map((network) => baseOf(parsePrefix(network)));
-  const lost = floatingIPs.find(({ family }) => !own.some((address) => address.family === family));
-  if (lost === undefined) return toEndpointNATs(floatingIPs, own);
-  const whose = `pod ${quote(`${metadata.namespace ?? ""}/${spec.pod ?? ""}`)}`;
+  const unmatched = floatingIPs.find(({ family }) => !own.some((address) => address.family === family));
+  if (unmatched === undefined) return toEndpointNATs(floatingIPs, own);
+  const source = toSourceText({
+    annotation: "floatingIPs",
+    object: toPodText({ namespace: metadata.namespace ?? "", name: spec.pod ?? "" }),
+  });
   throw new NetplugError(
     "malformedRequest",
-    `use annotation "${ANNOTATION_PREFIX}floatingIPs" of ${whose}: got "${toAddressText(lost)}", and the pod has no IPv${lost.family} address for it; want addresses of the pod's families`,
+    `use ${source}: got "${toAddressText(unmatched)}", and the pod has no IPv${unmatched.family} address for it; want addresses of the pod's families`,
   );
 }

@@ -157,11 +157,11 @@ function whyNotSelected(pool: Pool, { node, nodeLabels, namespaceLabels }: PoolC
   );
 }
 
-function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, whose: string): Refusal | undefined {
+function whyNoMatch({ name }: Pool, field: string, text: string, labels: Labels, object: string): Refusal | undefined {
   if (text === "" || text === "all()") return undefined; // nearly every pool: spares the parser's start
   const selector = tryParseSelector(text);
   if (selector instanceof SelectorError) return defect(name, { what: `its ${field} ${quote(text)} is no selector: ${selector.detail}` });
-  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${whose}` };
+  return matches(selector, labels) ? undefined : { reason: `its ${field} ${quote(text)} does not match ${object}` };
 }
 
 /** What makes no sense in a pool's spec. */

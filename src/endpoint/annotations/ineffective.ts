@@ -27,9 +27,9 @@ const FOREIGN = /^cni\.[a-z0-9.-]+\/(.+)$/;
 export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Readonly<Record<string, string>>): readonly string[] {
   const onThePod = namesIn(pod.annotations).flatMap((name) => (Object.hasOwn(KNOWN, name) ? [] : [unknown(name, toPodText(pod))]));
   const onItsNamespace = namesIn(namespaceAnnotations).flatMap((name) => {
-    const whose = toNamespaceText(pod);
-    if (!Object.hasOwn(KNOWN, name)) return [unknown(name, whose)];
-    return KNOWN[name as RequestAnnotation] ? [] : [`annotation ${full(name)} of ${whose} has no effect: it counts on pods only`];
+    const object = toNamespaceText(pod);
+    if (!Object.hasOwn(KNOWN, name)) return [unknown(name, object)];
+    return KNOWN[name as RequestAnnotation] ? [] : [`annotation ${full(name)} of ${object} has no effect: it counts on pods only`];
   });
   return [
     ...onThePod,
@@ -39,11 +39,11 @@ export function warnOfIneffective(pod: AnnotatedPod, namespaceAnnotations: Reado
   ];
 }
 
-function foreignIn(annotations: Readonly<Record<string, string>>, whose: string): readonly string[] {
+function foreignIn(annotations: Readonly<Record<string, string>>, object: string): readonly string[] {
   return Object.keys(annotations).flatMap((key) => {
     const name = key.startsWith(ANNOTATION_PREFIX) ? undefined : FOREIGN.exec(key)?.[1];
     if (name === undefined || !Object.hasOwn(KNOWN, name)) return [];
-    return [`annotation ${quote(key)} of ${whose} is another plugin's and has no effect: was ${full(name)} meant?`];
+    return [`annotation ${quote(key)} of ${object} is another plugin's and has no effect: was ${full(name)} meant?`];
   });
 }
 
@@ -54,9 +54,9 @@ function namesIn(annotations: Readonly<Record<string, string>>): readonly string
     .filter((name) => !RECORDED.test(name));
 }
 
-function unknown(name: string, whose: string): string {
+function unknown(name: string, object: string): string {
   const meant = nearestName(name, Object.keys(KNOWN));
-  return `annotation ${full(name)} of ${whose} is unknown and has no effect${meant === undefined ? "" : `: was ${full(meant)} meant?`}`;
+  return `annotation ${full(name)} of ${object} is unknown and has no effect${meant === undefined ? "" : `: was ${full(meant)} meant?`}`;
 }
 
 function full(name: string): string {

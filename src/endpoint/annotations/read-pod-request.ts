@@ -63,7 +63,7 @@ export function readPodRequest(
   namespaceAnnotations: Readonly<Record<string, string>>,
   config: AnnotationConfig,
 ): PodRequest {
-  const anywhere = <T>(annotation: RequestAnnotation, read: (source: AnnotationSource) => T | undefined): T | undefined => {
+  const fromPodOrNamespace = <T>(annotation: RequestAnnotation, read: (source: AnnotationSource) => T | undefined): T | undefined => {
     for (const source of [onPod(pod, annotation), onNamespace(pod, namespaceAnnotations, annotation)]) {
       const value = source === undefined ? undefined : read(source);
       if (source === undefined || value === undefined) continue;
@@ -72,14 +72,21 @@ export function readPodRequest(
     }
     return undefined;
   };
-  const pools = withoutAbsent(FAMILIES.map((family) => [family, anywhere(POOLS[family], readNamedPools)] as const));
+  const pools: Partial<Record<Family, readonly string[]>> = { ...config.pools };
+  const poolsNamedBy: Partial<Record<Family, string>> = {};
+  for (const family of FAMILIES) {
+    const named = fromPodOrNamespace(POOLS[family], readNamedPools);
+    if (named === undefined) continue;
+    pools[family] = named.names;
+    poolsNamedBy[family] = named.namedBy;
+  }
   const mac = onPod(pod, "hwAddr");
   const prefixes = onPod(pod, "allowedSourcePrefixes");
   return {
     ...readAddresses(pod, config),
-    families: anywhere("ipFamilies", readFamilies) ?? config.families,
-    pools: { ...config.pools, ...mapFamilies(pools, ({ names }) => names) },
-    poolsNamedBy: mapFamilies(pools, ({ namedBy }) => namedBy),
+    families: fromPodOrNamespace("ipFamilies", readFamilies) ?? config.families,
+    pools,
+    poolsNamedBy,
     mac: mac === undefined ? undefined : readHardwareAddress(mac),
     floatingIPs: readFloating(pod, config),
     allowedSourcePrefixes: prefixes === undefined ? [] : readSourcePrefixes(prefixes),
@@ -94,18 +101,18 @@ function readNamedPools(source: AnnotationSource): { readonly names: readonly st
 
 /** Both together are refused, before either is looked at. */
 function readAddresses(pod: AnnotatedPod, config: AnnotationConfig): Pick<PodRequest, "addresses" | "addressesWithoutIpam"> {
-  const through = onPod(pod, "ipAddrs");
-  const past = onPod(pod, "ipAddrsNoIpam");
-  if (through !== undefined && past !== undefined) {
+  const withIpam = onPod(pod, "ipAddrs");
+  const withoutIpam = onPod(pod, "ipAddrsNoIpam");
+  if (withIpam !== undefined && withoutIpam !== undefined) {
     throw new NetplugError(
       "malformedRequest",
-      `read ${toSourceText(past)}: got ${quote(past.value)} together with "${ANNOTATION_PREFIX}ipAddrs" ${quote(through.value)}, want one of the two`,
+      `read ${toSourceText(withoutIpam)}: got ${quote(withoutIpam.value)} together with "${ANNOTATION_PREFIX}ipAddrs" ${quote(withIpam.value)}, want one of the two`,
     );
   }
-  const addresses = through === undefined ? [] : readPodAddresses(through);
-  const addressesWithoutIpam = past === undefined ? [] : readUncheckedPodAddresses(past);
-  for (const source of [through, past]) if (source !== undefined) requireOwnIpam(source, config);
-  if (past !== undefined && !config.featureControl.ipAddrsNoIpam) throw disabled(past, "ip_addrs_no_ipam");
+  const addresses = withIpam === undefined ? [] : readPodAddresses(withIpam);
+  const addressesWithoutIpam = withoutIpam === undefined ? [] : readUncheckedPodAddresses(withoutIpam);
+  for (const source of [withIpam, withoutIpam]) if (source !== undefined) requireOwnIpam(source, config);
+  if (withoutIpam !== undefined && !config.featureControl.ipAddrsNoIpam) throw disabled(withoutIpam, "ip_addrs_no_ipam");
   return { addresses, addressesWithoutIpam };
 }
 
@@ -130,14 +137,4 @@ function disabled(source: AnnotationSource, feature: string): NetplugError {
     "featureDisabled",
     `use ${toSourceText(source)}: got ${quote(source.value)}, and the feature is off; set "feature_control.${feature}" to true in the network config, or remove the annotation`,
   );
-}
-
-function mapFamilies<T, R>(values: Readonly<Partial<Record<Family, T>>>, toResult: (value: T) => R): Partial<Record<Family, R>> {
-  return withoutAbsent(FAMILIES.map((family) => [family, values[family] === undefined ? undefined : toResult(values[family])] as const));
-}
-
-function withoutAbsent<T>(entries: readonly (readonly [family: Family, value: T | undefined])[]): Partial<Record<Family, T>> {
-  const present: Partial<Record<Family, T>> = {};
-  for (const [family, value] of entries) if (value !== undefined) present[family] = value;
-  return present;
 }

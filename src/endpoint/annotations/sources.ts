@@ -19,14 +19,14 @@ export interface AnnotatedPod {
 export interface AnnotationSource {
   readonly annotation: RequestAnnotation;
   readonly value: string;
-  /** E.g. `pod "default/web-0"`. */
-  readonly whose: string;
+  /** What has it, for messages: `pod "default/web-0"`. */
+  readonly object: string;
 }
 
 /** An annotation that counts on the pod only; an empty text counts as absent. */
 export function onPod(pod: AnnotatedPod, annotation: RequestAnnotation): AnnotationSource | undefined {
   const value = pod.annotations[ANNOTATION_PREFIX + annotation];
-  return value === undefined || value === "" ? undefined : { annotation, value, whose: toPodText(pod) };
+  return value === undefined || value === "" ? undefined : { annotation, value, object: toPodText(pod) };
 }
 
 /** The same annotation of the pod's namespace. */
@@ -36,7 +36,7 @@ export function onNamespace(
   annotation: RequestAnnotation,
 ): AnnotationSource | undefined {
   const value = namespaceAnnotations[ANNOTATION_PREFIX + annotation];
-  return value === undefined || value === "" ? undefined : { annotation, value, whose: toNamespaceText(pod) };
+  return value === undefined || value === "" ? undefined : { annotation, value, object: toNamespaceText(pod) };
 }
 
 /** How messages name a pod. */
@@ -50,8 +50,8 @@ export function toNamespaceText(pod: Pick<AnnotatedPod, "namespace" | "name">): 
 }
 
 /** E.g. `annotation "cni.netplug.io/ipAddrs" of pod "default/web-0"`. */
-export function toSourceText({ annotation, whose }: AnnotationSource): string {
-  return `annotation "${ANNOTATION_PREFIX}${annotation}" of ${whose}`;
+export function toSourceText({ annotation, object }: Pick<AnnotationSource, "annotation" | "object">): string {
+  return `annotation "${ANNOTATION_PREFIX}${annotation}" of ${object}`;
 }
 
 /** A value that cannot be used. @param why what exactly is wrong with it, where `wanted` leaves that open */

@@ -15,10 +15,10 @@ import { type Inventory, knowsAll, takeInventory } from "./inventory.ts";
 export interface Leak {
   /** The address. */
   readonly object: string;
-  /** Whose it is, and why that one does not have it: the only thing that may change while it is the same leak. */
+  /** Who it is allocated to, and why that endpoint does not have it. Only the second part may change while it is the same leak. */
   readonly detail: string;
-  /** How each detail of the same leak begins. */
-  readonly whose: string;
+  /** How each `detail` of the same leak begins. */
+  readonly detailStart: string;
   readonly allocation: Allocation;
 }
 
@@ -46,8 +46,8 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     if (users.get(object)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
     const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
-    const whose = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;
-    yield { object, allocation, whose, detail: `${whose}${why}` };
+    const detailStart = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;
+    yield { object, allocation, detailStart, detail: `${detailStart}${why}` };
   }
 }
 
@@ -83,7 +83,7 @@ export async function releaseLeaks(
   for (const { object, detail } of reported) {
     const leak = leaks.get(object);
     if (leak === undefined) onEnd(object, "over", undefined);
-    else if (!detail.startsWith(leak.whose)) onEnd(object, "changed", leak.allocation);
+    else if (!detail.startsWith(leak.detailStart)) onEnd(object, "changed", leak.allocation);
     else if (now - leak.allocation.since < LONGEST_ADD_MS / 1000) onEnd(object, "young", leak.allocation);
     else due.push(leak);
   }
