@@ -10,6 +10,7 @@ import { TestNetns } from "../support/netns.ts";
 import type { TestNode } from "../support/test-node.ts";
 import type { BenchRow } from "./row.ts";
 import { interleave, round, summarize, toText } from "./summary.ts";
+import { mustRunProgram } from "../support/programs.ts";
 
 const PLUGINS = ["netplug", "ptp"] as const;
 type Plugin = (typeof PLUGINS)[number];
@@ -184,15 +185,7 @@ async function burst(plugin: Plugin, node: TestNode, turn: number, duplicates: s
 }
 
 async function callAsync(plugin: Plugin, verb: Verb, containerID: string, netns: string, config: string): Promise<string> {
-  const child = Bun.spawn([pluginPath(plugin)], {
-    env: environment(verb, containerID, netns),
-    stdin: Buffer.from(config),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (status !== 0) throw new Error(`${plugin} ${verb} ${containerID}: ${stdout}${stderr}`);
-  return stdout;
+  return await mustRunProgram([pluginPath(plugin)], { env: environment(verb, containerID, netns), stdin: config });
 }
 
 async function inFlight<T, R>(items: readonly T[], work: (item: T, index: number) => Promise<R>): Promise<readonly R[]> {

@@ -12,6 +12,7 @@ import { Cleaner } from "./cleaner.ts";
 import { Daemon } from "./daemon.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
 import { runKubectl } from "./kubectl.ts";
+import { mustRunProgramSync } from "../support/programs.ts";
 
 /** A kube-apiserver of another release than the rest of the cluster, for the part of the suite that asks whether it will do. */
 const OTHER_SERVER = process.env["KUBE_APISERVER_BINARY"];
@@ -249,12 +250,7 @@ function createServer({ folder, cleaner, authority, place, options }: ServerPlan
 
 function createServiceAccountKey(folder: string): string {
   const path = serviceAccountKeyIn(folder);
-  const result = Bun.spawnSync(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path], {
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  if (!result.success) throw new Error(`openssl ecparam: ${result.stderr.toString()}`);
+  mustRunProgramSync(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path]);
   return path;
 }
 

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, sym
 import { basename, dirname, join } from "node:path";
 import { CNI_PLUGIN_PROGRAMS, clusterProgram } from "../../tools/prerequisites/cluster-programs.ts";
 import { CriClient } from "../containerd/cri-client.ts";
-import type { CommandResult } from "../support/netns.ts";
+import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs.ts";
 import { makeCgroups, planCgroups } from "./cgroups.ts";
 import type { NodeCgroups } from "./cgroups.ts";
 import type { Cleaner } from "./cleaner.ts";
@@ -116,20 +116,12 @@ export class ClusterNode {
 
   /** Runs a program on the node. @param env besides what all of them have */
   run(command: readonly string[], stdin = "", env: Environment = {}): CommandResult {
-    const child = Bun.spawnSync([...this.#enter(), ...command], {
-      stdin: Buffer.from(stdin),
-      stdout: "pipe",
-      stderr: "pipe",
-      env: { ...this.#environment(), ...env },
-    });
-    return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
+    return runProgramSync([...this.#enter(), ...command], { stdin, env: { ...this.#environment(), ...env } });
   }
 
   /** @throws Error with what the program said */
   must(command: readonly string[], stdin = "", env: Environment = {}): string {
-    const { status, stdout, stderr } = this.run(command, stdin, env);
-    if (status !== 0) throw new Error(`${this.name}: ${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
-    return stdout;
+    return expectSuccess([`${this.name}:`, ...command], this.run(command, stdin, env));
   }
 
   /** A long-running program on the node, not started yet. */

@@ -3,11 +3,12 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { type CniReply, distFolder } from "../support/cni.ts";
+import { distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { TestNetns } from "../support/netns.ts";
 import { share } from "../support/share.ts";
 import { TestNode } from "../support/test-node.ts";
+import { type CommandResult, runProgram } from "../support/programs.ts";
 
 const node = share(
   () => TestNode.start(["10.65.0.0/24"]),
@@ -25,17 +26,12 @@ async function callWith(
   containerID: string,
   verb = "ADD",
   plugin = "netplug",
-): Promise<Omit<CniReply, "json">> {
+): Promise<CommandResult> {
   const file = join(node.folder, "config.json");
   writeFileSync(file, JSON.stringify(node.config()));
-  const child = Bun.spawn(["bash", "-c", `exec 3> >(:); wait $!; ${distFolder}/${plugin} ${redirections.replaceAll("CONFIG", file)}`], {
+  return await runProgram(["bash", "-c", `exec 3> >(:); wait $!; ${distFolder}/${plugin} ${redirections.replaceAll("CONFIG", file)}`], {
     env: { CNI_COMMAND: verb, CNI_CONTAINERID: containerID, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: distFolder },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
   });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { status, stdout, stderr };
 }
 
 describe("stdin", () => {

@@ -8,6 +8,7 @@ import type { Json } from "../support/cni-call.ts";
 import { cgroupPlaces, removeCgroup } from "../cluster/cgroups.ts";
 import { makeImage } from "../support/image.ts";
 import { CriClient } from "./cri-client.ts";
+import { mustRunProgramSync } from "../support/programs.ts";
 
 /** The image that it has. */
 export const IMAGE = "localhost/netplug-test:1";
@@ -95,12 +96,7 @@ export class PrivateContainerd implements AsyncDisposable {
   }
 
   #ctr(args: readonly string[]): void {
-    const result = Bun.spawnSync(["ctr", "--address", this.socket, "--namespace", "k8s.io", ...args], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    if (!result.success) throw new Error(`ctr ${args.join(" ")}: ${result.stderr.toString()}`);
+    mustRunProgramSync(["ctr", "--address", this.socket, "--namespace", "k8s.io", ...args]);
   }
 
   /** Version 2 of the format, which 1.6 and later read. `native` needs no overlay file system. */

@@ -17,6 +17,7 @@ import { onApiServer } from "../support/on-api-server.ts";
 import { testSeed } from "../support/seed.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { openClient, readWithOther, realPorts } from "./support/real-api.ts";
+import { runProgram } from "../support/programs.ts";
 
 const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly userInfo: { readonly username: string } } }> = {
   group: "authentication.k8s.io",
@@ -35,8 +36,7 @@ const [test, api] = onApiServer(
 /** What kubectl makes of these files. */
 async function viewWithKubectl(kubeconfig: string, args: readonly string[] = []): Promise<Readonly<Record<string, unknown>> | undefined> {
   const command = [clusterProgram("kubectl"), "config", "view", "--raw", "--minify", "-o", "json", ...args];
-  const child = Bun.spawn(command, { env: { HOME: folder, KUBECONFIG: kubeconfig }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [status, stdout] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  const { status, stdout } = await runProgram(command, { env: { HOME: folder, KUBECONFIG: kubeconfig } });
   return status === 0 ? (JSON.parse(stdout) as Readonly<Record<string, unknown>>) : undefined;
 }
 

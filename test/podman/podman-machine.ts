@@ -8,7 +8,8 @@ import { cniPluginsFolder, distFolder } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeImage } from "../support/image.ts";
-import { type CommandResult, nodePlace } from "../support/netns.ts";
+import { nodePlace } from "../support/netns.ts";
+import { type CommandResult, expectSuccess, runProgramSync } from "../support/programs.ts";
 
 /** The image that it has. */
 export const IMAGE = "localhost/netplug-test:1";
@@ -59,14 +60,11 @@ export class PodmanMachine implements AsyncDisposable {
   /** Runs a program on the machine. */
   run(command: readonly string[], stdin = "", env: Readonly<Record<string, string>> = {}): CommandResult {
     const unshare = `/proc/${this.#init?.pid ?? 0}/ns`;
-    const child = Bun.spawnSync(["nsenter", `--mount=${unshare}/mnt`, `--pid=${unshare}/pid_for_children`, ...command], {
+    return runProgramSync(["nsenter", `--mount=${unshare}/mnt`, `--pid=${unshare}/pid_for_children`, ...command], {
       cwd: "/",
       env: { ...process.env, CONTAINERS_CONF: join(this.#folder, "containers.conf"), ...env },
-      stdin: Buffer.from(stdin),
-      stdout: "pipe",
-      stderr: "pipe",
+      stdin,
     });
-    return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
   }
 
   /** Runs `podman`. */
@@ -76,9 +74,7 @@ export class PodmanMachine implements AsyncDisposable {
 
   /** @returns what it prints @throws Error with what it said when it failed */
   podman(args: readonly string[]): string {
-    const { status, stdout, stderr } = this.tryPodman(args);
-    if (status !== 0) throw new Error(`podman ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
-    return stdout.trim();
+    return expectSuccess(["podman", ...args], this.tryPodman(args)).trim();
   }
 
   /** Starts a container in the background. @returns its ID */

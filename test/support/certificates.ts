@@ -3,6 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mustRunProgramSync } from "./programs.ts";
 
 export interface KeyPair {
   readonly certFile: string;
@@ -24,6 +25,8 @@ export interface CertificateFolder extends Disposable {
   bundle(name: string, files: readonly string[]): string;
 }
 
+const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"] as const;
+
 /** All files lie in a temporary folder, made in `parent`, that goes away with it. */
 export function createCertificateFolder(parent: string = tmpdir()): CertificateFolder {
   const path = mkdtempSync(join(parent, "netplug-certs-"));
@@ -32,43 +35,13 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
     path,
     createAuthority(name) {
       const ca = { certFile: at(`${name}.crt`), keyFile: at(`${name}.key`) };
-      openssl([
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        `/CN=${name}`,
-        "-keyout",
-        ca.keyFile,
-        "-out",
-        ca.certFile,
-      ]);
+      openssl(["req", "-x509", ...NEW_KEY, "-days", "2", "-subj", `/CN=${name}`, "-keyout", ca.keyFile, "-out", ca.certFile]);
       let serial = 1;
       const issue = (file: string, subject: string, extensions: string, days = 1): KeyPair => {
         const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
         const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
         writeFileSync(extensionFile, extensions);
-        openssl([
-          "req",
-          "-new",
-          "-newkey",
-          "ec",
-          "-pkeyopt",
-          "ec_paramgen_curve:P-256",
-          "-nodes",
-          "-subj",
-          subject,
-          "-keyout",
-          pair.keyFile,
-          "-out",
-          request,
-        ]);
+        openssl(["req", "-new", ...NEW_KEY, "-subj", subject, "-keyout", pair.keyFile, "-out", request]);
         const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", String(days)];
         openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
         return pair;
@@ -92,6 +65,5 @@ export function createCertificateFolder(parent: string = tmpdir()): CertificateF
 }
 
 function openssl(args: readonly string[]): void {
-  const result = Bun.spawnSync(["openssl", ...args], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
-  if (!result.success) throw new Error(`openssl ${args.join(" ")}: ${result.stderr.toString()}`);
+  mustRunProgramSync(["openssl", ...args]);
 }

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Json } from "./cni-call.ts";
+import { type CommandResult, runProgram } from "./programs.ts";
 
 /** `dist/` of the checkout. */
 export const distFolder: string = join(dirname(dirname(import.meta.dir)), "dist");
@@ -13,10 +14,7 @@ export const cniPluginsFolder: string =
 export const CNI_VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 export type CniVersion = (typeof CNI_VERSIONS)[number];
 
-export interface CniReply {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
+export interface CniReply extends CommandResult {
   /** What stdout holds, when it is JSON. */
   readonly json: CniJson | undefined;
 }
@@ -59,9 +57,8 @@ export async function spawnPlugin(
   stdin: string,
   args: readonly string[] = [],
 ): Promise<CniReply> {
-  const child = Bun.spawn([path, ...args], { env, stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { status, stdout, stderr, json: parseJson(stdout) };
+  const result = await runProgram([path, ...args], { env, stdin });
+  return { ...result, json: parseJson(result.stdout) };
 }
 
 function parseJson(text: string): CniJson | undefined {

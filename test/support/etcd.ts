@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
+import { mustRunProgram } from "./programs.ts";
 
 export interface EtcdTls {
   readonly certFile: string;
@@ -148,15 +149,7 @@ function createMember(options: EtcdServerOptions, place: Place, cluster: string)
 /** Runs the distribution's `etcdctl` with the v3 API. */
 export async function runEtcdctl(args: readonly string[], stdin = ""): Promise<string> {
   const command = [process.env["ETCDCTL_BINARY"] ?? "etcdctl", ...args];
-  const child = Bun.spawn(command, {
-    stdin: new Blob([stdin]),
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { PATH: process.env["PATH"] ?? "", ETCDCTL_API: "3" },
-  });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (status !== 0) throw new Error(`etcdctl ${args.join(" ")}: status ${status}: ${stderr}`);
-  return stdout;
+  return await mustRunProgram(command, { stdin, env: { PATH: process.env["PATH"], ETCDCTL_API: "3" } });
 }
 
 /** Below those that the kernel gives to clients, so that no connection takes one between two starts of a server. */

@@ -2,6 +2,7 @@
 
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { mustRunProgramSync } from "./programs.ts";
 
 const APPLETS = ["sh", "sleep", "ping", "ip", "nc", "echo", "cat", "hostname", "ls", "true"] as const;
 
@@ -29,7 +30,7 @@ export function makeImage(folder: string, options: ImageOptions): string {
     copyFileSync(source, join(root, path));
   }
   const layer = join(folder, "layer.tar");
-  tar(["-C", root, "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-cf", layer, "."]);
+  mustRunProgramSync(["tar", "-C", root, "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-cf", layer, "."]);
 
   const diffID = new Bun.CryptoHasher("sha256").update(readFileSync(layer)).digest("hex");
   const architecture = process.arch === "arm64" ? "arm64" : "amd64";
@@ -42,11 +43,6 @@ export function makeImage(folder: string, options: ImageOptions): string {
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   writeFileSync(join(folder, "manifest.json"), JSON.stringify([{ Config: "config.json", RepoTags: options.tags, Layers: ["layer.tar"] }]));
   const archive = join(folder, "image.tar");
-  tar(["-C", folder, "-cf", archive, "manifest.json", "config.json", "layer.tar"]);
+  mustRunProgramSync(["tar", "-C", folder, "-cf", archive, "manifest.json", "config.json", "layer.tar"]);
   return archive;
-}
-
-function tar(args: readonly string[]): void {
-  const result = Bun.spawnSync(["tar", ...args], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
-  if (!result.success) throw new Error(`tar: ${result.stderr.toString()}`);
 }

@@ -1,6 +1,7 @@
 /** For tests: network namespaces with unique names, which go away with the test. */
 
 import { existsSync } from "node:fs";
+import { type CommandResult, expectSuccess, runProgram, runProgramSync } from "./programs.ts";
 
 const NETNS_FOLDER = "/run/netns";
 let made = 0;
@@ -42,12 +43,6 @@ export interface NeighbourView {
   readonly state: readonly string[];
 }
 
-export interface CommandResult {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** A place in which programs run: a namespace of its own, or the one that the test is in. */
 export class NetworkPlace {
   /** undefined: the namespace of the test itself. */
@@ -58,8 +53,7 @@ export class NetworkPlace {
   }
 
   run(command: readonly string[], stdin = ""): CommandResult {
-    const child = Bun.spawnSync(this.#wrap(command), { stdin: Buffer.from(stdin), stdout: "pipe", stderr: "pipe" });
-    return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
+    return runProgramSync(this.#wrap(command), { stdin });
   }
 
   /** @throws Error with what the program said */
@@ -69,9 +63,7 @@ export class NetworkPlace {
 
   /** {@link run}, and tests that run beside this one go on meanwhile. */
   async runAsync(command: readonly string[]): Promise<CommandResult> {
-    const child = Bun.spawn(this.#wrap(command), { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-    const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-    return { status, stdout, stderr };
+    return await runProgram(this.#wrap(command));
   }
 
   /** {@link must}, and tests that run beside this one go on meanwhile. */
@@ -113,11 +105,6 @@ export class NetworkPlace {
     const text = this.must(["ip", "-j", ...args]);
     return text.trim() === "" ? [] : (JSON.parse(text) as readonly T[]);
   }
-}
-
-function expectSuccess(command: readonly string[], { status, stdout, stderr }: CommandResult): string {
-  if (status !== 0) throw new Error(`${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
-  return stdout;
 }
 
 const newName = (): string => `npgt-${process.pid}-${made++}`;

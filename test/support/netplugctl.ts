@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { type CniReply, distFolder, spawnPlugin } from "./cni.ts";
+import { mustRunProgram } from "./programs.ts";
 
 /** @param env besides `PATH`: where the datastore is */
 export async function runNetplugctl(env: Readonly<Record<string, string>>, args: readonly string[], stdin = ""): Promise<CniReply> {
@@ -10,9 +11,7 @@ export async function runNetplugctl(env: Readonly<Record<string, string>>, args:
 
 /** The same, which must succeed. @returns stdout @throws Error with what it said */
 export async function mustNetplugctl(env: Readonly<Record<string, string>>, args: readonly string[], stdin = ""): Promise<string> {
-  const { status, stdout, stderr } = await runNetplugctl(env, args, stdin);
-  if (status !== 0) throw new Error(`netplugctl ${args.join(" ")}: status ${status}: ${stderr}${stdout}`);
-  return stdout;
+  return await mustRunProgram([netplugctl, ...args], { env: withPath(env), stdin });
 }
 
 /** Makes the datastore, with pools `pool-0`, … in this order. */

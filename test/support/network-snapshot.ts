@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { LinkView, RouteView } from "./netns.ts";
+import { mustRunProgram } from "./programs.ts";
 
 export interface NetworkSnapshot {
   /** Every interface but `lo`. */
@@ -34,9 +35,7 @@ export async function snapshotNetwork(netns?: string): Promise<NetworkSnapshot |
 
 /** What `ip -j` prints for each of several commands. */
 async function runIp(where: readonly string[], commands: string): Promise<readonly (readonly unknown[])[]> {
-  const child = Bun.spawn(["ip", ...where, "-j", "-d", "-batch", "-"], { stdin: Buffer.from(commands), stdout: "pipe", stderr: "pipe" });
-  const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (status !== 0) throw new Error(`ip ${where.join(" ")}: ${stderr}`);
+  const stdout = await mustRunProgram(["ip", ...where, "-j", "-d", "-batch", "-"], { stdin: commands });
   const lines = stdout.split("\n").filter((line) => line.startsWith("["));
   return lines.map((line) => JSON.parse(line) as readonly unknown[]);
 }

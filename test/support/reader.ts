@@ -3,6 +3,7 @@
 import { dirname } from "node:path";
 import { clusterProgramPath } from "../../tools/prerequisites/cluster-programs.ts";
 import { distFolder } from "./cni.ts";
+import { runProgram } from "./programs.ts";
 
 /** What a command did. */
 export interface Typed {
@@ -25,14 +26,7 @@ export class Reader {
 
   /** Runs lines as they stand; the first that fails ends them, where of a pipe only its last command counts. */
   async try(lines: string): Promise<Typed> {
-    const shell = Bun.spawn(["sh", "-e", "-c", lines], {
-      cwd: this.#folder,
-      env: this.#env,
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [status, stdout, stderr] = await Promise.all([shell.exited, shell.stdout.text(), shell.stderr.text()]);
+    const { status, stdout, stderr } = await runProgram(["sh", "-e", "-c", lines], { cwd: this.#folder, env: this.#env });
     return { status, output: stdout + stderr };
   }
 

@@ -5,15 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 import { TaskFailure } from "../terminal.ts";
+import { type CommandResult, runProgramSync } from "../../test/support/programs.ts";
 
 /** Where `ip netns` keeps namespaces. */
 const NETNS_FOLDER = "/run/netns";
-
-export interface CommandResult {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Runs programs inside the namespaces of the demo and removes everything at the end. */
 export class DemoWorld implements AsyncDisposable {
@@ -129,7 +124,6 @@ export class DemoWorld implements AsyncDisposable {
   }
 
   private run(command: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = ""): CommandResult {
-    const child = Bun.spawnSync([...command], { env: { PATH: process.env["PATH"] ?? "", ...env }, stdin: Buffer.from(stdin) });
-    return { status: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
+    return runProgramSync(command, { env: { PATH: process.env["PATH"], ...env }, stdin });
   }
 }

@@ -1,6 +1,7 @@
 /** A node made of network namespaces: one is its "host", the others are pods. */
 
 import { inNetns, type Netns, openNetns } from "../../../src/linux/netns.ts";
+import { mustRunProgramSync } from "../../support/programs.ts";
 
 /** What `ip -j` prints. */
 type Json = Readonly<Record<string, unknown>>;
@@ -39,13 +40,13 @@ export class NamespacedNode implements Disposable {
   /** A pod's namespace, as a runtime makes it: nothing but `lo`, which is down. */
   addPlace(name: string): Place {
     const place = { name: `${this.#prefix}-${name}`, path: `/run/netns/${this.#prefix}-${name}` };
-    runOrFail(["ip", "netns", "add", place.name]);
+    mustRunProgramSync(["ip", "netns", "add", place.name]);
     this.#places.push(place);
     return place;
   }
 
   deletePlace(place: Place): void {
-    runOrFail(["ip", "netns", "del", place.name]);
+    mustRunProgramSync(["ip", "netns", "del", place.name]);
   }
 
   /** Runs code of ours with the node's host namespace as the one that the process is in. Synchronous. */
@@ -55,7 +56,7 @@ export class NamespacedNode implements Disposable {
 
   /** Runs a program in a place. @returns its output @throws what it printed, when it failed */
   run(place: Place, ...command: string[]): string {
-    return runOrFail(["ip", "netns", "exec", place.name, ...command]);
+    return mustRunProgramSync(["ip", "netns", "exec", place.name, ...command]);
   }
 
   /** Whether the program succeeds in a place. */
@@ -65,12 +66,12 @@ export class NamespacedNode implements Disposable {
 
   /** `ip`, as text in and nothing out. */
   ip(place: Place, command: string): void {
-    runOrFail(["ip", "-n", place.name, ...command.split(" ")]);
+    mustRunProgramSync(["ip", "-n", place.name, ...command.split(" ")]);
   }
 
   /** The oracle. */
   ipJson(place: Place, command: string): Json[] {
-    const text = runOrFail(["ip", "-n", place.name, "-j", "-d", ...command.split(" ")]);
+    const text = mustRunProgramSync(["ip", "-n", place.name, "-j", "-d", ...command.split(" ")]);
     return text === "" ? [] : (JSON.parse(text) as Json[]);
   }
 
@@ -84,7 +85,7 @@ export class NamespacedNode implements Disposable {
 
   /** Loads rules of nftables. */
   load(place: Place, rules: string): void {
-    runOrFail(["ip", "netns", "exec", place.name, "nft", "-f", "-"], rules);
+    mustRunProgramSync(["ip", "netns", "exec", place.name, "nft", "-f", "-"], { stdin: rules });
   }
 
   /** Names of the interfaces in a place, but `lo`. */
@@ -105,10 +106,4 @@ function openOrFail(path: string): Netns {
   const netns = openNetns(path);
   if (netns === undefined) throw new Error(`open ${path}: it is not there`);
   return netns;
-}
-
-function runOrFail(command: string[], stdin = ""): string {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { stdin: Buffer.from(stdin) });
-  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}${stdout.toString()}`);
-  return stdout.toString();
 }
