@@ -8,13 +8,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "../../src/cni/host.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
-import { silentLog } from "../support/silent-log.ts";
 import { hostInterfaceName } from "../support/cni.ts";
 import type { Json } from "../support/cni-call.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
+import { callInProcess } from "../support/in-process-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "../support/ipam.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
 
@@ -64,10 +63,8 @@ interface Outcome {
 }
 
 async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => Partial<Host> = () => ({})): Promise<Outcome> {
-  const real = realHost();
   const { clock, datastore } = world;
-  let stdout = "";
-  const text = JSON.stringify({
+  const wholeConfig = {
     cniVersion: "1.1.0",
     name: NETWORK,
     nodename: "n1",
@@ -75,23 +72,21 @@ async function call(verb: "ADD" | "DEL", config: Json, change: (host: Host) => P
     ipam_lock_file: join(folder, "ipam.lock"),
     ipam: { type: "netplug-ipam" },
     ...config,
-  });
-  const host: Host = {
-    ...real,
-    env: { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder },
+  };
+  const env = { CNI_COMMAND: verb, CNI_CONTAINERID: CONTAINER, CNI_NETNS: pod.path, CNI_IFNAME: "eth0", CNI_PATH: folder };
+  const fakes = {
     clock,
-    readStdin: () => text,
-    writeAnswer: (answer) => void (stdout = answer),
     processStart: () => clock.monotonic(),
     takeLock: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
     takeTurn: () => Promise.resolve(undefined),
     openDatastore: () => datastore,
-    openLog: () => silentLog,
-  };
+  } satisfies Partial<Host>;
   const start = clock.monotonic();
-  const status = await untilDone(clock, runPlugin("netplug", { ...host, ...change(host) }));
-  const code = stdout === "" ? undefined : (JSON.parse(stdout) as { readonly code?: number }).code;
-  return { status, code, tookMs: clock.monotonic() - start };
+  const { status, json } = await untilDone(
+    clock,
+    callInProcess("netplug", env, wholeConfig, { ...fakes, ...change({ ...realHost(), ...fakes }) }),
+  );
+  return { status, code: json?.code, tookMs: clock.monotonic() - start };
 }
 
 /** Lets time pass whenever nothing else happens. */

@@ -6,6 +6,7 @@ import type { Datastore } from "../../src/datastore/datastore.ts";
 import { checkConsistency } from "../../src/ipam/admin/check.ts";
 import { deleteEmptyBlocks } from "../../src/ipam/gc.ts";
 import { allocate } from "../../src/ipam/allocate.ts";
+import { compareTexts } from "../../src/lib/characters.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import { type Family, parseAddress, toAddressText, WIDTH } from "../../src/lib/ip/address.ts";
 import { addressAt, containsPrefix, overlaps, parsePrefix, toPrefixText } from "../../src/lib/ip/prefix.ts";
@@ -285,10 +286,6 @@ class History {
 
 function isOf(address: string, family: Family): boolean {
   return parseAddress(address).family === family;
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : 1;
 }
 
 function compareAddresses(a: string, b: string): number {

@@ -6,16 +6,14 @@ import { join } from "node:path";
 import type { Block } from "../../src/api/ipam-block.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { linuxKernel } from "../../src/cni/link/kernel.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore } from "../../src/datastore/datastore.ts";
 import { joinEndpointName } from "../../src/api/endpoint-names.ts";
 import { toAddressText } from "../../src/lib/ip/address.ts";
 import { addressAt, type Prefix, sizeOf } from "../../src/lib/ip/prefix.ts";
-import { silentLog } from "./silent-log.ts";
 import { openNetns } from "../../src/linux/netns.ts";
-import type { CniJson } from "./cni.ts";
 import type { Json } from "./cni-call.ts";
+import { callInProcess } from "./in-process-call.ts";
 import { TestNetns } from "./netns.ts";
 
 /** The node of all of them, and their network. */
@@ -87,18 +85,12 @@ export class EmptyNode implements Disposable {
     const base = { cniVersion: "1.1.0", name: NETWORK, type: "netplug", nodename: NODE, ipam: { type: "netplug-ipam" } };
     const config = { ...base, ...files, "cni.dev/valid-attachments": [], ...this.#config, ...more };
     const subject = verb === "GC" ? {} : { CNI_CONTAINERID: "another", CNI_IFNAME: "eth0", CNI_NETNS: join(folder, "gone") };
-    let stdout = "";
-    await runPlugin("netplug", {
-      ...realHost(),
-      env: { CNI_COMMAND: verb, CNI_PATH: folder, ...subject },
-      readStdin: () => JSON.stringify(config),
-      writeAnswer: (text) => void (stdout = text),
-      openLog: () => silentLog,
+    const { json } = await callInProcess("netplug", { CNI_COMMAND: verb, CNI_PATH: folder, ...subject }, config, {
       kernel: { ...linuxKernel, openRouteSocket: (other) => linuxKernel.openRouteSocket(other ?? place) },
       ...change,
     });
-    if (stdout === "") return { code: 0, message: "" };
-    const { code = 0, msg = "", details = "" } = JSON.parse(stdout) as CniJson;
+    if (json === undefined) return { code: 0, message: "" };
+    const { code = 0, msg = "", details = "" } = json;
     return { code, message: `${msg}; ${details}` };
   }
 

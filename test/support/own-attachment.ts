@@ -8,11 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PluginName } from "../../src/cni/call.ts";
 import type { Host } from "../../src/cni/host.ts";
-import { runPlugin } from "../../src/cni/plugin.ts";
-import { realHost } from "../../src/cni/real-host.ts";
-import { silentLog } from "./silent-log.ts";
+import { linuxFiles } from "../../src/linux/files.ts";
 import type { CniJson } from "./cni.ts";
 import type { Json } from "./cni-call.ts";
+import { callInProcess } from "./in-process-call.ts";
 import { createIpamWorld, type IpamWorld, NETWORK } from "./ipam.ts";
 import { TestNetns } from "./netns.ts";
 
@@ -46,19 +45,13 @@ export class OwnAttachment implements Disposable {
     const folder = this.#folder;
     const folders = { lib_dir: folder, endpoint_status_dir: folder, ipam_lock_file: join(folder, "ipam.lock") };
     const text = { cniVersion: "1.1.0", name: NETWORK, nodename: "n1", ...folders, ...config };
-    const real = realHost();
-    let stdout = "";
-    await runPlugin(plugin, {
-      ...real,
-      env: { CNI_COMMAND: verb, CNI_CONTAINERID: this.#containerID, CNI_NETNS: this.pod.path, CNI_IFNAME: ifName, CNI_PATH: folder },
-      readStdin: () => JSON.stringify(text),
-      writeAnswer: (answer) => void (stdout = answer),
+    const env = { CNI_COMMAND: verb, CNI_CONTAINERID: this.#containerID, CNI_NETNS: this.pod.path, CNI_IFNAME: ifName, CNI_PATH: folder };
+    const { json } = await callInProcess(plugin, env, text, {
       openDatastore: () => this.world.datastore,
-      openLog: () => silentLog,
-      files: { ...real.files, isExecutableFile: () => true },
+      files: { ...linuxFiles, isExecutableFile: () => true },
       ...change,
     });
-    return stdout === "" ? undefined : (JSON.parse(stdout) as CniJson);
+    return json;
   }
 
   [Symbol.dispose](): void {
