@@ -4,7 +4,7 @@ import { type ClusterInformation, SINGLETON_NAME } from "../api/cluster-informat
 import { NetplugError } from "../lib/errors.ts";
 import type { Query, Stored, Write } from "./datastore.ts";
 
-/** Asks for what an operation must know for the checks here. */
+/** Its answer is what {@link requireReady} and {@link expectUnchanged} check. */
 export const CLUSTER_INFORMATION = { type: "get", ref: { kind: "ClusterInformation", name: SINGLETON_NAME } } as const satisfies Query;
 
 /** What an operation is about to do. */

@@ -77,7 +77,7 @@ type EtcdSettings = Pick<EtcdConfig, "endpoints"> & { readonly [K in Exclude<key
 /**
  * Makes of merged settings what `openDatastore` wants.
  *
- * @param nameOf what messages call where a setting comes from; without it they say what the setting is
+ * @param nameOf the source of a setting, for messages; without it they describe the setting
  * @throws NetplugError invalidConfig
  */
 export function toDatastoreConfig(settings: DatastoreSettings, nameOf?: (name: SettingName) => string): DatastoreConfig {

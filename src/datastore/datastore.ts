@@ -16,8 +16,8 @@ export interface Stored<T> {
   readonly value: T;
   readonly revision: Revision;
   /**
-   * Of a listed pool: the stored value is no pool, so that only its name is known. Lists of other kinds fail: a pool that cannot be read
-   * just gives no address, but a reservation that cannot be read may forbid one.
+   * Only of listed pools: the stored value cannot be read, so only the name is known. Lists of other kinds fail instead: an unreadable pool
+   * merely gives no address, but an unreadable reservation may forbid one.
    */
   readonly isUnreadable?: boolean;
 }
@@ -48,7 +48,7 @@ export type Query =
   | { readonly type: "block-of-address"; readonly address: Address }
   /** How many blocks are claimed inside a prefix. */
   | { readonly type: "count-blocks"; readonly within: Prefix }
-  /** Claimed blocks that overlap a prefix, in address order, beginning with the first whose base is not below `from`. */
+  /** Claimed blocks that overlap a prefix, in address order, without those that begin below `from`. */
   | { readonly type: "claimed-blocks"; readonly within: Prefix; readonly from?: Address; readonly limit: number }
   /** Blocks inside a prefix without any allocation, in address order, with the time since which they are empty. */
   | { readonly type: "empty-blocks"; readonly within: Prefix; readonly limit: number }
@@ -136,7 +136,7 @@ export interface RequestOptions {
   readonly mayLag?: boolean;
 }
 
-/** Something stored that is not as netplug writes it. */
+/** Something in the datastore that netplug would have written otherwise. */
 export interface Damage {
   /** What it should be; an index entry of a block counts as the block. */
   readonly kind: Kind | "IPAMBlock";
@@ -144,7 +144,7 @@ export interface Damage {
   readonly name: string;
   /** The block that it is about, where its name says so. */
   readonly cidr?: Prefix;
-  /** The node whose block that should be, where this can be seen. */
+  /** The node that should own the block, if known. */
   readonly node?: string;
   readonly reason: string;
   /** Whether the answer contains it, because only its index entries or labels are wrong. */

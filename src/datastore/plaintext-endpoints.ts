@@ -8,7 +8,7 @@ import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
  * Warns of endpoints without TLS where certificates are configured. Such a config is not refused: a cluster that moves to TLS first gets
  * certificates, then changes its endpoints one by one, and pods must start and end meanwhile.
  *
- * @param config one that `isPartlyPlain()`
+ * @param config one for which `isPartlyPlain()` holds
  * @param warn gets the one sentence
  * @param nameOf what a setting is called; without it as network configs do
  */

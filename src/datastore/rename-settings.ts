@@ -7,7 +7,7 @@ import { DATASTORE_VARIABLES, type SettingName } from "./datastore-settings.ts";
 const ETCD_KEYS = /\betcd_[a-z_]+\b(?=[^"]*(?:"[^"]*"[^"]*)*$)/g;
 
 /**
- * The failure with other names for the settings that its message names: there they are keys of network configs.
+ * The same failure, but its message calls settings by `nameOf` instead of by their keys in network configs.
  *
  * @param nameOf gives the other name; undefined: the key stays
  */

@@ -1,4 +1,4 @@
-/** Whether etcd takes commits, as far as it says so: while an alarm is raised it takes none, and answers reads as ever. */
+/** Whether etcd accepts commits: while an alarm is raised it accepts none, but still answers reads. */
 
 import { NetplugError } from "../../lib/errors.ts";
 import type { CallOptions, EtcdClient } from "./client/client.ts";
@@ -11,7 +11,7 @@ const ADVICE = new Map([
 ]);
 
 /**
- * Asks the member that answers; who may not ask, or gets no answer, learns nothing.
+ * Asks one member. Without the permission to ask, or without an answer, nothing is thrown.
  *
  * @throws NetplugError tryAgainLater with the alarm and what to do about it
  */
@@ -25,8 +25,8 @@ export async function requireNoAlarm(client: EtcdClient, options: CallOptions): 
 }
 
 /**
- * By a member's status, which costs the cluster nothing. With users, etcd 3.6 shows it to root only; its list of alarms it would show, but a
- * list is a proposal with a write to the disk of each member, too much for what every node asks all the time.
+ * Reads a member's status, which costs the cluster nothing. With users, etcd 3.6 shows it to root only. It shows the list of alarms to all
+ * users, but that request is a proposal, which each member writes to its disk: too costly for what every node keeps asking.
  */
 async function readAlarms(client: EtcdClient, options: CallOptions): Promise<readonly string[]> {
   try {

@@ -8,9 +8,7 @@ import { type KeyValue, MAX_TXN_OPS, type RangeReply, type RangeRequest, type Re
 /** Keys per page, at most. */
 const PAGE_SIZE = 1_000;
 
-/**
- * Keys on the first page of all blocks: this many full ones of the largest kind, of 400 kB each, are read well within the time of a request.
- */
+/** Keys on the first page of all blocks: even full blocks of the largest size, 400 kB each, are read well within the time of a request. */
 const FIRST_BLOCKS = 32;
 
 /** What a further page is meant to hold, in characters of its values, judged by the one before. */

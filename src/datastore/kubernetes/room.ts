@@ -1,4 +1,4 @@
-/** Whether a node can give addresses, as far as its own disk decides: it claims no block that it cannot name in its hint first. */
+/** Whether a node's disk lets it give addresses: it claims a block only after it has named it in its hint. */
 
 import type { Block } from "../../api/ipam-block.ts";
 import { NetplugError } from "../../lib/errors.ts";
@@ -8,8 +8,8 @@ import type { NodeBlocks } from "./reads/node-blocks.ts";
 import type { BlockHints } from "./state/block-hints.ts";
 
 /**
- * Asks for nothing while the hint can be written. Else room in a block of the node is enough: pods must not be driven from a node that still
- * gives addresses.
+ * Reads no blocks while the hint can be written. Otherwise, room in one of the node's blocks is enough: a node that still gives addresses
+ * must not lose its pods.
  *
  * @param readBlocks of the node
  * @throws NetplugError ioFailure

@@ -1,7 +1,7 @@
 /**
- * The tokens of the node's last log-ins, in files of the run directory. etcd checks a password with bcrypt, some 60 ms of its processor time, and
- * writes each log-in to its log; a process that lives for one call would pay for that each time. A token that does not hold any more costs one
- * request, and its owner logs in.
+ * The tokens of the node's last log-ins, in files of the run directory. etcd checks a password with bcrypt, some 60 ms of its processor
+ * time, and writes each log-in to its log; a process that lives for one call would pay for that each time. A token that is no longer valid
+ * costs one request; then the process logs in.
  *
  * A file is mode 0600: root, who alone can read it, could read the password as well. There is one for each user of each list of endpoints, so
  * that networks of a node with different ones do not take each other's away.
@@ -37,8 +37,8 @@ function pathOf({ tokenFolder = "", endpoints, discoverySrv, username }: EtcdCon
 }
 
 /**
- * Says to which credentials a token belongs, without showing them: one of an earlier password must not hide that the new one is wrong. Only who
- * knows the password can make it, so a token with its proof is what etcd gave.
+ * Ties a token to its credentials without showing them: the token of an earlier password must not hide that the new password is wrong. Only
+ * who knows the password can make the proof, so a token with its proof came from etcd.
  */
 function proofOf(token: string, { endpoints, discoverySrv, username, password }: EtcdConfig): string {
   return hmacHex(token, JSON.stringify([endpoints, discoverySrv, username, password]));

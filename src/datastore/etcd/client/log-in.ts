@@ -20,9 +20,9 @@ export class LogIn {
   readonly #files: Files;
   readonly #onRoundTrip: () => void;
   #token: string | undefined;
-  /** The last one that etcd did not take, or with which no answer came. */
+  /** The last one that etcd refused, or that got no answer. */
   #endedToken: string | undefined;
-  /** One of another process, until etcd has taken it from us. */
+  /** Another process's token, until etcd has accepted it from us. */
   #foreignToken: string | undefined;
   /** A log-in under way, shared by all who need it. */
   #loggingIn: Promise<string> | undefined;
@@ -53,8 +53,8 @@ export class LogIn {
   }
 
   /**
-   * A token names the place of its log-in in etcd's log, and etcd lets a request wait until it has come there. A cluster that was made anew from
-   * a backup begins a new log, and may come there never.
+   * A token holds the index of its log-in in etcd's log, and etcd delays a request until it has reached that index. A cluster that was
+   * restored from a backup begins a new log, and may never reach it.
    */
   async sendAs<T>(token: string | undefined, target: Target, send: (target: Target) => Promise<T>): Promise<T> {
     if (token === undefined || token === NO_TOKEN) return await send(target);

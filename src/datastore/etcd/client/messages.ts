@@ -36,7 +36,7 @@ function kindOf(tries: readonly FailedTry[], failureClass: FailureClass): ErrorN
   if (failureClass === "defect") return "internal";
   if (failureClass === "denied" || failureClass === "log-in-again" || failureClass === "needs-user" || failureClass === "use-grpc")
     return "accessDenied";
-  // A certificate that we do not trust is nothing that a retry can fix, unless another endpoint is merely down.
+  // A retry does not make a certificate trusted, but an endpoint that is merely down may come back.
   return tries.length > 0 && tries.every(({ failure }) => failure.reason === "untrusted") ? "accessDenied" : "tryAgainLater";
 }
 

@@ -1,4 +1,4 @@
-/** Says what is wrong with certificates and key: the error of a connection that fails for them does not. */
+/** Finds out what is wrong with certificates or key: the error of the failed connection does not say. */
 
 import tls from "node:tls";
 import { NetplugError } from "../../../lib/errors.ts";

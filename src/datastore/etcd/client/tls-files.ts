@@ -36,7 +36,11 @@ export class TlsFiles {
     return this.#material;
   }
 
-  /** Checks whether they are why no connection was made. The next call reads them again, since somebody may be renewing them. @throws NetplugError */
+  /**
+   * Checks whether the files are why a connection failed. The next call reads them again, since somebody may be renewing them.
+   *
+   * @throws NetplugError
+   */
   async doubt(material: TlsMaterial): Promise<void> {
     this.#readAt = -Infinity;
     const { requireUsable } = await import("./tls-check.ts");

@@ -85,7 +85,7 @@ export function indexKey(index: AddressIndex, cidr: Prefix): string {
   return `/netplug/ipam/${index}/${cidr.family}/${toCidrForm(cidr)}`;
 }
 
-/** The blocks of an index that lie inside a prefix, beginning with the first whose base is not below `from`. */
+/** The blocks of an index that lie inside a prefix, without those that begin below `from`. */
 export function indexRange(index: AddressIndex, within: Prefix, from?: bigint): KeyRange {
   const { family, base } = within;
   const tree = `/netplug/ipam/${index}/${family}/`;

@@ -34,7 +34,7 @@ export function neverSent(reason: unknown): EtcdFailure {
   return new EtcdFailure("unreachable", messageOf(reason), 0, reason);
 }
 
-/** What a client sees that speaks plain HTTP to a TLS port, or the reverse; also when the server is stopping. */
+/** Seen by a client that speaks plain HTTP to a TLS port, or the reverse; also when the server is stopping. */
 export const NO_REPLY = "connection closed without a reply";
 
 /** @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
@@ -84,7 +84,7 @@ const NOTHING_PROPOSED: readonly number[] = [
 /** Whether a failed write was surely not applied, so that it may be sent again. */
 export function isSurelyNotApplied(failure: EtcdFailure): boolean {
   if (failure.reason !== "refused") return failure.reason !== "lost";
-  // Of a password for a user that has none, etcd says so with the status "unknown".
+  // For a user without a password, etcd reports this with the status "unknown".
   if (isLogInRefused(failure) || classify(failure) === "corrupt") return true;
   // After a timeout, a stopped server or a change of leader, a proposal may still be applied. These texts come before there is one.
   if (failure.status === STATUS.unavailable) {

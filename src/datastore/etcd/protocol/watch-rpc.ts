@@ -19,7 +19,7 @@ export type KeyEvent =
 export interface WatchReply {
   /** Index of the range among those asked for. */
   readonly range: number;
-  /** What the server had seen when it sent this; without events: all of it was told. */
+  /** The server's revision when it sent this; without events, everything up to it was reported. */
   readonly revision: bigint;
   readonly events: readonly KeyEvent[];
   /** First answer to a range: the watch is created. */

@@ -1,6 +1,6 @@
 /**
- * One request to one endpoint: the gateway and gRPC do the same behind this. Both ask with etcd's `hasleader`, so that a member that has
- * lost its cluster refuses at once, which is safe to repeat elsewhere, and ends its watches.
+ * One request to one endpoint: the gateway and gRPC do the same behind this. Both send etcd's `hasleader`: a member that has lost its
+ * cluster then ends its watches and refuses requests at once, so they can be repeated elsewhere.
  */
 
 import type { ReadReply, ReadRequest, WriteReply, WriteRequest } from "../protocol/rpc.ts";

@@ -10,7 +10,7 @@
  * netplug.io/empty              it has no allocation, since that second
  * ```
  *
- * A node whose name is no label is written as its hash, and the owner's full name in the annotation `netplug.io/node`.
+ * A node's name that is no valid label is replaced by its hash; the owner's full name is then in the annotation `netplug.io/node`.
  */
 
 import { decodeBlock, encodeBlock } from "../../../api/ipam-block-codec.ts";
@@ -28,7 +28,7 @@ import { REMEDY } from "./failure.ts";
 import { fits, toNodeText } from "./node-text.ts";
 import type { BlockObject } from "./resource-types.ts";
 
-/** By which lists find blocks without reading their records. */
+/** Labels by which lists find blocks without reading their records. */
 export const BLOCK_LABELS = {
   cell: "netplug.io/cell",
   node: "netplug.io/node",
@@ -40,8 +40,8 @@ export const BLOCK_LABELS = {
 export const NEXT_ANNOTATION = "netplug.io/next";
 
 /**
- * Ends the API server's bookkeeping of who set which field, for an object that has one writer: an update costs it a fifth less then. A
- * creation cannot say so. Source: Kubernetes, "Server-Side Apply", clearing `managedFields`.
+ * Clears the API server's record of who set which field: these objects have one writer, and an update costs the server a fifth less. A
+ * create cannot do this. Source: Kubernetes, "Server-Side Apply", clearing `managedFields`.
  */
 const UNTRACKED = [{}] as const;
 
@@ -77,8 +77,8 @@ export function toBlockObject(block: Block, revision?: Revision): BlockObject & 
 /**
  * Reads what {@link toBlockObject} made.
  *
- * @throws {CorruptBlock} a record that cannot be read; NetplugError ioFailure for an object that is no block at all, notInitialised for one
- *   of which the CRD hides what we need
+ * @throws {CorruptBlock} a record that cannot be read; NetplugError ioFailure for an object that is no block at all, notInitialised where a
+ *   CRD of another version hides what we need
  */
 export function toStoredBlock(object: BlockObject): Stored<Block> {
   const { ref, allocations } = readSpec(object);
@@ -106,7 +106,7 @@ export function toBlockEntry({ name = "", labels = {}, annotations = {} }: Objec
   };
 }
 
-/** What a block's labels are. */
+/** The {@link BLOCK_LABELS} of a block, and a label for each node that has an address of it. */
 export function labelsOf({ cidr, node, free, emptySince, allocations }: Block): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {
     [BLOCK_LABELS.cell]: toCell(cidr),
@@ -119,7 +119,7 @@ export function labelsOf({ cidr, node, free, emptySince, allocations }: Block): 
   return labels;
 }
 
-/** What its annotations are. */
+/** What lists need too, but no label can hold. */
 export function annotationsOf(block: Block): Readonly<Record<string, string>> {
   const next = block.free.length > 0 ? nextOrdinalsOf(block) : undefined;
   return {

@@ -34,7 +34,7 @@ export interface EndpointState {
   readonly containerID: string | undefined;
   /** The annotation. */
   readonly podIPs: string;
-  /** Whether the pod has any annotation, whosever: a patch must know whether there is a place for ours. */
+  /** Whether the pod has any annotations at all: without, a patch must first add the place for ours. */
   readonly isAnnotated: boolean;
 }
 
@@ -46,7 +46,7 @@ export function canAnnotate(ifName: string): boolean {
 /**
  * One endpoint of a pod; undefined for a pod that has no network of its own.
  *
- * @param node what the node calls itself, which need not be what Kubernetes calls it
+ * @param node the name that the node gives itself, which may differ from its name in Kubernetes
  */
 export function toEndpoint(pod: Pod, ifName: string, node: string): Stored<WorkloadEndpoint> | undefined {
   const { metadata, spec = {} } = pod;
@@ -98,7 +98,7 @@ export function toEndpoints(pod: Pod): readonly Stored<WorkloadEndpoint>[] {
   return names.flatMap((ifName) => toEndpoint(pod, ifName, node) ?? []);
 }
 
-/** What an endpoint that somebody writes leaves in its pod. */
+/** What writing an endpoint leaves in its pod. */
 export function toState(uid: string, { spec }: Resource): EndpointState {
   const { containerID = "", ipNetworks = [] } = spec as WorkloadEndpointSpec;
   return { uid, containerID, podIPs: ipNetworks.join(","), isAnnotated: true };
@@ -127,7 +127,7 @@ export function toRecordingPatch(
   return [isSamePod, isSameContainer(before, ifName), ...values.map(([which, value]) => toWrite(which, value, ifName))];
 }
 
-/** The patch fails when the pod is another one, or another container has it. It keeps the container ID, which says whose addresses they were. */
+/** The patch fails when the pod is another one, or another container has it. The container ID stays: it says which container had the addresses. */
 export function toClearingPatch(before: EndpointState, ifName: string): readonly JsonPatchOperation[] {
   return [
     { op: "test", path: "/metadata/uid", value: before.uid },

@@ -14,7 +14,7 @@ type Texts = Readonly<Record<string, string>>;
 const LABELS: readonly string[] = Object.values(BLOCK_LABELS);
 const ANNOTATIONS: readonly string[] = [BLOCK_LABELS.node, NEXT_ANNOTATION];
 
-/** Leaves out what cannot be read, and tells of it; tells too of labels and annotations that are not those of the record. */
+/** Leaves out and reports what cannot be read; also reports labels and annotations that contradict the record. */
 export function readUndamaged(objects: readonly BlockObject[], onDamage: (damage: Damage) => void): readonly Stored<Block>[] {
   const readable: Stored<Block>[] = [];
   for (const object of objects) {

@@ -24,7 +24,7 @@ import type { Batch } from "./batch.ts";
 
 type IndexType = "block-of-address" | "count-blocks" | "claimed-blocks" | "empty-blocks" | "spare-blocks";
 
-/** Queries that are answered by labels and annotations; records are read only of blocks that we met a moment ago and that no list shows. */
+/** Queries that are answered by labels and annotations; records are read only of blocks that we came across a moment ago and no list shows. */
 export type IndexQuery = Extract<Query, { readonly type: IndexType }>;
 
 type Entries = readonly BlockEntry[];
@@ -32,9 +32,7 @@ type Entries = readonly BlockEntry[];
 /** Where one query is answered from its cells: as many as 64 of the largest blocks lie in. */
 const MAX_CELLS = 64;
 
-/**
- * Cells that one request names for all queries together: with 40 characters each its line still passes what takes no longer one than 8 KiB.
- */
+/** Cells that one request names for all queries together: at 40 characters each, its line still passes servers that accept 8 KiB. */
 const MAX_CELLS_TOGETHER = 128;
 
 /** What the index queries of one round are answered from. */
@@ -144,7 +142,7 @@ function inside(within: Prefix, entries: Entries): Entries {
   return entries.filter(({ cidr }) => containsPrefix(within, cidr));
 }
 
-/** Whose block it is; nobody's when it cannot be read: otherwise the node that it names would read it as its own, and fail. */
+/** The node that owns the block; none when it cannot be read: otherwise that node would read it as its own, and fail. */
 function nodeOf(object: BlockObject): string {
   try {
     return toStoredBlock(object).value.node;

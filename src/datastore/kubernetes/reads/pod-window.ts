@@ -1,4 +1,7 @@
-/** Many endpoints at once, as a GC asks for them: a window keeps the requests so few at a time that the client's rate limit delays none too long. */
+/**
+ * Many endpoints at once, as a GC asks for them: a window lets few requests out at a time, so that the client's rate limit delays none of
+ * them too long.
+ */
 
 import { type Pod, PODS } from "../../../kube/core-types.ts";
 import type { Query } from "../../datastore.ts";

@@ -1,6 +1,6 @@
 /**
- * Blocks that our claim found already claimed by others. A list may be too old to show such a block, or never show it, if somebody removed
- * its labels by hand; the next try would then take the same slot for free again.
+ * Blocks that we tried to claim when others already had. A list may be too old to show such a block, or never show it, if somebody removed
+ * its labels by hand; without this, the next try would take the same slot for free again.
  */
 
 import { ExpiringMap } from "../../../lib/expiring-map.ts";
