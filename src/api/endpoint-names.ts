@@ -1,6 +1,6 @@
 /**
- * What an attachment is called in the datastore and on its host. The names follow from who it is, so whoever knows that finds it: the
- * plugin that makes it, a datastore that has no place for them, a block's record that need not write them.
+ * What an attachment is called in the datastore and on its host. The names follow from its pod or container and its interface, so they need
+ * not be stored: the plugin, a datastore that has no place for them, and the reader of a block's record all make the same.
  */
 
 import { sha1Hex } from "../lib/hash.ts";

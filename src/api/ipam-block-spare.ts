@@ -1,6 +1,6 @@
 /**
- * What the list of blocks with unallocated addresses says of a block, so that a search for an address need not read blocks whose
- * unallocated addresses are all reserved, or still cooling down after their release.
+ * An entry in the list of blocks with unallocated addresses. From it a search learns which blocks it need not read, because all those
+ * addresses are reserved, or still cool down after their release.
  */
 
 import type { Block, BlockRef } from "./ipam-block.ts";

@@ -15,7 +15,7 @@ import type { EndpointNAT } from "./workload-endpoint.ts";
 /** Begins the name of each. */
 export const ANNOTATION_PREFIX = "cni.netplug.io/";
 
-/** A value that cannot be used; who reads it strictly says whose it is. */
+/** A value that cannot be used; a caller that refuses it adds which object has it. */
 export class MalformedValue extends RangeError {
   override readonly name = "MalformedValue";
   readonly wanted: string;

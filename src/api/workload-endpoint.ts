@@ -55,7 +55,7 @@ export interface EndpointPort {
 /** Named after node and workload, see `endpoint/names.ts`. On Kubernetes it is a view of the pod and its annotations. */
 export type WorkloadEndpoint = Resource<"WorkloadEndpoint", WorkloadEndpointSpec>;
 
-/** Annotation of an endpoint whose addresses are not of our own management, so that no pool need hold them; its value is `other`. */
+/** Annotation of an endpoint with addresses that netplug-ipam did not give, which need not lie in a pool; its value is `other`. */
 export const ENDPOINT_IPAM = "netplug.io/ipam";
 
 /** Labels that the system sets on endpoints. */

@@ -50,7 +50,7 @@ export interface GlobalOptions {
 export interface Cli {
   readonly io: CliIo;
   readonly options: GlobalOptions;
-  /** What the program was called as, for what it is and for commands that messages propose. */
+  /** What the program was called as: decides on the default datastore, and begins the commands that messages propose. */
   readonly program: string;
 }
 

@@ -13,7 +13,7 @@ const LINE_FEED = 10;
 /** The lines of a log, the last first, and none that is empty. What is appended in the meantime is not seen. */
 export async function* linesFromEnd(log: LogText, partBytes: number = PART_BYTES): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  /** The beginning of what was read, whose line begins further in front: parts in their order. */
+  /** Parts, in their order, of a line whose beginning has not been read yet. */
   let rest: readonly Uint8Array[] = [];
   for (let end = log.sizeBytes; end > 0; end -= partBytes) {
     const part = await log.read(Math.max(0, end - partBytes), end);

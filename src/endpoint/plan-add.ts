@@ -36,10 +36,7 @@ export type AddRequest = { readonly attachment: AttachmentRequest } & (
     }
 );
 
-/**
- * What must be known of an ADD to say what to read for it: an {@link AddRequest}, or the part that is known while its pod is still being
- * read.
- */
+/** The part of an ADD that decides what must be read for it: an {@link AddRequest}, or what is known of it while its pod is still being read. */
 export interface AddSubject {
   readonly attachment: EndpointSubject & { readonly pod?: object | undefined };
   readonly ipam?: AllocationSubject | undefined;
@@ -140,9 +137,7 @@ function keepRecorded(request: AddRequest, facts: Facts): AddRequest {
   return { attachment, ipam: { ...ADDRESSES_ONLY, owner, addresses } };
 }
 
-/**
- * The addresses that others may give the attachment while its ADD waits: what it wants if nothing of it is known yet, and it names no address.
- */
+/** What others may allocate for an ADD that waits: its request, unless it names addresses, or the datastore already knows the attachment. */
 export function requestOfFirst(request: AddRequest, facts: Facts): AddressRequest | undefined {
   if (!("ipam" in request) || request.ipam.addresses.length > 0) return undefined;
   const { attachment, ipam } = request;

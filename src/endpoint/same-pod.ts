@@ -6,7 +6,8 @@ import { quote } from "../lib/quote.ts";
 import { type PodIdentity, runtimeUidOf } from "./names.ts";
 
 /**
- * Makes sure that the pod which the API server shows is the one that the runtime means. A runtime that names no UID means any.
+ * Makes sure that the API server shows the runtime's pod, and not another of the same name. A runtime that gives no UID means any of that
+ * name.
  *
  * @throws {NetplugError} podMismatch
  */

@@ -11,7 +11,7 @@ import type { Installation } from "./install.ts";
 /** A token that cannot be renewed is still good for hours; an API server that comes back must not be overrun by all nodes. */
 const RENEWAL_BACKOFF = { firstMs: 5_000, maxMs: 300_000 } as const;
 
-/** Milliseconds after which the API server is asked again about a token that it refused, and that cannot be renewed. */
+/** Milliseconds between questions about a token that the API server refused, and that cannot be renewed. */
 const RECHECK_MS = 30_000;
 
 /** The part of its life after which a token is renewed, and how much earlier that may be: nodes that started together drift apart. */

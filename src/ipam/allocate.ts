@@ -16,7 +16,7 @@ interface AllocateOptions extends Pick<TransactOptions<unknown>, "facts" | "load
 /**
  * Gives addresses to one attachment: all it asks for, or none.
  *
- * @param options what the caller has read already of that which `allocationQueries` names, and what must be so before a commit
+ * @param options answers that the caller has already, and what it does around each commit
  * @throws {NetplugError} poolUnusable, noAddressLeft, addressInUse, addressOutsidePools; notInitialised, tryAgainLater
  */
 export async function allocate(

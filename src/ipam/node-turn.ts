@@ -9,7 +9,7 @@ import type { AddressRequest } from "./request.ts";
 export interface NodeTurn extends Disposable {
   /** Those who wait; undefined: nobody does. */
   readonly queue?: Queue | undefined;
-  /** Whether a request of this attachment may have been served since the call began: facts that were read before then miss that. */
+  /** Whether others may have served this attachment's request since the call began: facts that were read before are outdated then. */
   readonly isReadOutdated?: boolean;
 }
 

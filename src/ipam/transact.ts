@@ -97,9 +97,9 @@ const REPEATS = 3;
 /**
  * Decides and commits, again after each conflict, until a commit succeeds.
  *
- * @param certain what the decision is certain to need: read in the first round trip, and on etcd again with everything else it wants,
- *   so that it always decides on one snapshot of these
- * @param options what the caller has read of `certain` already, and what it does while a commit is on its way
+ * @param certain queries that the decision always needs: read in the first round trip, and on etcd again with each further query, so that
+ *   all answers are of one snapshot
+ * @param options answers to `certain` that the caller has already, and what it does around each commit
  * @throws {NetplugError} what `decide` throws; tryAgainLater when the deadline passes or the datastore is away; ioFailure when
  *   what is stored contradicts itself, so that no decision comes about
  */

@@ -74,8 +74,8 @@ export interface KubeErrorOptions {
 }
 
 /**
- * A failed request. A caller that can do more than give up looks at `reason`; `isOutcomeUnknown` says that a write may have been carried
- * out, so that what is stored must be read before anything is decided.
+ * A failed request. A caller that can do more than give up looks at `reason`; with `isOutcomeUnknown` a write may have been carried out, so
+ * it first reads what is stored.
  */
 export class KubeError extends NetplugError {
   override readonly name = "KubeError";

@@ -71,7 +71,7 @@ export function redactText(text: string): string {
 }
 
 /**
- * The end of a text as it may be written down; for what programs write, whose last lines say why.
+ * The end of a text as it may be written down: of what a failed program has written, the last lines say why.
  *
  * @returns undefined for a text that is too long to be searched whole: half a secret at the cut would not be recognised
  */

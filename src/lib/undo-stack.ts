@@ -30,7 +30,7 @@ export class UndoFailed extends AggregateError {
 
 /** How to undo each side effect of one operation, collected as they happen. */
 export interface UndoStack {
-  /** Call before a side effect whose outcome may stay unknown (a commit whose reply is lost), right after any other. */
+  /** Call it right after a side effect; before it if its outcome may stay unknown, as with a commit that may lose its reply. */
   push(step: UndoStep): void;
 }
 

@@ -4,7 +4,7 @@ import { messageOf } from "../lib/errors.ts";
 import { KernelError } from "./kernel-error.ts";
 import { endProcess, writeStdout } from "./standard-streams.ts";
 
-/** What the caller was to get. */
+/** The answer that could not be written. */
 export interface Unwritten {
   readonly answer: string;
   /** The exit status that goes with it. */

@@ -1,4 +1,4 @@
-/** The building blocks of schemas: texts that mean something, with errors that say what was wanted. */
+/** The building blocks of schemas: texts of a certain form, with errors that say what was wanted. */
 
 import * as v from "valibot";
 import { parseAddress, toAddressText } from "../../lib/ip/address.ts";

@@ -8,7 +8,7 @@ const OBJECT = "KIND NAME";
 
 const DISABLE = `patch ${OBJECT} -p '{"spec":{"disabled":true}}'`;
 
-/** Command lines without the program's name: what somebody typed that is no command, and the command that is meant. */
+/** Words that are no command of ours, and the command that was most likely meant; both without the program's name. */
 const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["api-resources", "get --help"],
   ["describe", `get ${OBJECT} -o yaml`],

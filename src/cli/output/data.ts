@@ -7,8 +7,8 @@ import type { ReportFormat } from "./format.ts";
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /**
- * Characters that JSON need not escape, but that move the cursor of a terminal or turn the direction of its text; and U+FFFD, which whoever
- * reads it takes for bytes that are no text.
+ * Characters that JSON need not escape, but that move the cursor of a terminal or turn the direction of its text; and U+FFFD, which readers
+ * take for bytes that are no text.
  */
 const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffd]/g;
 

@@ -89,7 +89,7 @@ function lookUp(root: unknown, steps: readonly string[]): { readonly value: unkn
 type Edit = { readonly insert: unknown } | { readonly replace: unknown } | { readonly remove: true };
 
 /**
- * Edits below a wrapper whose key `root` holds the document, so that the whole of it can be replaced as well.
+ * Edits a document inside a wrapper, under the key `root`: this way all of the document can be replaced as well.
  *
  * @returns the new document; undefined when the place does not exist
  */

@@ -71,7 +71,7 @@ export function toInputName(source: string): string {
 /**
  * The values in a text.
  *
- * JSON is read by its own parser, which is quicker, and whose errors are exact: a YAML parser reads broken JSON as something else.
+ * JSON has a parser of its own: it is quicker, and its errors are exact, while a YAML parser reads broken JSON as something else.
  *
  * @throws {CommandFailed} text that is neither YAML nor JSON
  */

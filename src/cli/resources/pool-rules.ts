@@ -13,8 +13,8 @@ import { type BlockPorts, deleteIfEmpty } from "./empty-block.ts";
 const PAGE = 1_000;
 
 /**
- * Refuses a new pool whose addresses are another pool's, or that would cut existing blocks in another size. An empty
- * one of another size is left over from a deleted pool, and is deleted.
+ * Refuses a new pool that overlaps another one, or has blocks of another size inside it. An empty block of another size is left over from a
+ * deleted pool, and is deleted.
  *
  * @param others every pool, by name
  * @throws {CommandFailed}

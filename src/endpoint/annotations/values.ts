@@ -66,7 +66,7 @@ function readList<T>(source: AnnotationSource, wanted: string, toEntry: (text: s
   return strictly(source, (text) => parseList(text, wanted, toEntry));
 }
 
-/** @throws {NetplugError} malformedRequest that says whose the value is */
+/** @throws {NetplugError} malformedRequest that names the annotation, and the object that has it */
 function strictly<T>(source: AnnotationSource, parse: (text: string) => T): T {
   try {
     return parse(source.value);

@@ -1,9 +1,9 @@
-/** Warns of a new network config under which the plugin no longer finds what it has recorded of pods that run. */
+/** Warns of a network config that makes the plugin look in other places than those where running pods are recorded. */
 
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log.ts";
 
-/** What addresses are recorded under, or in. */
+/** The keys that say where addresses are recorded. */
 const KEYS = ["name", "nodename", "datastore_type", "ipam.type"] as const;
 
 type Places = Readonly<Record<(typeof KEYS)[number], unknown>>;

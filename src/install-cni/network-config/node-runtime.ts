@@ -1,6 +1,6 @@
 /**
- * The node's container runtime. One that does not know the newest CNI version refuses the result of every ADD of a network config that says it,
- * so that no pod starts. Which runtime the node has is known to its kubelet, which tells the API server.
+ * The node's container runtime, as its kubelet tells the API server. A runtime refuses the result of every ADD, so that no pod starts, if
+ * the network config has a CNI version that it does not know.
  */
 
 import { messageOf } from "../../lib/errors.ts";

@@ -18,7 +18,7 @@ export interface CheckReport {
   readonly blocks: number;
   readonly allocations: number;
   readonly endpoints: number;
-  /** Resources that could not be read, so that nothing is known of what depends on them. */
+  /** Resources that could not be read: what depends on them was not checked. */
   readonly unread: readonly UnreadResource[];
 }
 
@@ -29,7 +29,7 @@ export interface CheckReport {
 export async function checkConsistency(datastore: Datastore): Promise<CheckReport> {
   const { found, summary } = await lookFirst(datastore);
   if (found.size === 0) return { problems: [], ...summary };
-  // Frees what the first look has read, which is as large as what the second one reads.
+  // Frees what the first look has read: the second one reads as much again.
   Bun.gc(true);
   const inventory = await takeInventory(datastore);
   const known = new Set(summary.unread.map(({ object }) => object));

@@ -56,7 +56,7 @@ function isOfAttachment({ spec }: WorkloadEndpoint, { containerID, ifName }: All
   return spec.containerID === containerID && spec.endpoint === ifName;
 }
 
-/** What must be readable before anything may be called a leak. */
+/** Not all endpoints can be read, so nothing may be called a leak. */
 export class EndpointsUnread extends Error {
   override readonly name = "EndpointsUnread";
 }
@@ -67,7 +67,7 @@ export class EndpointsUnread extends Error {
  * @param reported each address once
  * @param toPorts called for each commit
  * @param onEnd gets each leak when it is settled, so that a failure later does not hide what was done
- * @throws {EndpointsUnread} when it cannot be told what is leaked
+ * @throws {EndpointsUnread} when nobody can tell what is leaked
  */
 export async function releaseLeaks(
   datastore: Datastore,

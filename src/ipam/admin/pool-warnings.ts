@@ -12,7 +12,7 @@ export interface PoolWarning {
   readonly detail: string;
 }
 
-/** Pools that give way to one that they overlap, then those whose spec makes no sense, by name. */
+/** First pools that overlap one with precedence, then those whose spec makes no sense, each by name. */
 export function poolWarnings(stored: readonly Stored<Resource>[]): readonly PoolWarning[] {
   const { pools, invalid } = toPoolTable(stored);
   const shadowed = pools.flatMap(({ name, spec, unusable }) => {

@@ -12,7 +12,7 @@ import type { ExecCredential } from "./identity.ts";
 /** A plugin that asks its cloud for a token takes a second or three. */
 const LIMIT_MS = 15_000;
 
-/** So much of the end of what it writes on stderr is shown; a little less than a message bears. */
+/** How many characters of the end of its stderr are shown: a little less than a message may have. */
 const SHOWN_LENGTH = 900;
 
 /** What calling such a program touches of the outside world. */

@@ -1,4 +1,4 @@
-/** Reading fields of documents that others wrote, with errors that say which. */
+/** Reads fields of documents that others wrote; errors name the field. */
 
 import { NetplugError } from "../../lib/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";

@@ -1,6 +1,6 @@
 /**
- * Requests of those who wait: one file for each place in the queue. The process whose turn it is reads the files, serves what it can together
- * with its own work, and tells the processes that it served; these then need no turn.
+ * Requests of waiting processes: one file for each place in the queue. The process that has the turn reads the files, serves what it can
+ * together with its own work, and tells those it has served: they need no turn then.
  *
  * A process may die after its request was read and before it is served. A DEL that looks for what was done for it must not look too early just
  * because it finds the lock free: so a file counts how often such work has begun or ended.
@@ -20,7 +20,7 @@ const SERVED = ".met";
 /** More would make the turn too long. */
 const MAX_REQUESTS = 32;
 
-/** The requests of those who wait, for the process whose turn it is. */
+/** The requests of waiting processes, as the process that has the turn sees them. */
 export interface QueuedRequests {
   /**
    * Those of living processes, in the order of the queue. From now until the turn is over, work for them counts as under way.
