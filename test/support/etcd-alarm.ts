@@ -9,7 +9,7 @@ export type Alarm = keyof typeof NUMBERS;
 
 export const ALARMS = Object.keys(NUMBERS) as readonly Alarm[];
 
-/** As a member does that is full, or has found that its data is not what others have. */
+/** As a member does when it is full, or finds that its data differs from that of the others. */
 export async function raiseAlarm(endpoint: string, alarm: Alarm): Promise<void> {
   const connection = new Connection();
   const activate = new MessageWriter().number(1, 1).number(3, NUMBERS[alarm]).finish();

@@ -1,4 +1,4 @@
-/** For tests: a datastore whose commits go wrong when they are told to, and one that changes while it is read. */
+/** For tests: a datastore with commits that fail on demand, and one that changes while it is read. */
 
 import type { Datastore, Query, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
@@ -9,7 +9,7 @@ export type Fault = "none" | "applied, reply lost" | "not applied, reply lost" |
 /** The caller was killed. */
 export class Death extends Error {}
 
-/** A datastore whose next commit goes wrong in the way that is asked for. */
+/** The next commit fails in the way that {@link next} says. */
 export class FaultyDatastore {
   next: Fault = "none";
   readonly datastore: Datastore;

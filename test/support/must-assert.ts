@@ -6,6 +6,6 @@ beforeEach(() => {
   try {
     expect.hasAssertions();
   } catch {
-    // Of tests that run beside each other Bun cannot say whose an expectation was.
+    // When tests run beside each other, Bun cannot tell which of them an expectation belongs to.
   }
 });

@@ -21,7 +21,7 @@ export interface NodeDatastore extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   /** What a call needs besides, and the arguments that it must have: on Kubernetes everything has a pod. */
   prepare(verb: CniVerb, call: CniCall): Promise<string | undefined>;
-  /** The pod that an attachment has whose call names none. */
+  /** The pod of an attachment, where its call names none. */
   podOf(containerID: string): { readonly namespace: string; readonly pod: string } | undefined;
   /** All that may change, as lines of text, by the datastore's own client. */
   snapshot(): Promise<readonly string[]>;

@@ -34,7 +34,7 @@ export class OwnAttachment implements Disposable {
     return attachment;
   }
 
-  /** @param config what differs from the least that a network config says @returns what is printed; undefined: nothing */
+  /** @param config keys besides those that each network config must have @returns what is printed; undefined: nothing */
   async call(
     verb: "ADD" | "DEL",
     config: Json,

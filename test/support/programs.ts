@@ -36,7 +36,7 @@ export function mustRunProgramSync(command: readonly string[], options?: Program
   return expectSuccess(command, runProgramSync(command, options));
 }
 
-/** @returns what a program printed that must have succeeded @throws Error with what it said */
+/** @returns what the program printed @throws Error with what it said, unless it succeeded */
 export function expectSuccess(command: readonly string[], { status, stdout, stderr }: CommandResult): string {
   if (status !== 0) throw new Error(`${command.join(" ")}: status ${status}: ${stderr}${stdout}`);
   return stdout;

@@ -8,12 +8,12 @@ import { RUN_MARK, testNamespaces } from "./leftovers.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
-/** How long may take what ends by itself. */
+/** How long to wait for what ends by itself. */
 const END_LIMIT_MS = 6_000;
 
 /**
- * A network namespace and a temp folder of one run of the suite. Whatever tests do in the namespace that they start in, the
- * host's interfaces, routes and ports are not touched, and what is left over can be told from what others have.
+ * A network namespace and a temp folder of one run of the suite. Tests start in that namespace: so they touch no interfaces, routes or
+ * ports of the host, and what they leave can be told from what others have.
  */
 export class TestSandbox {
   readonly folder: string;
