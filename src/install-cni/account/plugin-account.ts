@@ -46,10 +46,8 @@ export class PluginAccount implements Disposable {
 
   /** @param kube how the API server is reached */
   constructor({ account, skipsTlsVerify }: Settings, kube: NonNullable<Settings["kube"]>, host: InstallHost) {
-    const { env, files, clock, processes, random, serviceAccountFolder } = host;
-    const ports = { env, files, clock, processes, random, serviceAccountFolder };
     this.#name = account;
-    this.#openClient = (token) => new KubeClient({ ...kube, skipsTlsVerify, ...(token !== undefined && { token }) }, ports, { role: ROLE });
+    this.#openClient = (token) => new KubeClient({ ...kube, skipsTlsVerify, ...(token !== undefined && { token }) }, host, { role: ROLE });
     this.#client = this.#openClient();
   }
 
@@ -108,11 +106,10 @@ export class PluginAccount implements Disposable {
  * @returns false only when the API server does not recognise the token, or is not recognised itself
  */
 export async function isAccepted(kubeconfig: string, host: InstallHost): Promise<boolean> {
-  const { env, files, clock, processes, random, stopped } = host;
-  const client = new KubeClient({ kubeconfig }, { env, files, clock, processes, random });
+  const client = new KubeClient({ kubeconfig }, host);
   try {
     // Every known user may read this; an unknown one is refused before permissions count.
-    await client.getPath("/version", { signal: stopped });
+    await client.getPath("/version", { signal: host.stopped });
     return true;
   } catch (thrown) {
     return !isKubeError(thrown, "unauthorized") && !isKubeError(thrown, "untrusted");
