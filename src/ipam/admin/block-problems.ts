@@ -59,10 +59,10 @@ function* orphans(inventory: Inventory): Generator<Inconsistency> {
     const hasEndpoint = allocations.some(
       ({ owner: { endpoint = "", containerID, ifName } }) => names.has(endpoint) || attachments.has(`${containerID}/${ifName}`),
     );
-    const lostOnes = allocations.filter(({ owner }) => owner.endpoint !== undefined);
-    if (knowsUsers && nodes.size > 0 && !nodes.has(node) && lostOnes.length > 0 && !hasEndpoint) {
-      const lost = `which does not exist, with ${lostOnes.length} ${lostOnes.length === 1 ? "address" : "addresses"}`;
-      yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, ${lost}`);
+    const withEndpoint = allocations.filter(({ owner }) => owner.endpoint !== undefined).length;
+    if (knowsUsers && nodes.size > 0 && !nodes.has(node) && withEndpoint > 0 && !hasEndpoint) {
+      const count = `${withEndpoint} ${withEndpoint === 1 ? "address" : "addresses"}`;
+      yield problem("orphaned-block", toPrefixText(cidr), `belongs to node ${quote(node)}, which does not exist, with ${count}`);
     }
   }
 }

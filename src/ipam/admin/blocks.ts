@@ -32,6 +32,8 @@ export const EVERYWHERE: readonly Prefix[] = [
   { family: 4, base: 0n, length: 0 },
   { family: 6, base: 0n, length: 0 },
 ];
+type PagedQuery = Extract<Query, { readonly type: "claimed-blocks" | "spare-blocks" }>;
+
 const ENTRIES_PER_PAGE = 512;
 /** 64 full blocks are 512 KB. */
 const BLOCKS_PER_READ = 64;
@@ -68,15 +70,10 @@ export async function readAllBlocks(datastore: Datastore, damage: DamageList): P
 }
 
 /** All claims, or all blocks with unallocated addresses: a page at a time. */
-export async function* pagesOf(
-  datastore: Datastore,
-  type: "claimed-blocks" | "spare-blocks",
-  damage: DamageList,
-): AsyncGenerator<readonly SpareBlock[]> {
+export async function* pagesOf(datastore: Datastore, type: PagedQuery["type"], damage: DamageList): AsyncGenerator<readonly SpareBlock[]> {
   for (const within of EVERYWHERE) {
     for (let from = within.base; ;) {
-      const bounds = { within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
-      const query = type === "claimed-blocks" ? ({ type, ...bounds } as const) : ({ type, ...bounds } as const);
+      const query: PagedQuery = { type, within, from: { family: within.family, value: from }, limit: ENTRIES_PER_PAGE };
       // Unreadable entries make a page shorter; that does not make it the last page.
       const leftOut: Damage[] = [];
       const [page] = await datastore.read([query], { onDamage: (found) => leftOut.push(found) });
