@@ -1,8 +1,8 @@
-/** Settings of datastore access before they are merged: from options, the environment, or a file. */
+/** Settings of datastore access: read from options, the environment, or a file; merged; and made into a config. */
 
 import { NetplugError } from "../lib/errors.ts";
 import { quote } from "../lib/quote.ts";
-import { checkEtcdConfig, type DatastoreConfig, type EtcdConfig, normaliseEndpoint, splitEndpoints } from "./datastore-config.ts";
+import type { DatastoreConfig, EtcdConfig } from "./datastore-config.ts";
 
 /** The settings of one source; those that it does not mention are absent. Named as in `netplugctl.cfg`. */
 export type DatastoreSettings = { readonly [K in SettingName]?: string };
@@ -92,11 +92,8 @@ export function toDatastoreConfig(settings: DatastoreSettings, nameOf?: (name: S
     const source = nameOf === undefined ? "" : ` of ${nameOf("datastoreType")}`;
     throw new NetplugError("invalidConfig", `choose datastore: got type ${quote(type)}${source}, want "etcdv3" or "kubernetes"`);
   }
-  const endpoints: string[] = [];
-  for (const endpoint of splitEndpoints(settings.etcdEndpoints ?? ""))
-    endpoints.push(normaliseEndpoint(endpoint, nameOf?.("etcdEndpoints")));
   const etcd = {
-    endpoints,
+    endpoints: parseEndpoints(settings.etcdEndpoints ?? "", nameOf?.("etcdEndpoints")),
     ...(settings.etcdDiscoverySrv !== undefined && { discoverySrv: settings.etcdDiscoverySrv }),
     ...(settings.etcdCACertFile !== undefined && { caCertFile: settings.etcdCACertFile }),
     ...(settings.etcdCertFile !== undefined && { certFile: settings.etcdCertFile }),
@@ -106,4 +103,64 @@ export function toDatastoreConfig(settings: DatastoreSettings, nameOf?: (name: S
   };
   checkEtcdConfig(etcd);
   return { type, etcd };
+}
+
+/**
+ * Splits a list at its commas, and brings each endpoint into the form `scheme://host:port`. A missing scheme is `http`, a missing port 2379;
+ * spaces around an endpoint and empty entries do not count.
+ *
+ * @param where it was read, for messages
+ * @throws NetplugError invalidConfig
+ */
+export function parseEndpoints(text: string, where = "etcd endpoint"): readonly string[] {
+  const endpoints: string[] = [];
+  for (const part of text.split(",")) {
+    const endpoint = part.trim();
+    if (endpoint !== "") endpoints.push(parseEndpoint(endpoint, where));
+  }
+  return endpoints;
+}
+
+/**
+ * Checks what must come together and what excludes each other.
+ *
+ * @throws NetplugError invalidConfig
+ */
+export function checkEtcdConfig(config: EtcdConfig): void {
+  if (config.endpoints.length > 0 && config.discoverySrv !== undefined) {
+    throw new NetplugError("invalidConfig", "choose etcd endpoints: got etcd_endpoints and etcd_discovery_srv, want only one of them");
+  }
+  if ((config.certFile === undefined) !== (config.keyFile === undefined)) {
+    throw new NetplugError("invalidConfig", "choose etcd client certificate: want etcd_cert_file and etcd_key_file together");
+  }
+  if ((config.username === undefined) !== (config.password === undefined)) {
+    throw new NetplugError("invalidConfig", "choose etcd user: want etcd_username and etcd_password together");
+  }
+}
+
+/** The error repeats the endpoint only when it cannot hold a password. */
+function parseEndpoint(text: string, where: string): string {
+  const withScheme = text.includes("://") ? text : `http://${text}`;
+  if (withScheme.includes("@")) {
+    throw new NetplugError("invalidConfig", `parse ${where}: got one with user or password, want them in etcd_username and etcd_password`);
+  }
+  const url = URL.parse(withScheme);
+  // Not by `url.search`: of "http://host:80?" it is empty.
+  const hasMore = withScheme.includes("?") || withScheme.includes("#");
+  const isServer = url !== null && !hasMore && url.pathname === "/" && (url.protocol === "http:" || url.protocol === "https:");
+  const port = isServer ? portOf(withScheme, url) : Number.NaN;
+  if (!isServer || Number.isNaN(port)) {
+    throw new NetplugError("invalidConfig", `parse ${where} ${quote(text)}: want http://host:port or https://host:port, joined by commas`);
+  }
+  return `${url.protocol}//${url.hostname}:${port}`;
+}
+
+/** `URL` drops a port that is the scheme's own: `http://host:80` means 80, `http://host` means etcd's. NaN: none that we know. */
+function portOf(text: string, url: URL): number {
+  if (url.port !== "") return Number(url.port);
+  const authority = text.slice(text.indexOf("://") + 3, text.endsWith("/") ? -1 : undefined);
+  const colon = authority.lastIndexOf(":");
+  // After the last colon comes a port, or the end of an IPv6 address: "1]".
+  const port = colon < 0 ? "" : authority.slice(colon + 1);
+  return port === "" || port.endsWith("]") ? 2379 : Number(port);
 }

@@ -3,7 +3,7 @@
 import type { KubeClient } from "../kube/client.ts";
 import { NetplugError } from "../lib/errors.ts";
 import type { Datastore } from "./datastore.ts";
-import { checkEtcdConfig, type DatastoreConfig, KUBERNETES_TRAITS, normaliseEndpoint } from "./datastore-config.ts";
+import { type DatastoreConfig, KUBERNETES_TRAITS } from "./datastore-config.ts";
 import type { EtcdPorts } from "./etcd/client/client.ts";
 import { EtcdDatastore } from "./etcd/etcd-datastore.ts";
 import type { KubernetesPorts } from "./kubernetes/ports.ts";
@@ -18,16 +18,11 @@ export interface DatastorePorts extends EtcdPorts {
   };
 }
 
-/**
- * Opens the datastore. Nothing is connected yet: the first request does that.
- *
- * @throws NetplugError invalidConfig
- */
+/** Opens the datastore. Nothing is connected yet: the first request does that. */
 export function openDatastore(config: DatastoreConfig, ports: DatastorePorts): Datastore {
   switch (config.type) {
     case "etcdv3":
-      checkEtcdConfig(config.etcd);
-      return new EtcdDatastore({ ...config.etcd, endpoints: config.etcd.endpoints.map((endpoint) => normaliseEndpoint(endpoint)) }, ports);
+      return new EtcdDatastore(config.etcd, ports);
     case "kubernetes": {
       const { kubernetes, ...shared } = ports;
       if (kubernetes === undefined) throw new NetplugError("internal", "open datastore: there are no ports for the Kubernetes datastore");

@@ -1,7 +1,7 @@
 /** What an installation is told: options, then the environment, then defaults. */
 
-import { checkEtcdConfig, type EtcdConfig, normaliseEndpoint, splitEndpoints } from "../datastore/datastore-config.ts";
-import { datastoreSettingsOfEnvironment, variableOf } from "../datastore/datastore-settings.ts";
+import type { EtcdConfig } from "../datastore/datastore-config.ts";
+import { checkEtcdConfig, datastoreSettingsOfEnvironment, parseEndpoints, variableOf } from "../datastore/datastore-settings.ts";
 import { renameSettings } from "../datastore/rename-settings.ts";
 import { isNodeName, NODE_NAME } from "../endpoint/names.ts";
 import type { KubeSettings } from "../kube/access/access.ts";
@@ -123,7 +123,7 @@ function readDatastore(env: Environment): DatastorePart {
   const { datastoreType = "etcdv3", etcdEndpoints = "", etcdDiscoverySrv } = datastoreSettingsOfEnvironment(env);
   if (datastoreType !== "etcdv3" && datastoreType !== "kubernetes")
     throw fault(variableOf("datastoreType", env) ?? "DATASTORE_TYPE", datastoreType, '"etcdv3" or "kubernetes"');
-  const endpoints = splitEndpoints(etcdEndpoints).map((endpoint) => normaliseEndpoint(endpoint, variableOf("etcdEndpoints", env)));
+  const endpoints = parseEndpoints(etcdEndpoints, variableOf("etcdEndpoints", env));
   const discovery = etcdDiscoverySrv === undefined ? {} : { discoverySrv: etcdDiscoverySrv };
   if (datastoreType === "etcdv3") checkEtcd({ endpoints, ...discovery }, env);
   return { datastoreType, etcdEndpoints: endpoints, etcdDiscoverySrv };
