@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { cniPluginsFolder, type CniReply, distFolder } from "../support/cni.ts";
 import type { CniVerb, Json } from "../support/cni-call.ts";
 import { nodePlace, TestNetns } from "../support/netns.ts";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { TestNode } from "../support/test-node.ts";
 
 let stack: AsyncDisposableStack;
@@ -19,7 +19,7 @@ let proxy: TcpProxy;
 beforeEach(async () => {
   stack = new AsyncDisposableStack();
   node = stack.use(await TestNode.start(["10.65.0.0/24"]));
-  proxy = stack.use(await startTcpProxy(node.etcd.port));
+  proxy = stack.use(new TcpProxy(node.etcd.port));
 });
 afterEach(async () => await stack.disposeAsync());
 

@@ -11,7 +11,7 @@ import { NetplugError } from "../../src/lib/errors.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { freePorts, startEtcd } from "../support/etcd.ts";
 import { durationOf } from "../support/duration.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd as openWith } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -107,7 +107,7 @@ describe.concurrent.each([
 
   test("that is slow has all of the time that there is for a commit, and for a read where no other is left", async () => {
     await using server = await startEtcd(QUICK);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     proxy.delayMs = 600;
     const [one, other] = ["127.0.0.1", "localhost"].map((name) => `http://${name}:${proxy.port}`) as [string, string];
     for (const [endpoints, read, retries] of [
@@ -218,7 +218,7 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
     "on a %s connection is not taken for a conflict, and the commit is not sent twice",
     async (connection) => {
       await using server = await startEtcd(options);
-      await using proxy = await startTcpProxy(server.port);
+      using proxy = new TcpProxy(server.port);
       const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
       // The first request of all finds out that the gateway is off, and is safe to repeat.
       if (connection === "kept-alive" || way === "gRPC") await namesIn(datastore);
@@ -240,7 +240,7 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
 
   test("is asked for again when it is a read's", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     proxy.mode = "drop";
     const names = namesIn(datastore);
@@ -252,7 +252,7 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
 
   test("because the connection was cut between two requests costs nothing but a new connection", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, ports);
     await namesIn(datastore);
     proxy.cut();
@@ -261,7 +261,7 @@ describe.concurrent.each(WAYS)("a reply of the %s that is lost", (way, ports) =>
 
   test("because the connection went as in a power cut, without a word, costs the request that found out, and no other", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const datastore = openWith({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { ...ports, limits: IMPATIENT });
     await namesIn(datastore);
     proxy.lose();

@@ -9,7 +9,7 @@ import { linuxFiles } from "../../src/linux/files.ts";
 import { connectTcp } from "../../src/linux/tcp.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { namesIn } from "./steps.ts";
@@ -90,7 +90,7 @@ describe("a kept token", () => {
   });
 
   test("of one network is not taken away by another, whose endpoints are others", async () => {
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const endpoints = [`http://127.0.0.1:${proxy.port}`];
     await requestsOfAnother();
     expect(await requestsOfAnother({ endpoints })).toEqual(WITH_LOG_IN);
@@ -107,7 +107,7 @@ describe("a kept token", () => {
   });
 
   test("that etcd has taken is given as much time as one of its own log-in", async () => {
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const endpoints = [`http://127.0.0.1:${proxy.port}`];
     await requestsOfAnother({ endpoints });
     const datastore = openEtcd({ endpoints, tokenFolder, ...AS_NETPLUG }, { files: linuxFiles });
@@ -125,7 +125,7 @@ describe("a kept token", () => {
       const anew = stack.use(await startEtcd({ quick: true }));
       await switchUsersOn(anew);
       for (let i = 0; i < 10; i++) await server.ctl(["put", "/a", "b"], AS_ROOT);
-      const proxy = stack.use(await startTcpProxy(server.port));
+      const proxy = stack.use(new TcpProxy(server.port));
       const endpoint = `http://127.0.0.1:${proxy.port}`;
       const datastore = stack.adopt(somebody(endpoint), (one) => one.close());
       await namesIn(datastore);

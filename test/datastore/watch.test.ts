@@ -5,7 +5,7 @@ import type { Datastore, WatchEvent } from "../../src/datastore/datastore.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type EtcdServer, startEtcd } from "../support/etcd.ts";
 import { fakeClock } from "../support/fake-clock.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -46,7 +46,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
 
   test("goes on where it was when its connection is cut, with nothing lost and nothing twice", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const direct = openEtcd({ endpoints: [server.endpoint] });
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
@@ -73,7 +73,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
 
   test("begins anew when the history that it missed is gone", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const direct = openEtcd({ endpoints: [server.endpoint] });
     await create(direct, "a");
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
@@ -92,7 +92,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
   test("begins anew when the server's history is that of an older backup, in which what it waits for is far ahead", async () => {
     await using server = await startEtcd(options);
     await using restored = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     await create(openEtcd({ endpoints: [restored.endpoint] }), "old");
     const direct = openEtcd({ endpoints: [server.endpoint] });
     for (const name of ["a", "b", "c", "d"]) await create(direct, name);
@@ -120,7 +120,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
   test("logs in again when its token is no longer taken", async () => {
     await using server = await startEtcd(options);
     await switchUsersOn(server);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const as = (username: string, port: number) => openEtcd({ endpoints: [`http://127.0.0.1:${port}`], username, password: PASSWORD });
     using watch = new PoolWatch(as("reader", proxy.port));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
@@ -148,7 +148,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
   test("ends with what is wrong when its user may no longer read", async () => {
     await using server = await startEtcd(options);
     await switchUsersOn(server);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`], username: "reader", password: PASSWORD }));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await server.ctl(["user", "revoke-role", "reader", "reader"], AS_ROOT);
@@ -161,7 +161,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
 
   test("ends with what is wrong when the server has users since, and we are none", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
     await switchUsersOn(server);
@@ -174,7 +174,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
 
   test("goes on after its connection went as in a power cut, once the server was asked whether it lives", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     const clock = fakeClock();
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { clock, limits: IMPATIENT }));
     expect(await watch.next(2)).toEqual(["reset", "in-sync"]);
@@ -192,7 +192,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
 
   test("goes on after a server that takes its connection and says nothing", async () => {
     await using server = await startEtcd(options);
-    await using proxy = await startTcpProxy(server.port);
+    using proxy = new TcpProxy(server.port);
     using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { open: () => asked.resolve(), data: () => undefined } });
     const asked = Promise.withResolvers<void>();
     using watch = new PoolWatch(openEtcd({ endpoints: [`http://127.0.0.1:${proxy.port}`] }, { limits: IMPATIENT }));

@@ -5,7 +5,7 @@ import type { Host } from "../../src/cni/host.ts";
 import { NetplugError } from "../../src/lib/errors.ts";
 import type { CniReply } from "../support/cni.ts";
 import type { EtcdServer } from "../support/etcd.ts";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { beforeStep, beforeTurn, isCommit, isRead } from "./support/at-step.ts";
 import { fastClock } from "../support/fast-clock.ts";
 import { type Flow, FLOWS, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
@@ -28,7 +28,7 @@ interface World extends AsyncDisposable {
 async function startWorld(flow: Flow): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const etcd = stack.use(await startInitialisedEtcd());
-  const proxy = stack.use(await startTcpProxy(etcd.port));
+  const proxy = stack.use(new TcpProxy(etcd.port));
   const node = stack.use(await FaultNode.start(etcd, flow));
   await node.programPolicy();
   const owned = stack.move();

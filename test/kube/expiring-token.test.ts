@@ -7,7 +7,7 @@ import { startApiServer } from "../cluster/api-server.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
 import { issueShortToken, untilExpired } from "../cluster/short-token.ts";
 import { onApiServer } from "../support/on-api-server.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { CONFIG_MAPS, openClient, until } from "./support/real-api.ts";
 import { watchNamespace } from "./support/view.ts";
@@ -27,7 +27,7 @@ const [test, api] = onApiServer(
 test("calls and watches, of which no connection lasts, go on where they were once the token file is renewed (needs cluster)", async () => {
   const { namespace } = ACCOUNT;
   const put = async (name: string): Promise<unknown> => await api.kubectl(["create", "configmap", name]);
-  await using proxy = await startTcpProxy(api.port);
+  using proxy = new TcpProxy(api.port);
   const tokenFile = join(api.folder, "reader-token");
   // Not while the token's life runs.
   await put("before");

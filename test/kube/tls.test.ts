@@ -9,7 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { linuxFiles } from "../../src/linux/files.ts";
 import type { KeyPair } from "../support/certificates.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { noProcesses } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, serveHttp1Only, text } from "./support/tls-server.ts";
@@ -89,7 +89,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
 
   test("a connection whose other end has vanished is not used again", async () => {
     await using server = serve(byAddress);
-    await using proxy = await startTcpProxy(Number(new URL(server.url).port));
+    using proxy = new TcpProxy(Number(new URL(server.url).port));
     const cluster = { server: `https://127.0.0.1:${proxy.port}`, "certificate-authority": authority.certFile };
     const client = clientFor(cluster, {}, { protocol });
     await ask(client);
@@ -101,7 +101,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
 
   test("a write whose reply is lost reaches the server once, and its outcome is unknown", async () => {
     await using server = serve(byAddress);
-    await using proxy = await startTcpProxy(Number(new URL(server.url).port));
+    using proxy = new TcpProxy(Number(new URL(server.url).port));
     const cluster = { server: `https://127.0.0.1:${proxy.port}`, "certificate-authority": authority.certFile };
     const client = clientFor(cluster, {}, { protocol });
     const node = { metadata: { name: "n" } };

@@ -1,6 +1,6 @@
 /** For tests: a TCP proxy that loses or delays replies when it is told to. */
 
-import type { Socket } from "bun";
+import type { Socket, TCPSocketListener } from "bun";
 
 /** What happens to the replies of the server. */
 export type ReplyMode =
@@ -14,111 +14,115 @@ export type ReplyMode =
   /** The client gets the reply when the proxy is told to let go. */
   | "hold";
 
-export interface TcpProxy extends AsyncDisposable {
-  readonly port: number;
-  /** The port of 127.0.0.1 that new connections are passed on to. */
-  target: number;
-  mode: ReplyMode;
-  /** By how many milliseconds replies come late. @default 0 */
-  delayMs: number;
-  /** Resolves when a reply was lost, or held, for the first time. */
-  readonly dropped: Promise<void>;
-  /** Passes on what is held, and what comes from now on. */
-  letGo(): void;
-  /** Closes all connections. */
-  cut(): void;
-  /** Loses the connections that exist as a power cut does: nobody hears of it. */
-  lose(): void;
-}
-
 interface Link {
   peer: Socket<Link> | undefined;
   /** What came before the other side was connected. */
-  waiting: Uint8Array[];
+  readonly waiting: Uint8Array[];
   isLost: boolean;
 }
 
 /** Passes connections on to a port of 127.0.0.1. */
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
-  const open = new Set<Socket<Link>>();
-  const dropped = Promise.withResolvers<void>();
-  const held: (() => void)[] = [];
-  const forget = (socket: Socket<Link>): void => {
-    open.delete(socket);
-    socket.data?.peer?.end();
-  };
-  /** What becomes of a piece of a reply, whose memory may be used again once this returns. */
-  const onReply = (client: Socket<Link>, chunk: Buffer): void => {
-    if (proxy.mode === "pass") {
-      if (proxy.delayMs === 0) client.write(chunk);
-      else setTimeout((copy: Uint8Array) => client.write(copy), proxy.delayMs, Buffer.from(chunk));
-    } else if (proxy.mode === "hold") {
-      const copy = Buffer.from(chunk);
-      held.push(() => client.write(copy));
-      dropped.resolve();
-    } else if (proxy.mode !== "swallow") {
-      if (proxy.mode === "drop-next") proxy.mode = "pass";
-      client.end();
-      dropped.resolve();
-    }
-  };
-  const connectUpstream = (client: Socket<Link>): Promise<unknown> =>
-    Bun.connect<Link>({
+export class TcpProxy implements Disposable {
+  /** Where new connections go. */
+  target: number;
+  mode: ReplyMode = "pass";
+  /** By how many milliseconds replies come late. */
+  delayMs = 0;
+  /** Resolves when a reply was lost, or held, for the first time. */
+  readonly dropped: Promise<void>;
+  readonly #onDropped: () => void;
+  readonly #open = new Set<Socket<Link>>();
+  readonly #held: (() => void)[] = [];
+  readonly #server: TCPSocketListener<Link>;
+
+  constructor(target: number) {
+    this.target = target;
+    ({ promise: this.dropped, resolve: this.#onDropped } = Promise.withResolvers<void>());
+    this.#server = Bun.listen<Link>({
       hostname: "127.0.0.1",
-      port: proxy.target,
+      port: 0,
+      socket: {
+        open: (client) => {
+          client.data = { peer: undefined, waiting: [], isLost: false };
+          this.#open.add(client);
+          this.#connect(client).catch(() => client.terminate());
+        },
+        data(client, chunk) {
+          const { peer, waiting, isLost } = client.data;
+          if (isLost) return;
+          if (peer === undefined) waiting.push(chunk);
+          else peer.write(chunk);
+        },
+        close: this.#forget,
+        error: this.#forget,
+      },
+    });
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  /** Passes on what is held, and what comes from now on. */
+  letGo(): void {
+    this.mode = "pass";
+    for (const pass of this.#held.splice(0)) pass();
+  }
+
+  /** Closes all connections. */
+  cut(): void {
+    for (const socket of this.#open) socket.terminate();
+    this.#open.clear();
+  }
+
+  /** Loses the connections that exist as a power cut does: nobody hears of it. */
+  lose(): void {
+    for (const socket of this.#open) socket.data.isLost = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.cut();
+    this.#server.stop(true);
+  }
+
+  async #connect(client: Socket<Link>): Promise<void> {
+    await Bun.connect<Link>({
+      hostname: "127.0.0.1",
+      port: this.target,
       data: { peer: client, waiting: [], isLost: false },
       socket: {
-        open(upstream) {
-          open.add(upstream);
+        open: (upstream) => {
+          this.#open.add(upstream);
           client.data.peer = upstream;
           for (const chunk of client.data.waiting) upstream.write(chunk);
         },
-        data(upstream, chunk) {
-          if (!upstream.data.isLost) onReply(client, chunk);
+        data: (upstream, chunk) => {
+          if (!upstream.data.isLost) this.#reply(client, chunk);
         },
-        close: forget,
-        error: forget,
+        close: this.#forget,
+        error: this.#forget,
       },
     });
-  const server = Bun.listen<Link>({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      open(client) {
-        client.data = { peer: undefined, waiting: [], isLost: false };
-        open.add(client);
-        void connectUpstream(client).catch(() => client.terminate());
-      },
-      data(client, chunk) {
-        if (client.data.isLost) return;
-        if (client.data.peer === undefined) client.data.waiting.push(chunk);
-        else client.data.peer.write(chunk);
-      },
-      close: forget,
-      error: forget,
-    },
-  });
-  const proxy: TcpProxy = {
-    port: server.port,
-    target: targetPort,
-    mode: "pass",
-    delayMs: 0,
-    dropped: dropped.promise,
-    letGo() {
-      proxy.mode = "pass";
-      for (const pass of held.splice(0)) pass();
-    },
-    cut() {
-      for (const socket of open) socket.terminate();
-      open.clear();
-    },
-    lose() {
-      for (const socket of open) socket.data.isLost = true;
-    },
-    async [Symbol.asyncDispose]() {
-      proxy.cut();
-      server.stop(true);
-    },
+  }
+
+  /** @param chunk its memory may be used again once this returns */
+  #reply(client: Socket<Link>, chunk: Buffer): void {
+    if (this.mode === "pass") {
+      if (this.delayMs === 0) client.write(chunk);
+      else setTimeout((copy: Uint8Array) => client.write(copy), this.delayMs, Buffer.from(chunk));
+    } else if (this.mode === "hold") {
+      const copy = Buffer.from(chunk);
+      this.#held.push(() => client.write(copy));
+      this.#onDropped();
+    } else if (this.mode !== "swallow") {
+      if (this.mode === "drop-next") this.mode = "pass";
+      client.end();
+      this.#onDropped();
+    }
+  }
+
+  readonly #forget = (socket: Socket<Link>): void => {
+    this.#open.delete(socket);
+    socket.data?.peer?.end();
   };
-  return proxy;
 }
