@@ -24,7 +24,7 @@ describe("labels", () => {
     });
   });
 
-  test("let no pod claim what only the system says", () => {
+  test("of the pod cannot pose as those of the system", () => {
     const claims = {
       "netplug.io/namespace": "kube-system",
       "netplug.io/orchestrator": "cni",
@@ -42,7 +42,7 @@ describe("labels", () => {
     expect([named(63), named(64)]).toEqual(["a".repeat(63), undefined]);
   });
 
-  test("of any pod say the system's truth", () => {
+  test("of the pod, whatever they are, never replace those of the system", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("netplug.io/namespace", "pcns.a", "pcsa.b")), fc.string()),

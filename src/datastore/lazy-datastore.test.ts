@@ -24,7 +24,7 @@ test("nothing is loaded before the first request, and then once", async () => {
   expect(datastore.requests.roundTrips).toBe(4);
 });
 
-test("a watch goes through", async () => {
+test("a watch loads the datastore and passes its events on", async () => {
   const ending = new AbortController();
   for await (const event of later().datastore.watch({ kinds: [], signal: ending.signal })) {
     expect(event.type).toBe("reset");

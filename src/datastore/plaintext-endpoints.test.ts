@@ -34,8 +34,8 @@ test.each<[config: EtcdConfig]>([
   [{ endpoints: ["https://a:2379"], caCertFile: "/ca", ...PAIR }],
   [{ endpoints: ["https://etcd-http:2379"], caCertFile: "/ca" }],
   [{ endpoints: [], discoverySrv: "example.org", caCertFile: "/ca" }],
-])("%j is no reason", (config) => expect(warningsOf(config)).toEqual([]));
+])("%j gives no warning", (config) => expect(warningsOf(config)).toEqual([]));
 
-test("the Kubernetes API is no reason", () => {
+test("plain HTTP to the Kubernetes API gives no warning", () => {
   expect(isPartlyPlain({ type: "kubernetes", kubernetes: { apiRoot: "http://a", caFile: "/ca" } })).toBe(false);
 });

@@ -142,7 +142,7 @@ describe("keepAddresses()", () => {
     expect(shown(await keep(world, KUBERNETES_TRAITS))).toBe("as asked");
   });
 
-  test("lets a delegate's request be", async () => {
+  test("leaves a request with a delegate's addresses as it is", async () => {
     const world = await createWorld();
     await world.add("c1", NODE);
     const asked: AddRequest = { attachment: attachment(), delegated: [parseAddress("192.0.2.9")] };

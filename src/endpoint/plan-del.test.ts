@@ -73,7 +73,7 @@ test("what it takes away is told: addresses with their owners, records, and that
   expect([plan.removed, plan.isAll]).toEqual([[REF], true]);
 });
 
-test("its own record ends", () => {
+test("the record of the attachment itself is deleted", () => {
   expect(writesTo({ containerID: "c1" }, OWNER)).toEqual([{ op: "delete", ref: REF, revision: "7" as Revision }]);
 });
 

@@ -32,7 +32,7 @@ test("what cannot be read is not ready, and why is said", () => {
   expect(readNotReadyReason(PATH, { readText, isLocked })).toBe("open: EACCES");
 });
 
-test("nobody is ready or not without a file", () => {
+test("readiness cannot be asked without the path of a state file", () => {
   expect(() => readNotReadyReason(undefined, durableFiles)).toThrow("read STATE_FILE: got nothing");
 });
 

@@ -234,7 +234,7 @@ describe("a token", () => {
     expect(kept.reasons.at(-1)).toBeUndefined();
   });
 
-  test("that there is none of is not renewed", async () => {
+  test("is not renewed where there is none", async () => {
     await using kept = keep(undefined);
     await kept.clock.advance(2 * DAY);
     expect(kept.renewals).toEqual([]);

@@ -264,7 +264,7 @@ describe("allocate()", () => {
     });
   });
 
-  test("gives both families or none", async () => {
+  test("fails when one of both wanted families has no pool, and says which", async () => {
     const world = await createIpamWorld();
     await world.putPool("a", "10.65.0.0/24");
     expect(await failureOf(world.add("c1", "n1", { families: [4, 6] }))).toMatchObject({

@@ -20,7 +20,7 @@ function answering(...answers: readonly (() => Response | Promise<Response>)[]):
 }
 
 describe("a request", () => {
-  test("says who asks and what for", async () => {
+  test("names its user agent, content type and field manager", async () => {
     await using server = answering(() => Response.json(NODE));
     await clientOf(server).patch(
       PODS,

@@ -33,7 +33,7 @@ describe("JSON that is no object of the Kubernetes API is no answer:", () => {
   });
 });
 
-test.each(["<html>welcome</html>", "null", "[]", ""])("%j is nothing that an API server says of itself", async (answer) => {
+test.each(["<html>welcome</html>", "null", "[]", ""])("the answer %j to /version is refused: no API server gives it", async (answer) => {
   await using server = startFakeApiServer(() => new Response(answer));
   expect(await failureOf(clientOf(server).getPath("/version"))).toMatchObject({
     code: 11,

@@ -27,7 +27,7 @@ test("a refunded token is as if it had never been taken", () => {
   expect(limit.take()).toBe(1000);
 });
 
-test("no rate, no limit", () => {
+test("with a rate of 0, no request waits", () => {
   const limit = new RateLimit({ qps: 0, burst: 1 }, fakeClock());
   expect([limit.take(), limit.take()]).toEqual([0, 0]);
 });

@@ -148,7 +148,7 @@ test("another UID is another object, however the API server says so", () => {
   }
 });
 
-test("410 is a state that is too old", () => {
+test('410 has the reason "expired"', () => {
   expect(failure("list", 410, { reason: "Expired", message: "too old" }).reason).toBe("expired");
 });
 
@@ -199,7 +199,7 @@ describe("the time to wait", () => {
     expect(failure("get", 500, { message: "x", details: { retryAfterSeconds: 1 } }).retryAfterMs).toBe(1000);
   });
 
-  test.each([0, -5, "5", null])("%p in the Status is none", (retryAfterSeconds) => {
+  test.each([0, -5, "5", null])("is unknown when the Status has %p", (retryAfterSeconds) => {
     expect(failure("get", 500, { message: "x", details: { retryAfterSeconds } }).retryAfterMs).toBeUndefined();
   });
 });

@@ -22,7 +22,7 @@ test("a certificate of somebody unknown fails the handshake, and is not taken fo
     expect([isHandshakeCode(code), whyNeverSent(code)]).toEqual([true, undefined]);
 });
 
-test("codes of others say nothing", () => {
+test("an unknown code is neither unsent nor a failed handshake, and an error without a code has the empty one", () => {
   for (const code of ["", "ECONNRESET", "constructor", "toString"])
     expect([whyNeverSent(code), isHandshakeCode(code)]).toEqual([undefined, false]);
   for (const thrown of [new Error("x"), { code: 7 }, "text"]) expect(codeOf(thrown)).toBe("");

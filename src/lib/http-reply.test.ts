@@ -68,12 +68,12 @@ test.each([204, 304])("a reply of status %i ends with its head", (status) => {
   expect(readInPieces(reply, [])).toEqual({ status, body: "", isKept: true });
 });
 
-test("an announcement comes before the reply", () => {
+test("an interim response (100 Continue) is skipped", () => {
   const text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   expect(readInPieces(bytesOf(text), [30])).toEqual({ status: 200, body: "ok", isKept: true });
 });
 
-test("extensions of chunks are passed over", () => {
+test("chunk extensions are ignored", () => {
   const text = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA ; a="b"\r\n0123456789\r\n0;last\r\n\r\n';
   expect(readInPieces(bytesOf(text), [60, 9])).toEqual({ status: 200, body: "0123456789", isKept: true });
 });

@@ -24,7 +24,7 @@ test.each(["log_level", "mtu", "loglevels", "log_lev", "log_leevl_", "Ix", "", "
   (word) => expect(nearestName(word, KEYS)).toBeUndefined(),
 );
 
-test("another case is nearer than another letter", () => {
+test("a name in another case is nearer than one with another letter", () => {
   expect(nearestName("IPAM", ["ipams", "ipam"])).toBe("ipam");
 });
 

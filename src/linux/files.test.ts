@@ -44,7 +44,7 @@ describe("readText()", () => {
     expect(() => linuxFiles.readText("/dev/zero")).toThrow('read "/dev/zero": it is larger than');
   });
 
-  test("says why it cannot read", () => {
+  test("names the path and the errno when it cannot read", () => {
     expect(() => linuxFiles.readText(folder)).toThrow(
       expect.objectContaining({ kind: "ioFailure", message: `read "${folder}": EISDIR (is a directory)` }),
     );

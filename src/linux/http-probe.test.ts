@@ -34,7 +34,7 @@ test.each([
   expect(await probeHttp(base + path, never)).toEqual({ status });
 });
 
-test("a failure has a short reason", () => {
+test("a request that fails rejects with the code of the failure", () => {
   expect(probeHttp(`${base}/loop`, never)).rejects.toThrow("TooManyRedirects");
   expect(probeHttp("http://127.0.0.1:1/", never)).rejects.toThrow("ECONNREFUSED");
 });

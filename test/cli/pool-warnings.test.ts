@@ -66,7 +66,7 @@ test.each<[which: string, pools: readonly Parameters<typeof putPool>[], object: 
   expect(await world.ctl(["ipam", "show"])).toMatchObject({ status: 0, stderr: `warning: ippool "${object}": ${detail}\n` });
 });
 
-test("none that is disabled itself, and of three both that overlap the oldest", async () => {
+test("a disabled pool is not warned of; of three pools that overlap, the two younger ones are", async () => {
   await putPool("x", "10.9.0.0/16", JUNE, { disabled: true });
   await putPool("y", "10.9.4.0/24", MAY);
   expect(await world.json("ipam", "check")).toMatchObject({ warnings: [] });
@@ -76,7 +76,7 @@ test("none that is disabled itself, and of three both that overlap the oldest", 
   expect((await world.ctl(["ipam", "check"])).stdout).toEndWith("found 0 problems, 2 warnings\n");
 });
 
-test("beside problems, which alone decide the exit status", async () => {
+test("warnings do not change the exit status that problems give", async () => {
   await world.createPool("x", "10.9.0.0/16");
   await putPool("z", "10.9.5.0/24", "2100-01-01T00:00:00Z");
   await allocateFor(world.datastore, "c9", "n1", {

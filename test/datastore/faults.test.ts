@@ -168,7 +168,7 @@ describe.concurrent.each([
     expect(await namesIn(datastore)).toEqual(["after", "before"]);
   });
 
-  test("that cannot take so much at once is not sent it", async () => {
+  test("that takes fewer operations than a commit has refuses it; more than 128 are not even sent", async () => {
     await using server = await startEtcd({ ...QUICK, args: ["--max-txn-ops=16"] });
     const datastore = openEtcd({ endpoints: [server.endpoint] });
     const writes = Array.from({ length: 129 }, (_, index) => ({ op: "create", resource: makePool(`p${index}`) }) as const);

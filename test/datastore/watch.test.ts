@@ -130,7 +130,7 @@ describe.concurrent.each(["gateway", "gRPC"])("a watch over the %s", (way) => {
     expect(await watch.next(1)).toEqual(["put a"]);
   });
 
-  test("lives longer than its beginning may take", async () => {
+  test("lives longer than the time limit of a request", async () => {
     await using server = await startEtcd(options);
     const datastore = openEtcd({ endpoints: [server.endpoint] }, { limits: { requestMs: 600, tryMs: 600 } });
     using watch = new PoolWatch(datastore);

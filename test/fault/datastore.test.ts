@@ -58,7 +58,7 @@ describe.each(FLOWS)("$name", (flow) => {
     await expectAddedByNextCalls(world);
   });
 
-  test.concurrent("a lost reply to the commit of a DEL as well", async () => {
+  test.concurrent("a lost reply to the commit of a DEL costs nothing but time", async () => {
     await using world = await startWorld(flow);
     const { node, proxy, byProxy } = world;
     expect((await node.call("ADD")).status).toBe(0);

@@ -121,7 +121,7 @@ test.each<[string, Damage]>([
   expect(inspect(node, pod, LINK)).toEqual([]);
 });
 
-test("what is not asked for is not looked for", () => {
+test("a missing route is no fault of a link that was to have none", () => {
   using node = new NamespacedNode();
   const pod = node.addPlace("a");
   addLink(node, pod, LINK);

@@ -122,7 +122,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     }
   });
 
-  test("requests that start together share what they can", async () => {
+  test("requests that start together are all answered", async () => {
     await using server = serve(byAddress);
     const client = clientFor({ server: server.url, "certificate-authority": authority.certFile }, {}, { protocol, qps: 0 });
     await Promise.all(Array.from({ length: 30 }, () => ask(client)));

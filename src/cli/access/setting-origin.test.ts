@@ -57,7 +57,7 @@ test.each<[string, string]>([
   }
 });
 
-test("the option is named, and the default", async () => {
+test("a message about the kubeconfig names the option that chose it, or says that it is the default", async () => {
   const kubeconfig = "the kubeconfig is the one that --kubeconfig names\n";
   expect(await said({ KUBECONFIG: "/other" }, ["--kubeconfig", "/none"])).toEndWith(`"/none": no such file\n  ${kubeconfig}`);
   const home = mkdtempSync(join(tmpdir(), "netplug-origin-"));

@@ -55,7 +55,7 @@ test("an object without labels has none of them", () => {
   ]);
 });
 
-test("numbers are those of 64 bits", () => {
+test("a value that does not fit a signed 64-bit integer matches no comparison", () => {
   const isMore = (value: string, limit: string): boolean => matchesLabels(parseLabelSelector(`size>${limit}`), { size: value });
   expect(isMore("9223372036854775807", "9223372036854775806")).toBe(true);
   expect(isMore("9223372036854775808", "0")).toBe(false);

@@ -15,7 +15,7 @@ function createPorts(limitMs: number): WaitPorts & { readonly slept: readonly nu
   return { client: undefined as unknown as WaitPorts["client"], clock, end: now + limitMs, slept };
 }
 
-test("what is there is not waited for", async () => {
+test("what is found at once is returned without a pause", async () => {
   const ports = createPorts(0);
   expect(await waitFor("find it", ports, async () => await Promise.resolve(0))).toBe(0);
   expect(ports.slept).toEqual([]);
@@ -38,7 +38,7 @@ test("what does not come in time is told with how long it was waited for", async
   expect(ports.slept).toHaveLength(600);
 });
 
-test("a failure to look ends it", async () => {
+test("an error while looking ends the wait at once", async () => {
   const ports = createPorts(60_000);
   await expect(waitFor("find it", ports, () => Promise.reject(new Error("away")))).rejects.toThrow("away");
   expect(ports.slept).toEqual([]);

@@ -33,7 +33,7 @@ test("the line of a fault in a long kubeconfig is found at once", () => {
   expect(performance.now() - begin).toBeLessThan(2_000);
 });
 
-test("YAML is read", () => {
+test("YAML without faults gives its value", () => {
   expect(parseYaml(`${SECTIONS}  cluster: {}\n`)).toEqual({
     value: { apiVersion: "v1", kind: "Config", clusters: [{ name: "c1", cluster: {} }] },
   });

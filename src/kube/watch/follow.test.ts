@@ -179,7 +179,7 @@ describe("following", () => {
     expect(pauses).toEqual([pauseMs]);
   });
 
-  test("ends with what no retry can fix", async () => {
+  test("ends with a failure that no retry can fix", async () => {
     await using server = serving([() => statusAnswer(403, "Forbidden", 'cannot list resource "nodes" in API group ""')], []);
     expect(await failureOf(firstEvents(server, 1))).toMatchObject({ reason: "forbidden", message: "list nodes is not permitted" });
   });

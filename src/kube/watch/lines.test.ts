@@ -33,6 +33,6 @@ test("what stands after the last line end is dropped, for it may be a part only"
   expect(await linesOf('{"a":1}\n{"b":')).toEqual(['{"a":1}']);
 });
 
-test("empty lines are none", async () => {
+test("empty lines are left out", async () => {
   expect(await linesOf("\n\na\n \nb\n")).toEqual(["a", "b"]);
 });

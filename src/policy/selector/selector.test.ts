@@ -161,7 +161,7 @@ test("canonical text parses back to the same selector", () => {
   );
 });
 
-test("usesGlobal() looks everywhere", () => {
+test("usesGlobal() finds global() at any depth, but not in names and texts", () => {
   expect(usesGlobal(parseSelector("has(a) || !(has(b) && global())"))).toBe(true);
   expect(usesGlobal(parseSelector('has(global) && a == "global()"'))).toBe(false);
 });

@@ -62,7 +62,7 @@ test.each([
   expect(parseResourceKey(key)).toBeUndefined();
 });
 
-test("nothing without a name has a key", () => {
+test("resourceKey() refuses an empty name", () => {
   expect(() => resourceKey({ kind: "IPPool", name: "" })).toThrow("got an empty name or namespace");
 });
 

@@ -123,7 +123,7 @@ describe("a revision", () => {
     fromRevision(toEndpoint(pod, ifName, "n1")?.revision ?? toRevision(NONE));
   const NONE: EndpointState = { uid: "", containerID: undefined, podIPs: "", isAnnotated: false };
 
-  test("says what stands in the pod", () => {
+  test("holds the pod's UID, container and addresses, and whether it is annotated", () => {
     const state = { uid: "uid-1", containerID: undefined, podIPs: "" };
     expect(revisionOf(WEB)).toEqual({ ...state, isAnnotated: false });
     expect(revisionOf(recorded({}))).toEqual({ ...state, isAnnotated: true });

@@ -27,7 +27,7 @@ async function selectorsFor(...prefixes: readonly string[]): Promise<readonly st
   return [...selectors];
 }
 
-test("queries about few cells share one list by these", async () => {
+test("queries about few cells share one list, which selects these cells", async () => {
   expect(await selectorsFor("10.65.0.0/24", "10.65.16.0/20", "10.65.0.0/19")).toEqual([
     "netplug.io/cell in (010-065-000-000,010-065-016-000)",
   ]);

@@ -36,7 +36,7 @@ test("what was listed is known, with the cluster that it is of", async () => {
   expect(world.hints.node).toBe("n1");
 });
 
-test("what is about to be claimed is known before", async () => {
+test("add() notes a block once, beside those that are noted already", async () => {
   const world = createWorld();
   await world.hints.replace(world.hints.read(), "u1", [A]);
   await world.hints.add("u1", [B, A]);

@@ -104,7 +104,7 @@ test("a claim of which nobody knows what became is confirmed too, and its failur
   expect(await claim({ create: away, confirm: locked })).toEqual([away, ["name", "create", "confirm"]]);
 });
 
-test("a failure counts although another write was done", async () => {
+test("a commit fails when one of its writes does, although another was done", async () => {
   const results = [Promise.resolve({ metadata: { resourceVersion: "7" } }), Promise.reject(away)];
   const client = { create: () => results.shift() } as unknown as KubeClient;
   expect(await carryOut([...CLAIM, OTHER], portsOf(client), {}).catch((thrown: unknown) => thrown)).toBe(away);

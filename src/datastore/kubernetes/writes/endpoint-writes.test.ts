@@ -71,7 +71,7 @@ describe("an endpoint that ends", () => {
     expect((await clear({ pod: STATE, refusal: "invalid" }, RECORDED))[0]).toMatchObject({ reason: "invalid" });
   });
 
-  test("may fail", async () => {
+  test("fails as its patch does", async () => {
     for (const refusal of ["forbidden", "lost"] as const)
       expect((await clear({ refusal }, RECORDED))[0]).toMatchObject({ reason: refusal });
   });

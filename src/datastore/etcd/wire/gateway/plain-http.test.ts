@@ -232,7 +232,7 @@ test.each<[string, ByteStream["write"], ByteStream["read"], EtcdFailure["reason"
   expect(isOpen).toBe(false);
 });
 
-test("a defect of ours is no failure of etcd", async () => {
+test("an exception of our own code is thrown as it is, not as a failure of etcd", async () => {
   const fault = new TypeError("a defect");
   const write = (): never => {
     throw fault;
