@@ -7,13 +7,12 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cgroupPlaces, removeCgroup } from "../../test/cluster/cgroups.ts";
+import { RUN_MARK } from "../../test/support/run-mark.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
 /** Names of network namespaces that tests make, and of temp folders that runs make; the process that made it follows. */
 const OWNED = /^npgt-(\d+)-/;
-/** The variable that all processes of a run have; its value is the run's temp folder. */
-export const RUN_MARK = "NETPLUG_TEST_RUN";
 /** They clean up after a cluster, and know better than we how. */
 const CLUSTER_JANITOR = /\/test\/cluster\/janitor\.ts$/;
 

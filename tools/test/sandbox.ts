@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TaskFailure } from "../terminal.ts";
-import { RUN_MARK, testNamespaces } from "./leftovers.ts";
+import { RUN_MARK, runOf } from "../../test/support/run-mark.ts";
+import { testNamespaces } from "./leftovers.ts";
 import { allPids, commandOf, endProcess, isRunning, netnsIdOf, netnsIdOfProcess, startVariable } from "./processes.ts";
 
 const NETNS_FOLDER = "/run/netns";
@@ -20,11 +21,9 @@ export class TestSandbox {
   /** undefined without root: then only the unit tests run. */
   readonly netns: string | undefined;
   readonly #netnsId: number | undefined;
-  readonly #namespacesBefore: ReadonlySet<string>;
 
   /** @param name tells it from others of this process */
   constructor(name = "suite") {
-    this.#namespacesBefore = new Set(testNamespaces().map(({ name }) => name));
     this.folder = mkdtempSync(join(tmpdir(), `npgt-${process.pid}-`));
     if (process.getuid?.() !== 0 || Bun.which("ip") === null) return;
     this.netns = `npgt-${process.pid}-${name}`;
@@ -74,8 +73,9 @@ export class TestSandbox {
   }
 
   #leakedNamespaces(): string[] {
+    const mark = `-${runOf(this.folder)}`;
     return testNamespaces()
-      .filter(({ name, maker }) => name !== this.netns && !this.#namespacesBefore.has(name) && !isRunning(maker))
+      .filter(({ name, maker }) => name.includes(mark) && !isRunning(maker))
       .map(({ name }) => {
         ip("netns", "del", name);
         return `network namespace "${name}" is left`;
