@@ -13,8 +13,7 @@ import type { Netns } from "../linux/netns.ts";
 import { toAddResult } from "./add-result.ts";
 import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
-import { claimPending } from "./attachment-state/pending-release.ts";
-import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./attachment.ts";
+import { linkNamesOf, netnsOptionsOf, recordOf, toAddRequest, toAddSubject, toAttachmentRequest } from "./call-requests.ts";
 import { type Call, hasOwnIpam, withUndoDeadline, UNDO_MS } from "./call.ts";
 import type { Delegated } from "./delegated-addresses.ts";
 import { delegateOf } from "./delegate/address-source.ts";
@@ -26,6 +25,7 @@ import { LinkWork, whileHeld } from "./link-work.ts";
 import { isPodLookedUp, type KubernetesFacts } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import type { CniResult } from "./protocol/result.ts";
+import { claimPending } from "./pending-release/claim.ts";
 import { beginReading, transactPortsOf } from "./transact-ports.ts";
 import { inOrder } from "./undo-in-order.ts";
 import { withdrawAttachment } from "./withdraw/withdraw.ts";
@@ -161,11 +161,7 @@ async function recordAttachment(call: Call, request: AddRequest, facts: Facts, s
     return wanted;
   };
   const defects = new Set<string>();
-  const beforeCommit = (): void => {
-    hold.requireHeld();
-    hold.isSent = true;
-  };
-  const onOutcome = (): void => void (hold.isSent = false);
+  const { beforeCommit, onOutcome } = hold;
   const recording = call.ledger.time("datastore", () =>
     transact(
       transactPortsOf(call),

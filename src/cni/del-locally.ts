@@ -1,11 +1,11 @@
 /** The part of a DEL that needs no datastore. Loaded only when the config names no usable datastore or node. */
 
-import { notePending } from "./attachment-state/after-failure.ts";
 import { endHold } from "./attachment-state/hold.ts";
-import { noteAhead } from "./attachment-state/note-ahead.ts";
 import { hasOwnIpam, type LocalCall } from "./call.ts";
 import { beginLinkRemoval, isNoted, lockPodNetns, releaseFromDelegate } from "./del.ts";
 import { settle, throwFirstFailure } from "./failures.ts";
+import { notePending } from "./pending-release/after-failed-del.ts";
+import { preparePendingOfDel } from "./pending-release/while-deleting.ts";
 
 /**
  * A DEL whose config names no usable datastore or node: removes the link, and releases the delegate's addresses. Leaves a pending release of
@@ -15,13 +15,13 @@ import { settle, throwFirstFailure } from "./failures.ts";
  */
 export async function delLocally(call: LocalCall, fault: unknown): Promise<never> {
   using _locked = await lockPodNetns(call);
-  const note = isNoted(call) ? noteAhead(call) : undefined;
-  const ended = endHold(call, note?.write);
+  const own = isNoted(call) ? preparePendingOfDel(call) : undefined;
+  const ended = endHold(call, own?.write);
   if (ended.isTaken()) throw fault;
   const removal = beginLinkRemoval(call);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const link = removal.finish();
-  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, note);
+  if (link.ok && hasOwnIpam(call)) notePending(call, ended.plugin, own);
   throwFirstFailure([{ ok: false, error: fault }, link, delegate]);
   throw fault;
 }

@@ -5,13 +5,13 @@ import type { Facts } from "../ipam/facts.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Netns } from "../linux/netns.ts";
 import { type EndedHold, endHold } from "./attachment-state/hold.ts";
-import type { NoteAhead } from "./attachment-state/note-ahead.ts";
-import { linkNamesOf } from "./attachment.ts";
+import { linkNamesOf } from "./call-requests.ts";
 import { type Call, hasOwnIpam, type LocalCall } from "./call.ts";
 import { delegateOf } from "./delegate/address-source.ts";
 import { settle, type Settled, throwFirstFailure } from "./failures.ts";
 import { openNetnsIfThere, waitForNetnsLock } from "./link/pod-netns.ts";
 import { beginRemoval, type Removal } from "./link/remove.ts";
+import type { PendingOfDel } from "./pending-release/while-deleting.ts";
 import { beginReading } from "./transact-ports.ts";
 import { toDelRequest, withdraw } from "./withdraw/withdraw.ts";
 
@@ -28,23 +28,23 @@ export async function del(call: Call): Promise<void> {
   const { argsFault } = call;
   const request = toDelRequest(call);
   using _locked = await lockPodNetns(call);
-  const note = isNoted(call) ? (await import("./attachment-state/note-ahead.ts")).noteAhead(call) : undefined;
-  const ended = endHold(call, note?.write);
+  const own = isNoted(call) ? (await import("./pending-release/while-deleting.ts")).preparePendingOfDel(call) : undefined;
+  const ended = endHold(call, own?.write);
   if (ended.isTaken()) return logTaken(call);
   // The kernel takes longest. Meanwhile, read the datastore, decide, and release what the link no longer uses.
   const removal = beginLinkRemoval(call);
   const reading = beginReading(call, delQueries(request));
-  const isAnyPending = preparePending(call, note);
+  const isAnyPending = preparePending(call, own);
   const delegate = await settle(() => releaseFromDelegate(call, removal, ended));
   const store = await settle(async () => withdrawOwn(call, request, await reading, { removal, ended }));
   const link = removal.finish();
   if (store.ok) {
-    note?.settle();
-    if (await isAnyPending) await (await import("./withdraw/release-pending.ts")).releasePending(call);
+    own?.settle();
+    if (await isAnyPending) await (await import("./pending-release/carry-out.ts")).releasePending(call);
   } else if (link.ok && hasOwnIpam(call) && !ended.isTaken()) {
     // Of what a newer ADD has, its own DEL leaves one.
-    const { leavePending } = await import("./attachment-state/after-failure.ts");
-    leavePending(call, store.error, ended.plugin, note);
+    const { leavePending } = await import("./pending-release/after-failed-del.ts");
+    leavePending(call, store.error, ended.plugin, own);
   }
   throwFirstFailure([link, delegate, store, argsFault === undefined ? { ok: true } : { ok: false, error: argsFault }]);
 }
@@ -60,19 +60,19 @@ export function isNoted(call: LocalCall): boolean {
 /**
  * Makes pending releases of stale holds.
  *
- * @param note the call's own pending release
+ * @param own the call's pending release
  * @returns whether earlier calls left something to release
  */
-async function preparePending(call: Call, note: NoteAhead | undefined): Promise<boolean> {
+async function preparePending(call: Call, own: PendingOfDel | undefined): Promise<boolean> {
   if (call.isWithoutDamaged === true || !hasOwnIpam(call)) return false;
   if (call.plugin === "netplug") {
-    const { isAnyPending, noteStaleHolds } = await import("./attachment-state/stale-holds.ts");
+    const { isAnyPending, noteStaleHolds } = await import("./pending-release/from-stale-holds.ts");
     // The ADD has failed, for all that the runtime knows.
-    const isLast = note !== undefined && !call.config.prevResult;
+    const isLast = own !== undefined && !call.config.prevResult;
     noteStaleHolds(call, isLast ? "most" : "some");
-    if (!isAnyPending(call, { besides: note?.until() === undefined ? 0 : 1 })) return false;
+    if (!isAnyPending(call, { besides: own?.until() === undefined ? 0 : 1 })) return false;
   }
-  return (await import("./withdraw/release-pending.ts")).hasPending(call);
+  return (await import("./pending-release/carry-out.ts")).hasPending(call);
 }
 
 /** A late DEL does nothing: its runtime has ended, and the next one has called ADD. */

@@ -9,13 +9,13 @@ import { toAddressText } from "../lib/ip/address.ts";
 import type { Netns } from "../linux/netns.ts";
 import { checkAddable } from "./addable.ts";
 import { type Hold, holdAttachment } from "./attachment-state/hold.ts";
-import { markPending } from "./attachment-state/pending-note.ts";
-import { claimPending } from "./attachment-state/pending-release.ts";
-import { toAddressRequest, toAddressSubject } from "./attachment.ts";
+import { toAddressRequest, toAddressSubject } from "./call-requests.ts";
 import { type Call, withUndoDeadline } from "./call.ts";
 import { settle } from "./failures.ts";
 import type { Kernel } from "./link/kernel.ts";
 import { openNetnsIfThere } from "./link/pod-netns.ts";
+import { claimPending } from "./pending-release/claim.ts";
+import { beginPendingOfAdd } from "./pending-release/while-adding.ts";
 import { isNodeLookedUp, isPodLookedUp } from "./pod/facts.ts";
 import { askKubernetes } from "./pod/mod.ts";
 import { type CniResult, toResultIp } from "./protocol/result.ts";
@@ -91,17 +91,17 @@ interface Giving {
  */
 async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { give, answer }: Giving): Promise<void> {
   const { kernel } = call.host;
-  const mark = netns === undefined ? undefined : markPending(call, netns, hold);
+  const pending = netns === undefined ? undefined : beginPendingOfAdd(call, netns, hold);
   const isOver = (): boolean => hold.state() === "ended" || (netns !== undefined && isGone(kernel, netns));
   let isCommitted = false;
   let isUnanswered = false;
   try {
     const { result, areNew } = await give({
       beforeCommit() {
-        hold.requireHeld();
-        hold.isSent = isCommitted = true;
+        hold.beforeCommit();
+        isCommitted = true;
       },
-      onOutcome: () => void (hold.isSent = false),
+      onOutcome: hold.onOutcome,
     });
     hold.isSent = false;
     // If the kernel cannot tell whether the namespace is gone, the ADD succeeds.
@@ -110,16 +110,16 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
     answer(result);
   } catch (thrown) {
     if (isUnanswered || isOver()) {
-      mark?.leave();
+      pending?.leave();
       const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
       if (!released.ok) call.log.info("cannot release what the ADD had taken", { reason: messageOf(released.error) });
-    } else if (isCommitted) mark?.leave();
-    else mark?.drop();
+    } else if (isCommitted) pending?.leave();
+    else pending?.drop();
     throw thrown;
   }
   // What the runtime was told of is not taken back, whatever fails now.
   hold.noteEnd();
-  mark?.drop();
+  pending?.drop();
 }
 
 /** Whether the namespace was removed; false when the kernel cannot tell. */

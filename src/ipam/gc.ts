@@ -8,7 +8,7 @@ import { isEmpty } from "./block.ts";
 import { configurationOf, expectNotFrozen, IPAM_CONFIGURATION } from "./cluster.ts";
 import { borrowedBlocks, NO_DRAFT, ownBlocks } from "./draft.ts";
 import { releaseQueries } from "./plan-release.ts";
-import type { Attachment } from "./request.ts";
+import { type Attachment, attachmentKeyOf } from "./request.ts";
 import { type Decision, transact, type TransactPorts } from "./transact.ts";
 
 /** What a GC may touch, and what it must keep. */
@@ -59,11 +59,6 @@ export async function deleteEmptyBlocks(ports: TransactPorts, node: string): Pro
     if (part.length === 0) return deleted;
     deleted.push(...part);
   }
-}
-
-/** Tells attachments of one network apart, whatever somebody wrote into a record. */
-export function attachmentKeyOf({ containerID, ifName }: Attachment): string {
-  return JSON.stringify([containerID, ifName]);
 }
 
 /** Only attachments of this node and network can be stale. Other nodes that borrow from its blocks do their own GC. */

@@ -27,3 +27,8 @@ export interface Attachment {
   readonly containerID: string;
   readonly ifName: string;
 }
+
+/** Tells attachments of one network apart, whatever somebody wrote into a record. */
+export function attachmentKeyOf({ containerID, ifName }: Attachment): string {
+  return JSON.stringify([containerID, ifName]);
+}

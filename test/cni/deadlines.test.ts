@@ -24,7 +24,6 @@ let folder: string;
 /** What the plugin loads when it needs it: that takes time, and here seconds pass meanwhile. */
 const LATE = [
   "attachment-state/delegate-dns",
-  "attachment-state/after-failure",
   "config/name-variables",
   "delegate/mod",
   "delegated-addresses",
@@ -33,11 +32,13 @@ const LATE = [
   "kept-link",
   "link/inspect",
   "damaged-block/retry",
+  "pending-release/after-failed-add",
+  "pending-release/after-failed-del",
+  "pending-release/carry-out",
   "protocol/error-output",
   "wait/add-waits",
   "wait/policy-wait",
   "wait/readiness-gates",
-  "withdraw/release-pending",
   "withdraw/withdraw-elsewhere",
   "../ipam/outdated",
 ];

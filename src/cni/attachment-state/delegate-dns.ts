@@ -3,18 +3,18 @@
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { LocalCall } from "../call.ts";
 import type { CniResult } from "../protocol/result.ts";
-import { attempt, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
+import { tolerate, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** Keeps a delegate's DNS settings; no file when it gave none, as most do. */
 export function noteDns(call: LocalCall, dns: CniResult["dns"]): void {
   if (dns === undefined || Object.keys(dns).length === 0) forgetDns(call);
-  else attempt(call, () => writeNodeFile(call, "dns", JSON.stringify(dns)));
+  else tolerate(call, () => writeNodeFile(call, "dns", JSON.stringify(dns)));
 }
 
 /** The delegate's DNS settings; undefined: it gave none, or the file got lost. */
 export function notedDns(call: LocalCall): CniResult["dns"] {
   let dns: unknown;
-  attempt(call, () => {
+  tolerate(call, () => {
     const text = readNodeFile(call, "dns");
     dns = text === undefined ? undefined : parseJson(text);
   });
@@ -23,5 +23,5 @@ export function notedDns(call: LocalCall): CniResult["dns"] {
 
 /** Removes it, when the attachment ends. */
 export function forgetDns(call: LocalCall): void {
-  attempt(call, () => removeNodeFile(call, "dns"));
+  tolerate(call, () => removeNodeFile(call, "dns"));
 }

@@ -5,6 +5,12 @@
  *
  * So an ADD, before it reads anything, writes a file that names its namespace, and a DEL removes the file. By this file a late ADD finds out
  * that a newer ADD has the attachment, or that a DEL has ended its own hold.
+ *
+ * ```
+ *   an ADD begins ──▶ held ──┬── a DEL or GC, whether the ADD is under way, killed or over ──▶ ended: no file
+ *                            ├── a newer ADD begins ──▶ taken: the file is that one's
+ *                            └── no DEL comes, and the namespace is gone ──▶ a pending release takes its place
+ * ```
  */
 
 import type { Attachment } from "../../ipam/request.ts";
@@ -13,7 +19,7 @@ import { quote } from "../../lib/quote.ts";
 import type { Netns } from "../../linux/netns.ts";
 import type { LocalCall } from "../call.ts";
 import { requireNetns, openNetnsIfThere } from "../link/pod-netns.ts";
-import { appendToNodeFile, attempt, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
+import { appendToNodeFile, tolerate, END_OF_PART, readNodeFile, removeNodeFile, writeNodeFile } from "./node-files.ts";
 
 /** The kernel gives a process's start to 10 ms. No runtime repeats an ADD within 20 ms. */
 const START_MARGIN_MS = 20;
@@ -65,6 +71,10 @@ export interface Hold extends Disposable {
   noteEnd(): void;
   /** Whether a commit was sent of which no outcome is known: it may arrive after this process has given up, or was killed. */
   isSent: boolean;
+  /** For `transact()`: {@link requireHeld}, and a commit is sent. */
+  readonly beforeCommit: () => void;
+  /** For `transact()`: what became of it is known. */
+  readonly onOutcome: () => void;
 }
 
 /**
@@ -79,7 +89,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   let isWritten = false;
   const { processId, callerId } = host;
   const take = (): void =>
-    attempt(call, () => {
+    tolerate(call, () => {
       writeHold(call, { ...own, takenAt: host.sinceBoot(), processId, callerId });
       isWritten = true;
     });
@@ -102,14 +112,21 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   };
   const failAsTaken = (where = ""): never => fail(`a newer ADD has it in ${quote(where)}`);
   let there: HoldNote | undefined;
-  attempt(call, () => {
+  tolerate(call, () => {
     there = readHold(call, environment);
   });
   if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
   take();
   let isDone = false;
-  return {
+  const hold: Hold = {
     isSent: false,
+    beforeCommit() {
+      hold.requireHeld();
+      hold.isSent = true;
+    },
+    onOutcome() {
+      hold.isSent = false;
+    },
     state: () => look()[0],
     requireHeld() {
       if (netns !== undefined) requireNetns(host.kernel, netns);
@@ -124,12 +141,13 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     },
     noteEnd() {
       isDone = true;
-      attempt(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
+      tolerate(call, () => appendToNodeFile(call, "attached", host.sinceBoot()));
     },
     [Symbol.dispose]() {
-      if (!isDone && !this.isSent && look()[0] === "held") attempt(call, () => appendToNodeFile(call, "attached", "failed"));
+      if (!isDone && !hold.isSent && look()[0] === "held") tolerate(call, () => appendToNodeFile(call, "attached", "failed"));
     },
   };
+  return hold;
 }
 
 /**
@@ -178,7 +196,7 @@ export interface EndedHold {
 export function endHold(call: LocalCall, beforeEnd?: (hold: HoldNote) => void): EndedHold {
   let plugin: string | undefined;
   let isEnded = false;
-  attempt(call, () => {
+  tolerate(call, () => {
     const there = readHold(call, call.environment);
     plugin = there?.plugin;
     if (there !== undefined && !isNewer(call, there)) {

@@ -2,7 +2,7 @@
 
 import type { AttachmentId } from "../../api/ipam-block.ts";
 import type { LocalCall } from "../call.ts";
-import { attempt, folderOf, type NodeFile, SEPARATOR, UNFINISHED } from "./node-files.ts";
+import { tolerate, folderOf, type NodeFile, SEPARATOR, UNFINISHED } from "./node-files.ts";
 
 /** All kinds that there are. */
 export const NODE_FILES: readonly NodeFile[] = ["attached", "unreleased", "dns"];
@@ -10,7 +10,7 @@ export const NODE_FILES: readonly NodeFile[] = ["attached", "unreleased", "dns"]
 /** The attachments of every network that have a hold, which outlives its ADD. */
 export function listHeld(call: LocalCall): readonly AttachmentId[] {
   let names: readonly string[] = [];
-  attempt(call, () => {
+  tolerate(call, () => {
     names = call.host.files.list(folderOf(call, "attached")) ?? [];
   });
   return names.map(toAttachmentId).filter((id) => id !== undefined);
@@ -41,7 +41,7 @@ export function isUnfinished({ config, host }: LocalCall, name: string): boolean
 export function removeUnfinished(call: LocalCall, kind: NodeFile): void {
   const { files } = call.host;
   const folder = folderOf(call, kind);
-  attempt(call, () => {
+  tolerate(call, () => {
     for (const name of files.list(folder) ?? []) if (isUnfinished(call, name)) files.remove(`${folder}/${name}`);
   });
 }

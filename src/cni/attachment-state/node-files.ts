@@ -22,7 +22,7 @@ export const UNFINISHED = /\.(\d+)\.\d+\.tmp$/;
 const NAME_LENGTH_MAX = 230;
 
 /** Does what no call may fail for: a failure is only logged. */
-export function attempt(call: LocalCall, work: () => void): void {
+export function tolerate(call: LocalCall, work: () => void): void {
   try {
     work();
   } catch (thrown) {

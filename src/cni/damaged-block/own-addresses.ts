@@ -6,7 +6,7 @@ import type { Query, Stored } from "../../datastore/datastore.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { toAddressText } from "../../lib/ip/address.ts";
 import { addressAt } from "../../lib/ip/prefix.ts";
-import { attachmentIdOf, toAddressSubject } from "../attachment.ts";
+import { attachmentIdOf, toAddressSubject } from "../call-requests.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 
 /** Gathered from the answers to the call's queries. */

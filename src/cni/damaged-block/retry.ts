@@ -12,13 +12,13 @@
 import type { CorruptBlock } from "../../api/ipam-block-codec.ts";
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { notePending } from "../attachment-state/after-failure.ts";
-import { linkNamesOf, netnsOptionsOf } from "../attachment.ts";
+import { linkNamesOf, netnsOptionsOf } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import type { Host } from "../host.ts";
 import { findExisting } from "../link/find.ts";
 import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
+import { notePending } from "../pending-release/after-failed-del.ts";
 import type { CniVerb } from "../protocol/versions.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { withoutDamaged } from "./without-damaged.ts";

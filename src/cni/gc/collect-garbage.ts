@@ -2,13 +2,13 @@
 
 import type { AllocationOwner } from "../../api/ipam-block.ts";
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
-import { attachmentKeyOf, deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
-import type { Attachment } from "../../ipam/request.ts";
+import { deleteEmptyBlocks, findStaleOwners } from "../../ipam/gc.ts";
+import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
 import { fromFileName, isUnfinished, listHeld, NODE_FILES } from "../attachment-state/listed-files.ts";
-import { attempt, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
+import { tolerate, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
@@ -48,7 +48,7 @@ export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map(), concurrentAdds: watchConcurrentAdds(call) };
   const steps: Settled[] = [];
-  for (const kind of NODE_FILES) attempt(call, () => endStaleHolds(collection, kind));
+  for (const kind of NODE_FILES) tolerate(call, () => endStaleHolds(collection, kind));
   if (call.plugin === "netplug") {
     const listed = await settle(async () => {
       steps.push(...(await removeStaleLinks(collection)));
@@ -95,7 +95,7 @@ function endStaleHolds(collection: Collection, kind: NodeFile): void {
     const attachment = fromFileName(call, name);
     const isOver = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && isStale(collection, attachment);
     // One that cannot be removed must not stop the removal of the others.
-    if (isOver) attempt(call, () => void files.remove(`${folder}/${name}`));
+    if (isOver) tolerate(call, () => void files.remove(`${folder}/${name}`));
   }
 }
 

@@ -8,12 +8,11 @@
  *   now, or has it in another PID namespace, is hardly ever mistaken for it, and never for longer than an ADD can take.
  */
 
-import { attachmentKeyOf } from "../../ipam/gc.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import type { Attachment } from "../../ipam/request.ts";
+import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { parseProcessStat } from "../../linux/process-start.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold.ts";
-import { attempt } from "../attachment-state/node-files.ts";
+import { tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
 
 /** The kernel tells the start of a process to 10 ms, rounded down. */
@@ -43,7 +42,7 @@ export function watchConcurrentAdds(call: LocalCall): ConcurrentAdds {
     has(attachment, network = call.config.name) {
       const inNetwork = { ...call, config: { ...call.config, name: network } };
       let isConcurrent = false;
-      attempt(call, () => {
+      tolerate(call, () => {
         // The second look is for an ADD that has ended after the first.
         isConcurrent = isOfRunningAdd(readHold(inNetwork, attachment)) || isOfRunningAdd(readHold(inNetwork, attachment));
       });

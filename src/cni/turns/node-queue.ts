@@ -10,9 +10,9 @@ import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { AddressRequest } from "../../ipam/request.ts";
 import type { QueuedRequest, QueuedRequests } from "../../linux/turns/queued-requests.ts";
 import { readHold } from "../attachment-state/hold.ts";
-import { attempt } from "../attachment-state/node-files.ts";
-import { writePending } from "../attachment-state/pending-note.ts";
+import { tolerate } from "../attachment-state/node-files.ts";
 import type { Call, LocalCall } from "../call.ts";
+import { NOTHING, writePending } from "../pending-release/pending-file.ts";
 import { parseOwner, parseRequest } from "./request-text.ts";
 import type { NodeQueue } from "./node-turn.ts";
 
@@ -48,7 +48,7 @@ export function openNodeQueue(call: Call, queue: QueuedRequests): NodeQueue {
 /** False also when it cannot be told. */
 function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
   let isThere = false;
-  attempt(call, () => {
+  tolerate(call, () => {
     isThere = readHold(callOf(call, owner), owner) !== undefined;
   });
   return isThere;
@@ -61,7 +61,7 @@ function isHeld(call: LocalCall, owner: AllocationOwner): boolean {
 function releaseUnlessHeld(call: LocalCall, owner: AllocationOwner): void {
   if (isHeld(call, owner)) return;
   const until = call.host.clock.now() + LONGEST_ADD_MS;
-  attempt(call, () => writePending(callOf(call, owner), { path: "", id: "", until, addresses: [] }));
+  tolerate(call, () => writePending(callOf(call, owner), { ...NOTHING, until, addresses: [] }));
 }
 
 /** The call, as one for the attachment of a queued request: its files are in the same folders. */

@@ -3,8 +3,7 @@
 import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { DelRequest } from "../../endpoint/plan-del.ts";
 import { toRecordQuery } from "../../endpoint/record.ts";
-import { attachmentKeyOf } from "../../ipam/gc.ts";
-import type { Attachment } from "../../ipam/request.ts";
+import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import type { Call } from "../call.ts";
 import { withdraw } from "./withdraw.ts";
 

@@ -5,7 +5,7 @@ import { runtimeUidOf } from "../../endpoint/names.ts";
 import { isSameAttachment } from "../../ipam/block.ts";
 import { transact, type TransactOptions } from "../../ipam/transact.ts";
 import type { Hold } from "../attachment-state/hold.ts";
-import { attachmentIdOf, recordQuery } from "../attachment.ts";
+import { attachmentIdOf, recordQuery } from "../call-requests.ts";
 import type { Call } from "../call.ts";
 import { transactPortsOf } from "../transact-ports.ts";
 
@@ -43,7 +43,7 @@ export function toDelRequest(call: Call): DelRequest {
 
 /** For a failed ADD: reads and removes its addresses and its record, unless a newer ADD has taken the attachment. */
 export async function withdrawAttachment(call: Call, hold: Hold): Promise<void> {
-  const { unlessTaken } = await import("../attachment-state/after-failure.ts");
+  const { unlessTaken } = await import("../pending-release/after-failed-add.ts");
   await unlessTaken(call, hold, async () => {
     await withdraw(call, toDelRequest(call));
   });

@@ -5,12 +5,12 @@
 
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { LocalCall } from "../call.ts";
-import type { HoldNote } from "./hold.ts";
-import { attempt, hasNodeFile, removeNodeFile } from "./node-files.ts";
-import { writePending } from "./pending-note.ts";
+import type { HoldNote } from "../attachment-state/hold.ts";
+import { hasNodeFile, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
+import { writePending } from "./pending-file.ts";
 
 /** A pending release that stands while a DEL is at work. */
-export interface NoteAhead {
+export interface PendingOfDel {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
   /** The DEL has released the addresses that there are. The note stays where the ADD was killed, whose last request may still arrive. */
@@ -31,21 +31,21 @@ export interface NoteAhead {
  * @param call of `netplug` with our own address management
  * @returns undefined where no ADD has the attachment
  */
-export function noteAhead(call: LocalCall): NoteAhead | undefined {
+export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   let isHeld = false;
-  attempt(call, () => {
+  tolerate(call, () => {
     isHeld = hasNodeFile(call, "attached");
   });
   if (!isHeld) return undefined;
   let until: number | undefined;
   const forget = (): void => {
-    if (until !== undefined) attempt(call, () => removeNodeFile(call, "unreleased"));
+    if (until !== undefined) tolerate(call, () => removeNodeFile(call, "unreleased"));
   };
   return {
     write({ path, id, plugin, isOver }) {
       // Of an interface that we did not make nobody could tell when it ends.
       if (plugin !== "netplug" || id === "") return;
-      attempt(call, () => {
+      tolerate(call, () => {
         // An earlier call knew more.
         if (hasNodeFile(call, "unreleased")) return;
         // The last request of an ADD that was killed may still be on its way.

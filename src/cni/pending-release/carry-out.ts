@@ -1,23 +1,21 @@
-/** A DEL carries out the pending releases of its network: see `attachment-state/pending-release.ts`. Loaded only if the node ever had one. */
+/** A DEL carries out the pending releases of its network: see the README. Loaded only if the node ever had one. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
-import { attachmentKeyOf } from "../../ipam/gc.ts";
-import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import type { Attachment } from "../../ipam/request.ts";
+import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { readHold } from "../attachment-state/hold.ts";
 import { fromFileName } from "../attachment-state/listed-files.ts";
-import { attempt, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
-import { type PendingNote, readPending } from "../attachment-state/pending-note.ts";
-import { pendingLockOf } from "../attachment-state/pending-release.ts";
+import { tolerate, folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
 import type { Call, LocalCall } from "../call.ts";
 import { settle, type Settled, throwFirstFailure } from "../failures.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
-import { withdrawElsewhere } from "./withdraw-elsewhere.ts";
-import { settleBatch } from "./settle-batch.ts";
-import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "./withdraw-many.ts";
+import { settleBatch } from "../withdraw/settle-batch.ts";
+import { withdrawElsewhere } from "../withdraw/withdraw-elsewhere.ts";
+import { ATTACHMENTS_PER_COMMIT, attachmentOf, withdrawBatch } from "../withdraw/withdraw-many.ts";
+import { pendingLockOf } from "./cancel.ts";
+import { mayArrive, type PendingRelease, readPending } from "./pending-file.ts";
 
 /** The most pending releases that one DEL carries out. */
 const MAX_RELEASES = 48;
@@ -25,7 +23,7 @@ const MAX_RELEASES = 48;
 const PENDING_MS = 3_000;
 
 /** An attachment that nobody uses any more, and what may be left of it. */
-interface EndedAttachment extends Attachment, Pick<PendingNote, "addresses"> {
+interface EndedAttachment extends Attachment, Pick<PendingRelease, "addresses"> {
   /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
   readonly mayArrive: boolean;
 }
@@ -33,7 +31,7 @@ interface EndedAttachment extends Attachment, Pick<PendingNote, "addresses"> {
 /** Whether there are pending releases that can be carried out now. */
 export function hasPending(call: LocalCall): boolean {
   let isAny = false;
-  attempt(call, () => {
+  tolerate(call, () => {
     isAny = listPending(call).length > 0;
   });
   return isAny;
@@ -113,7 +111,7 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
     const attachment = fromFileName(call, name);
     if (attachment === undefined) continue;
     // One that cannot be read must not hide the others.
-    attempt(call, () => {
+    tolerate(call, () => {
       const note = readPending(call, attachment);
       if (note !== undefined && isOver(call, attachment, note))
         found.push({ ...attachment, addresses: note.addresses, mayArrive: mayArrive(call, note.until) });
@@ -124,14 +122,8 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
 }
 
 /** Whether nobody can use the addresses any more, unless the interface still exists. */
-function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingNote): boolean {
+function isOver(call: LocalCall, attachment: Attachment, { path, until, id }: PendingRelease): boolean {
   const hold = readHold(call, attachment);
   if (hold !== undefined && (path === "" || hold.path !== path || hold.id !== id)) return false;
   return path === "" || (!mayArrive(call, until) && isNetnsGone(call.host, path));
-}
-
-/** Whether an ADD may be under way, or what it has sent. If more time is left than an ADD can take, the clock was set back: do not wait. */
-function mayArrive({ host: { clock } }: LocalCall, until: number): boolean {
-  const leftMs = until - clock.now();
-  return leftMs > 0 && leftMs <= LONGEST_ADD_MS;
 }

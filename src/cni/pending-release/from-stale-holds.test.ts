@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { noteStaleHolds } from "./stale-holds.ts";
+import { noteStaleHolds } from "./from-stale-holds.ts";
 
 const FILE = "net@c2@eth0";
 const HELD = `/run/netplug/attached/${FILE}`;

@@ -3,16 +3,16 @@
  * no GC. Each DEL of the network looks for some of them, while the kernel removes its interface.
  */
 
-import { attachmentKeyOf } from "../../ipam/gc.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import { attachmentKeyOf } from "../../ipam/request.ts";
 import { randomInteger } from "../../lib/random.ts";
 import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
-import { isNetnsGone } from "./gone-netns.ts";
-import { type HoldNote, readHold } from "./hold.ts";
-import { listHeld, NODE_FILES, removeUnfinished } from "./listed-files.ts";
-import { attempt, folderOf, hasNodeFile, removeNodeFile } from "./node-files.ts";
-import { readPending, writePending } from "./pending-note.ts";
+import { isNetnsGone } from "../attachment-state/gone-netns.ts";
+import { type HoldNote, readHold } from "../attachment-state/hold.ts";
+import { listHeld, NODE_FILES, removeUnfinished } from "../attachment-state/listed-files.ts";
+import { tolerate, folderOf, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
+import { readPending, writePending } from "./pending-file.ts";
 
 /**
  * How many holds a DEL looks at: `most` after an ADD that failed, perhaps because a former sandbox of the pod still has its address. A node has
@@ -36,9 +36,9 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
   for (const kind of NODE_FILES) removeUnfinished(call, kind);
   const stale = listStale(call, LOOKS[looks]);
   if (stale.length === 0) return;
-  attempt(call, () => {
+  tolerate(call, () => {
     const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
-    for (const one of stale) if (!existing.has(attachmentKeyOf(one.theirs.environment))) attempt(call, () => toPending(one));
+    for (const one of stale) if (!existing.has(attachmentKeyOf(one.theirs.environment))) tolerate(call, () => toPending(one));
   });
 }
 
@@ -49,7 +49,7 @@ export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void
  */
 export function isAnyPending(call: LocalCall, { besides }: { readonly besides: number }): boolean {
   let isThere = false;
-  attempt(call, () => {
+  tolerate(call, () => {
     isThere = (call.host.files.list(folderOf(call, "unreleased")) ?? []).length > besides;
   });
   return isThere;
@@ -63,7 +63,7 @@ function listStale(call: LocalCall, looks: number): readonly Stale[] {
   for (const { containerID, ifName } of [...others.slice(first), ...others.slice(0, first)].slice(0, looks)) {
     const theirs = { ...call, environment: { ...call.environment, containerID, ifName } };
     // One that cannot be read must not hide the others.
-    attempt(call, () => {
+    tolerate(call, () => {
       const hold = readHold(theirs, theirs.environment);
       if (hold !== undefined && isStale(call, hold)) found.push({ theirs, hold });
     });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { unlessTaken } from "./after-failure.ts";
-import type { Hold, HoldNote, HoldState } from "./hold.ts";
-import { type NoteAhead, noteAhead } from "./note-ahead.ts";
-import { markPending } from "./pending-note.ts";
-import { claimPending } from "./pending-release.ts";
+import type { Hold, HoldNote, HoldState } from "../attachment-state/hold.ts";
+import { unlessTaken } from "./after-failed-add.ts";
+import { claimPending } from "./claim.ts";
+import { beginPendingOfAdd } from "./while-adding.ts";
+import { type PendingOfDel, preparePendingOfDel } from "./while-deleting.ts";
 
 const FILE = "/run/netplug/unreleased/net@c1@eth0";
 const ATTACHED = "/run/netplug/attached/net@c1@eth0";
@@ -19,9 +19,9 @@ function untilOf({ clock }: LocalWorld): string {
 }
 
 /** A DEL's note in advance, where an ADD has the attachment. */
-function noteAheadOf({ call, files }: LocalWorld): NoteAhead {
+function pendingOfDel({ call, files }: LocalWorld): PendingOfDel {
   files[ATTACHED] = "";
-  const note = noteAhead(call);
+  const note = preparePendingOfDel(call);
   delete files[ATTACHED];
   if (note === undefined) throw new Error("no hold was found");
   return note;
@@ -30,7 +30,7 @@ function noteAheadOf({ call, files }: LocalWorld): NoteAhead {
 describe("a DEL's note in advance", () => {
   test.each(["settle", "forget"] as const)("stands until the DEL can %s it", (end) => {
     const world = createLocalWorld();
-    const note = noteAheadOf(world);
+    const note = pendingOfDel(world);
     note.write(HELD);
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
     note[end]();
@@ -39,7 +39,7 @@ describe("a DEL's note in advance", () => {
 
   test("stays when the DEL has released what there is, but the last request of a killed ADD may arrive", () => {
     const world = createLocalWorld();
-    const note = noteAheadOf(world);
+    const note = pendingOfDel(world);
     note.write({ ...HELD, isOver: false });
     note.settle();
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
@@ -48,7 +48,7 @@ describe("a DEL's note in advance", () => {
   });
 
   test("is none where no ADD has the attachment", () => {
-    expect(noteAhead(createLocalWorld().call)).toBeUndefined();
+    expect(preparePendingOfDel(createLocalWorld().call)).toBeUndefined();
   });
 
   test.each<[what: string, hold: HoldNote]>([
@@ -56,14 +56,14 @@ describe("a DEL's note in advance", () => {
     ["of a namespace that nobody opened", { ...HELD, id: "" }],
   ])("is not made for a hold %s", (_what, hold) => {
     const world = createLocalWorld();
-    noteAheadOf(world).write(hold);
+    pendingOfDel(world).write(hold);
     expect(world.files).toEqual({});
   });
 
   test("neither replaces nor ends an earlier one", () => {
     const world = createLocalWorld();
     world.files[FILE] = "earlier";
-    const note = noteAheadOf(world);
+    const note = pendingOfDel(world);
     note.write(HELD);
     note.settle();
     note.forget();
@@ -80,7 +80,7 @@ describe("the note of an ADD of netplug-ipam", () => {
   ])("is its own to end or to keep when the attachment is %s: %p", (state, isIts) => {
     for (const end of ["drop", "leave"] as const) {
       const world = createLocalWorld();
-      const mark = markPending(world.call, { ...PLACE } as Parameters<typeof markPending>[1], inState(state));
+      const mark = beginPendingOfAdd(world.call, { ...PLACE } as Parameters<typeof beginPendingOfAdd>[1], inState(state));
       const before = untilOf(world);
       expect(world.files[FILE]).toBe(before);
       mark[end]();

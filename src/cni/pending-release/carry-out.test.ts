@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
-import { hasPending } from "./release-pending.ts";
+import { hasPending } from "./carry-out.ts";
 
 const PATH = "/run/netns/a";
 const FILE = "net@c2@eth0";

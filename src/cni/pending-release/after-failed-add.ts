@@ -1,0 +1,27 @@
+/** An ADD that failed releases what it had taken, or leaves that to a later DEL. Loaded only after a failure. */
+
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import { NetplugError } from "../../lib/errors.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import { hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
+import { hasOwnIpam, type LocalCall } from "../call.ts";
+import { waitForPendingLock } from "./cancel.ts";
+import { NOTHING, writePending } from "./pending-file.ts";
+
+/**
+ * Undoes a step of an ADD, unless a newer ADD has the attachment: that ADD may now have the same addresses. An ADD that begins meanwhile waits.
+ *
+ * @throws NetplugError tryAgainLater when it is not known who has the attachment, or other calls hold the lock too long; what `work` throws
+ */
+export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promise<void>): Promise<void> {
+  if (hold.state() === "unknown")
+    throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
+  const isLate = hold.isSent && hasOwnIpam(call);
+  if (!hasNodeFile(call, "unreleased"))
+    writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
+  using _lock = await waitForPendingLock(call);
+  const isTaken = hold.state() === "taken";
+  if (!isTaken) await work();
+  // What arrives after this is for a later DEL.
+  if (isTaken || !isLate) removeNodeFile(call, "unreleased");
+}

@@ -1,0 +1,67 @@
+/** A DEL that failed leaves the release to a later one. Loaded only after a failure. */
+
+import { CorruptBlock } from "../../api/ipam-block-codec.ts";
+import type { Netns } from "../../linux/netns.ts";
+import { isFolderOfGone } from "../attachment-state/gone-netns.ts";
+import { tolerate } from "../attachment-state/node-files.ts";
+import type { Call, LocalCall } from "../call.ts";
+import { findLink } from "../link/find.ts";
+import type { Kernel } from "../link/kernel.ts";
+import { addressesOf } from "../protocol/result.ts";
+import { NOTHING, type PendingRelease, readPending, writePending } from "./pending-file.ts";
+import type { PendingOfDel } from "./while-deleting.ts";
+
+/**
+ * Leaves to a later DEL what a DEL could not release, whatever the reason: the runtime may not repeat it when the reason has passed. Nothing
+ * after a damaged block, without which the same call tries again.
+ *
+ * @param reason why it was not released
+ * @param holder the plugin that held the attachment, if that is known
+ * @param own the DEL's own, in whose place the pending release comes
+ */
+export function leavePending(call: Call, reason: unknown, holder: string | undefined, own?: PendingOfDel): void {
+  if (call.isWithoutDamaged === true || !(reason instanceof CorruptBlock)) notePending(call, holder, own);
+  else own?.forget();
+}
+
+/**
+ * Notes on the node that a DEL could not release its addresses. When the interface may be another main plugin's, we cannot see whether it
+ * is gone, but we can see whether its namespace is.
+ */
+export function notePending(call: LocalCall, holder: string | undefined, own?: PendingOfDel): void {
+  tolerate(call, () => {
+    const condition = call.plugin === "netplug" && holder === "netplug" ? NOTHING : conditionOf(call, holder);
+    if (condition === undefined) return;
+    const until = own?.until();
+    // Its own is replaced in one step: the DEL may be killed at any moment.
+    const there = until === undefined ? readPending(call, call.environment) : undefined;
+    // A note about another namespace stays: the addresses may still be in use there.
+    if (there !== undefined && there.path !== condition.path) return;
+    const { prevResult } = call.config;
+    const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);
+    writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses });
+  });
+}
+
+/** Which namespace must be gone before the release; undefined: nobody could tell when the addresses are free. */
+function conditionOf(
+  { plugin, environment: { netns: path = "", ifName }, host: { kernel, files } }: LocalCall,
+  holder: string | undefined,
+): Pick<PendingRelease, "path" | "id"> | undefined {
+  const isMain = plugin === "netplug";
+  let netns: Netns | undefined;
+  try {
+    netns = kernel.openNetns(path);
+  } catch {
+    return undefined;
+  }
+  if (netns === undefined) return isMain && isFolderOfGone(files, path) ? NOTHING : undefined;
+  using existing = netns;
+  if (isMain && holder === undefined && !hasInterface(kernel, existing, ifName)) return NOTHING;
+  return { path: existing.path, id: existing.id };
+}
+
+function hasInterface(kernel: Kernel, netns: Netns, name: string): boolean {
+  using pod = kernel.openRouteSocket(netns);
+  return findLink(pod, { name }) !== undefined;
+}

@@ -1,0 +1,14 @@
+/** An ADD begins: what earlier calls left to release is its own from now on. The rest of that, `cancel.ts`, few ADDs need. */
+
+import { hasNodeFile } from "../attachment-state/node-files.ts";
+import type { LocalCall } from "../call.ts";
+
+/**
+ * Cancels the pending release of an attachment that an ADD has taken hold of. The ADD calls this before it reads what is allocated, which
+ * nobody may release from then on. Waits for a release that is running.
+ *
+ * @throws NetplugError tryAgainLater when that release takes too long
+ */
+export async function claimPending(call: LocalCall): Promise<void> {
+  if (hasNodeFile(call, "unreleased")) await (await import("./cancel.ts")).cancelPending(call);
+}

@@ -1,0 +1,58 @@
+/**
+ * The file of a pending release. A runtime should repeat a DEL that fails, and call one for each ADD; containerd 2 does neither when the
+ * container's ADD has failed. Then nobody else knows of the addresses, so a call leaves this file on the node. If it gets lost, GC releases them.
+ *
+ * ```
+ *   a call writes it ──▶ pending ──┬── its writer has released everything itself ──▶ removed
+ *                                  ├── an ADD has taken hold: claim.ts ────────────▶ cancelled
+ *                                  └── what it waits for is gone, and nobody holds the attachment: carry-out.ts ──▶ released
+ *                                      (it stays pending after a failure, and until nothing may arrive that an ADD had sent)
+ * ```
+ *
+ * Who releases writes the file, then looks who holds the attachment (`../attachment-state/hold.ts`); an ADD takes hold, then looks for the file.
+ * So one of the two sees the other, and a lock (`cancel.ts`) lets only one go on.
+ */
+
+import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
+import type { Attachment } from "../../ipam/request.ts";
+import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
+import { END_OF_PART, readNodeFile, writeNodeFile } from "../attachment-state/node-files.ts";
+import type { LocalCall } from "../call.ts";
+
+/** What a release waits for. */
+export interface PendingRelease {
+  /** Path of the network namespace that must be gone first; "": none must. */
+  readonly path: string;
+  /** Milliseconds since 1970: until then an ADD may run that removes the file itself, or what it has sent may arrive; 0: neither. */
+  readonly until: number;
+  /** Identity of that namespace. */
+  readonly id: string;
+  /** What the runtime remembers of the attachment's addresses: by them they are found where the node had another name. May be none. */
+  readonly addresses: readonly Address[];
+}
+
+/** No namespace must be gone before the release: our interface is known to be gone. */
+export const NOTHING: Pick<PendingRelease, "path" | "id"> = { path: "", id: "" };
+
+/** Between the addresses. They are the last part of the file: older versions write none, and leave them unread. */
+const END_OF_ADDRESS = " ";
+
+/** @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
+export function readPending(call: LocalCall, attachment: Attachment): PendingRelease | undefined {
+  const [path, until, id, addresses = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
+  if (path === undefined || until === undefined || id === undefined) return undefined;
+  const parsed = addresses.split(END_OF_ADDRESS).map(tryParseAddress);
+  return { path, until: Number(until), id, addresses: parsed.filter((address) => address !== undefined) };
+}
+
+/** Replaces that of the call's attachment. @throws NetplugError ioFailure */
+export function writePending(call: LocalCall, { path, until, id, addresses }: PendingRelease): void {
+  const known = addresses.map(toAddressText).join(END_OF_ADDRESS);
+  writeNodeFile(call, "unreleased", [path, until, id, known].join(END_OF_PART));
+}
+
+/** Whether an ADD may be under way, or what it has sent. If more time is left than an ADD can take, the clock was set back: do not wait. */
+export function mayArrive({ host: { clock } }: LocalCall, until: number): boolean {
+  const leftMs = until - clock.now();
+  return leftMs > 0 && leftMs <= LONGEST_ADD_MS;
+}
