@@ -153,6 +153,34 @@ describe("an ADD that outlives its DEL and its namespace", () => {
   });
 });
 
+describe("an ADD whose answer nobody reads takes nothing from the same container that is added again in its namespace", () => {
+  const unheard = (real: Host): Host => ({
+    ...real,
+    writeAnswer() {
+      throw new Error("test: nobody reads it");
+    },
+  });
+
+  test.concurrent.each([
+    ["after its DEL", true],
+    ["without one", false],
+  ])("%s", async (_when, hasDel) => {
+    await using node = await startNode(IPAM_ALONE);
+    using pod = new TestNetns();
+    let ips: unknown;
+    const addAgain = beforeTurn(async (path) => {
+      if (!path.endsWith("/unreleased.lock")) return;
+      if (hasDel) await expectDel(node, { netns: pod.path });
+      ips = (await node.call("ADD", { netns: pod.path })).json?.ips;
+    });
+    expect((await node.call("ADD", { netns: pod.path, host: (real) => addAgain(unheard(real)) })).status).toBe(1);
+    expect(await held(node)).toBe(2);
+    expect((await node.call("ADD", { netns: pod.path })).json?.ips).toEqual(ips as never);
+    await expectDel(node, { netns: pod.path });
+    expect(await node.verify()).toEqual([]);
+  });
+});
+
 describe("what a DEL could not release", () => {
   test.concurrent("stays with a container that is added again while another DEL is about to release it", async () => {
     await using node = await startNode(IPAM_ALONE);

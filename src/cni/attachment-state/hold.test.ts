@@ -64,6 +64,21 @@ describe("what became of a hold", () => {
   });
 });
 
+test.each([
+  ["netplug-ipam", true],
+  ["netplug", false],
+] as const)("an ADD of %s is outrun by a newer one in its namespace: %p; both go on", (plugin, isOutrun) => {
+  const world = createWorld();
+  const call = { ...world.call, plugin };
+  const held = hold({ ...world, call });
+  expect(held.isOutrun()).toBe(false);
+  world.now++;
+  hold({ ...world, call });
+  expect(held.isOutrun()).toBe(isOutrun);
+  expect(held.state()).toBe("held");
+  held.requireHeld();
+});
+
 test("a hold that a DEL has ended can be taken again, and one that another has cannot", () => {
   const world = createWorld();
   const held = hold(world);

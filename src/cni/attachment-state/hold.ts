@@ -56,6 +56,11 @@ export interface HoldNote {
 export interface Hold extends Disposable {
   state(): HoldState;
   /**
+   * Whether another ADD in the namespace has begun since, and there are no turns, as under another main plugin: both go on, but what this one
+   * would undo the other may have got.
+   */
+  isOutrun(): boolean;
+  /**
    * Throws unless this ADD still has the attachment. For before each step that a late ADD must not take.
    *
    * @throws {NetplugError} badNetns when the namespace was removed, tryAgainLater when the attachment is not held any more
@@ -86,16 +91,18 @@ export interface Hold extends Disposable {
 export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold {
   const { environment, host, plugin } = call;
   const own = { path: netns?.path ?? environment.netns ?? "", id: netns?.id ?? "", plugin };
-  let isWritten = false;
+  /** Undefined: not written. */
+  let takenAt: number | undefined;
   const { processId, callerId } = host;
   const take = (): void =>
     tolerate(call, () => {
-      writeHold(call, { ...own, takenAt: host.sinceBoot(), processId, callerId });
-      isWritten = true;
+      const now = host.sinceBoot();
+      writeHold(call, { ...own, takenAt: now, processId, callerId });
+      takenAt = now;
     });
-  /** @returns the state, and the namespace of a newer ADD */
-  const look = (): readonly [state: HoldState, where?: string | undefined] => {
-    if (!isWritten) return ["unknown"];
+  /** @returns the state, and what the file says */
+  const look = (): readonly [state: HoldState, there?: HoldNote] => {
+    if (takenAt === undefined) return ["unknown"];
     let there: HoldNote | undefined;
     try {
       there = readHold(call, environment);
@@ -104,7 +111,7 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
     }
     if (there === undefined) return ["ended"];
     const isOwn = there.path === own.path && there.id === own.id && there.plugin === plugin;
-    return isOwn ? ["held"] : ["taken", there.path];
+    return [isOwn ? "held" : "taken", there];
   };
   const fail = (what: string): never => {
     const { ifName, containerID } = environment;
@@ -128,15 +135,19 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
       hold.isSent = false;
     },
     state: () => look()[0],
+    isOutrun() {
+      const [state, there] = look();
+      return state === "held" && plugin !== "netplug" && (there?.takenAt !== takenAt || there?.processId !== processId);
+    },
     requireHeld() {
       if (netns !== undefined) requireNetns(host.kernel, netns);
-      const [state, where] = look();
+      const [state, there] = look();
       if (state === "ended") fail("a DEL or GC has ended it meanwhile");
-      if (state === "taken") failAsTaken(where);
+      if (state === "taken") failAsTaken(there?.path);
     },
     renew() {
-      const [state, where] = look();
-      if (state === "taken") failAsTaken(where);
+      const [state, there] = look();
+      if (state === "taken") failAsTaken(there?.path);
       take();
     },
     noteEnd() {

@@ -17,11 +17,12 @@ export async function unlessTaken(call: LocalCall, hold: Hold, work: () => Promi
   if (hold.state() === "unknown")
     throw new NetplugError("tryAgainLater", "tell whether a newer ADD has them: nothing is noted on the node");
   const isLate = hold.isSent && hasOwnIpam(call);
-  if (!hasNodeFile(call, "unreleased"))
-    writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
+  const isThere = hasNodeFile(call, "unreleased");
+  if (!isThere) writePending(call, { ...NOTHING, until: isLate ? call.host.clock.now() + LONGEST_ADD_MS : 0, addresses: [] });
   using _lock = await waitForPendingLock(call);
   const isTaken = hold.state() === "taken";
-  if (!isTaken) await work();
-  // What arrives after this is for a later DEL.
-  if (isTaken || !isLate) removeNodeFile(call, "unreleased");
+  const isOutrun = hold.isOutrun();
+  if (!isTaken && !isOutrun) await work();
+  // What arrives after this is for a later DEL; what was there before may be the newer ADD's.
+  if (isTaken ? !isThere : isOutrun || !isLate) removeNodeFile(call, "unreleased");
 }

@@ -12,7 +12,7 @@ const ATTACHED = "/run/netplug/attached/net@c1@eth0";
 const PLACE = { path: "/run/netns/a", id: "1" };
 const HELD = { ...PLACE, plugin: "netplug", isOver: true } as HoldNote;
 
-const inState = (state: HoldState): Hold => ({ state: () => state }) as Hold; // nothing else of it is used
+const inState = (state: HoldState, isOutrun = false): Hold => ({ state: () => state, isOutrun: () => isOutrun }) as Hold; // nothing else of it is used
 
 function untilOf({ clock }: LocalWorld): string {
   return `/run/netns/a\n${clock.now() + LONGEST_ADD_MS}\n1\n`;
@@ -112,6 +112,20 @@ test.each<[state: HoldState, others: boolean, done: string, left: string | undef
   expect(failure === undefined ? (seen[0] ?? "not done") : (failure as Error).message).toContain(done);
   expect(seen.slice(1)).toEqual(done === "done" ? ["\n0\n\n"] : []);
   expect(world.files[FILE]).toBe(left);
+});
+
+test("what undoes a step takes nothing from a newer ADD in the namespace", async () => {
+  const world = createLocalWorld();
+  world.files[FILE] = "/run/netns/a\n0\n1\n";
+  await unlessTaken(world.call, inState("held", true), () => Promise.reject(new Error("it does")));
+  expect(world.files).toEqual({});
+});
+
+test("what undoes a step leaves the note of a newer ADD as it is", async () => {
+  const world = createLocalWorld();
+  world.files[FILE] = "/run/netns/b\n0\n2\n";
+  await unlessTaken(world.call, inState("taken"), async () => {});
+  expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
 });
 
 test("what undoes a step leaves an earlier note as it is where others hold the lock", async () => {
