@@ -3,10 +3,12 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
+import { CorruptBlock } from "../../src/api/ipam-block-codec.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/netns.ts";
 import { IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { heldIn } from "./support/judge.ts";
@@ -150,6 +152,28 @@ test.concurrent("the same of an ADD that was killed, and whose DEL fails", async
   await apply(node);
   expect(heldIn(await node.changes())).toBe(2);
   expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  expect(await node.verify()).toEqual([]);
+});
+
+test.concurrent("the same of an ADD that was killed, and whose DEL meets a damaged block", async () => {
+  await using node = await startNode(NETPLUG);
+  using pod = new TestNetns();
+  const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+  const { host, apply } = withLateCommit();
+  expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+  // who is killed leaves none
+  for (const name of unreleasedOn(node)) rmSync(join(node.folder, "unreleased", name));
+  const fault = new CorruptBlock({ cidr: parsePrefix("10.66.0.0/28"), node: node.name }, "test: it is damaged");
+  const damaged = withDatastore((datastore) => ({
+    read: (queries, options) => (options?.onDamage === undefined ? Promise.reject(fault) : datastore.read(queries, options)),
+  }));
+  expect((await node.call("DEL", { ...ofPod, host: damaged })).stdout).toBe("");
+  pod.delete();
+  expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+  await apply(node);
+  expect(heldIn(await node.changes())).toBe(2);
+  expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+  expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
 });
 

@@ -28,12 +28,12 @@ function pendingOfDel({ call, files }: LocalWorld): PendingOfDel {
 }
 
 describe("a DEL's note in advance", () => {
-  test.each(["settle", "forget"] as const)("stands until the DEL can %s it", (end) => {
+  test("stands until the DEL has released what there is", () => {
     const world = createLocalWorld();
     const note = pendingOfDel(world);
     note.write(HELD);
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
-    note[end]();
+    note.settle();
     expect(world.files).toEqual({});
   });
 
@@ -43,8 +43,6 @@ describe("a DEL's note in advance", () => {
     note.write({ ...HELD, isOver: false });
     note.settle();
     expect(world.files).toEqual({ [FILE]: untilOf(world) });
-    note.forget();
-    expect(world.files).toEqual({});
   });
 
   test("is none where no ADD has the attachment", () => {
@@ -66,7 +64,6 @@ describe("a DEL's note in advance", () => {
     const note = pendingOfDel(world);
     note.write(HELD);
     note.settle();
-    note.forget();
     expect(world.files).toEqual({ [FILE]: "earlier" });
   });
 });

@@ -13,7 +13,10 @@ import { writePending } from "./pending-file.ts";
 export interface PendingOfDel {
   /** Notes, before the DEL ends a hold, that the addresses are to be released when the hold's namespace is gone. */
   readonly write: (hold: HoldNote) => void;
-  /** The DEL has released the addresses that there are. The note stays where the ADD was killed, whose last request may still arrive. */
+  /**
+   * The DEL has released the addresses that there are, or is done anew. The note stays where the ADD was killed, whose last request may still
+   * arrive.
+   */
   settle(): void;
   /**
    * Until when the last request of a killed ADD may still arrive, in milliseconds since 1970; 0: the ADD was over.
@@ -21,8 +24,6 @@ export interface PendingOfDel {
    * @returns undefined when there is no such note
    */
   until(): number | undefined;
-  /** The DEL is done anew. */
-  forget(): void;
 }
 
 /**
@@ -38,9 +39,6 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
   });
   if (!isHeld) return undefined;
   let until: number | undefined;
-  const forget = (): void => {
-    if (until !== undefined) tolerate(call, () => removeNodeFile(call, "unreleased"));
-  };
   return {
     write({ path, id, plugin, isOver }) {
       // Of an interface that we did not make nobody could tell when it ends.
@@ -55,9 +53,8 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
       });
     },
     settle() {
-      if (until === 0) forget();
+      if (until === 0) tolerate(call, () => removeNodeFile(call, "unreleased"));
     },
     until: () => until,
-    forget,
   };
 }
