@@ -78,7 +78,7 @@ interface Giving {
    */
   readonly give: (around: {
     readonly beforeCommit: () => void;
-    readonly onOutcome: () => void;
+    readonly onOutcome: (isApplied: boolean) => void;
   }) => Promise<{ readonly result: CniResult; readonly areNew: boolean }>;
   readonly answer: (result: CniResult) => void;
 }

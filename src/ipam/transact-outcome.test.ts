@@ -10,13 +10,14 @@ import { NetplugError } from "../lib/errors.ts";
 import { IP_POOLS } from "./cluster.ts";
 import { type Decision, transact } from "./transact.ts";
 
-test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isKnown: boolean]>([
+test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isApplied: boolean | undefined]>([
   ["is done", async () => ({ committed: true, revision: "8" as Revision }), true],
-  ["is refused", () => Promise.reject(new NetplugError("accessDenied", "patch: 403")), true],
-  ["loses its reply", () => Promise.reject(new OutcomeUnknown("no reply")), false],
-  ["fails for a reason that nobody foresaw", () => Promise.reject(new TypeError("undefined is not an object")), false],
-  ["takes too long", () => new Promise(() => {}), false],
-])("whether the outcome of a commit is known is told beside a failure of other work: it %s", async (_how, commit, isKnown) => {
+  ["is in conflict", async () => ({ committed: false, current: [] }), false],
+  ["is refused", () => Promise.reject(new NetplugError("accessDenied", "patch: 403")), false],
+  ["loses its reply", () => Promise.reject(new OutcomeUnknown("no reply")), undefined],
+  ["fails for a reason that nobody foresaw", () => Promise.reject(new TypeError("undefined is not an object")), undefined],
+  ["takes too long", () => new Promise(() => {}), undefined],
+])("whether the outcome of a commit is known is told beside a failure of other work: it %s", async (_how, commit, isApplied) => {
   const clock = fakeClock();
   const datastore = { traits: KUBERNETES_TRAITS, read: async () => [[]], commit } as unknown as Datastore; // nothing else of it is used
   const ports = { datastore, clock, random: () => 0, deadline: startDeadline(clock, 1_000) };
@@ -24,11 +25,11 @@ test.each<[how: string, ending: () => Promise<CommitResult<[]>>, isKnown: boolea
   const whileCommitting = (): never => {
     throw new Error("no such interface");
   };
-  let isTold = false;
-  const failing = transact(ports, [IP_POOLS], decide, { whileCommitting, onOutcome: () => void (isTold = true) });
+  let told: boolean | undefined;
+  const failing = transact(ports, [IP_POOLS], decide, { whileCommitting, onOutcome: (outcome) => void (told = outcome) });
   const failure = failing.catch((thrown: unknown) => thrown);
   await Bun.sleep(0);
   await clock.advance(1_000);
   expect(await failure).toMatchObject({ message: "no such interface" });
-  expect(isTold).toBe(isKnown);
+  expect(told).toBe(isApplied as never);
 });

@@ -72,8 +72,8 @@ export interface TransactOptions<T> {
   readonly queueRequest?: TurnWait["request"];
   /** Called before every commit. When it throws, nothing is committed, and the operation ends. */
   readonly beforeCommit?: () => void;
-  /** Called after a commit of which it is known whether it was applied. One whose reply was lost may arrive later. */
-  readonly onOutcome?: () => void;
+  /** Called after a commit of which it is known whether it was applied. One whose reply was lost, also one before it, may arrive later. */
+  readonly onOutcome?: (isApplied: boolean) => void;
   /**
    * Work to do while the datastore waits for its disk; called for every try, with the result that the commit will have if it succeeds. What
    * it throws is thrown after the commit has ended.
@@ -270,13 +270,14 @@ async function tryCommit(
   { datastore, deadline, mayLag = false }: TransactPorts,
   writes: readonly Write[],
   options: CommitOptions<readonly Query[]>,
-  { meanwhile, onOutcome }: { readonly meanwhile: () => void; readonly onOutcome: (() => void) | undefined },
+  { meanwhile, onOutcome }: { readonly meanwhile: () => void; readonly onOutcome: TransactOptions<unknown>["onOutcome"] },
 ): Promise<Commit> {
   const [commit, work] = await Promise.allSettled([
     deadline.wait("the datastore", (signal) => datastore.commit(writes, { ...options, signal, mayLag })),
     (async () => meanwhile())(),
   ]);
-  if (commit.status === "fulfilled" || (commit.reason instanceof NetplugError && !commit.reason.retriable)) onOutcome?.();
+  if (commit.status === "fulfilled") onOutcome?.(commit.value.committed);
+  else if (commit.reason instanceof NetplugError && !commit.reason.retriable) onOutcome?.(false);
   if (work.status === "rejected") throw work.reason as Error;
   if (commit.status === "fulfilled") return commit.value;
   if (commit.reason instanceof OutcomeUnknown) return commit.reason;

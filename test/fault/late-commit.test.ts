@@ -2,12 +2,13 @@
 
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { CorruptBlock } from "../../src/api/ipam-block-codec.ts";
 import type { Host } from "../../src/cni/host.ts";
 import { realHost } from "../../src/cni/real-host.ts";
 import type { Datastore, Write } from "../../src/datastore/datastore.ts";
 import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
+import { NetplugError } from "../../src/lib/errors.ts";
 import { parsePrefix } from "../../src/lib/ip/prefix.ts";
 import { TestNetns } from "../support/netns.ts";
 import { IPAM_ALONE, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
@@ -40,13 +41,31 @@ const noAnswer = (): Promise<never> => Promise.reject(new OutcomeUnknown("test: 
 
 const away = withDatastore(() => ({ read: noAnswer, commit: noAnswer }));
 
-/** The first commit is kept instead of sent, and from then on etcd is away. @param isBack whether it answers again at once, but has not got that commit */
-function withLateCommit({ isBack = false } = {}): { readonly host: Change; readonly apply: (node: FaultNode) => Promise<void> } {
+/** The end of etcd's answers. */
+interface Away {
+  /** Whether etcd answers again at once, but has not got that commit. */
+  readonly isBack?: boolean;
+  /** What it answers then. */
+  readonly after?: Partial<Record<"read" | "commit", () => Promise<never>>>;
+}
+
+/** The first commit is kept instead of sent, and from then on etcd is away. */
+function withLateCommit({ isBack = false, after = {} }: Away = {}): {
+  readonly host: Change;
+  readonly apply: (node: FaultNode) => Promise<void>;
+} {
   let late: readonly Write[] = [];
   return {
     host: withDatastore((datastore) => ({
-      read: (...args) => (late.length > 0 && !isBack ? noAnswer() : datastore.read(...args)),
-      commit: (writes) => ((late = writes), noAnswer()),
+      read(...args) {
+        if (late.length === 0) return datastore.read(...args);
+        return isBack ? (after.read?.() ?? datastore.read(...args)) : noAnswer();
+      },
+      commit(writes) {
+        if (late.length > 0 && after.commit !== undefined) return after.commit();
+        late = writes;
+        return noAnswer();
+      },
     })),
     async apply(node) {
       const datastore = realHost().openDatastore({ type: "etcdv3", etcd: { endpoints: [node.etcd.endpoint] } });
@@ -137,6 +156,30 @@ test.concurrent.each([
   expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
   expect(unreleasedOn(node)).toEqual([]);
   expect(await node.verify()).toEqual([]);
+});
+
+const refused = (): Promise<never> => Promise.reject(new NetplugError("accessDenied", "test: the token is not accepted"));
+
+describe.each([NETPLUG, IPAM_ALONE])("the same of an ADD that is refused after its reply was lost: $name", (flow) => {
+  test.concurrent.each<[what: string, after: NonNullable<Away["after"]>]>([
+    ["as it reads again", { read: refused }],
+    ["as it commits again", { commit: refused }],
+  ])("%s", async (_what, after) => {
+    await using node = await startNode(flow);
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+    const { host, apply } = withLateCommit({ isBack: true, after });
+    expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(108);
+    expect((await node.call("DEL", ofPod)).stdout).toBe("");
+    pod.delete();
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+    await apply(node);
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.call("DEL", { ...ANOTHER, host: later(59_000) })).stdout).toBe("");
+    expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+    expect(unreleasedOn(node)).toEqual([]);
+    expect(await node.verify()).toEqual([]);
+  });
 });
 
 test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {

@@ -78,8 +78,8 @@ export interface Hold extends Disposable {
   isSent: boolean;
   /** For `transact()`: {@link requireHeld}, and a commit is sent. */
   readonly beforeCommit: () => void;
-  /** For `transact()`: what became of it is known. */
-  readonly onOutcome: () => void;
+  /** For `transact()`. Only one that is applied, and changes the same blocks, says that an earlier one whose reply was lost is refused. */
+  readonly onOutcome: (isApplied: boolean) => void;
 }
 
 /**
@@ -125,14 +125,16 @@ export function holdAttachment(call: LocalCall, netns: Netns | undefined): Hold 
   if (there !== undefined && isNewer(call, there)) failAsTaken(there.path);
   take();
   let isDone = false;
+  let wasSent = false;
   const hold: Hold = {
     isSent: false,
     beforeCommit() {
       hold.requireHeld();
+      wasSent = hold.isSent;
       hold.isSent = true;
     },
-    onOutcome() {
-      hold.isSent = false;
+    onOutcome(isApplied) {
+      hold.isSent = wasSent && !isApplied;
     },
     state: () => look()[0],
     isOutrun() {
