@@ -50,7 +50,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   using netns = ledger.time("kernel", () => openPodNetns(host.kernel, environment.netns ?? "", netnsOptionsOf(call)));
   // Before anything is read: from now on nobody releases the attachment's addresses.
   using hold = holdAttachment(call, netns);
-  await claimPending(call);
+  await claimPending(call, hold);
   const asked = await askKubernetes(call);
   const read = (): Promise<Facts> => beginReading(call, [...addQueries([subject]), ...loadPrefetch(call)]);
   // Awaited further down: the datastore answers while the kernel is asked.
@@ -58,7 +58,7 @@ export async function add(call: Call, answer: (result: CniResult) => void): Prom
   const hasWaited = (await lockPodNetns(call, netns)) === "waited";
   if (hasWaited) {
     hold.renew();
-    await claimPending(call);
+    await claimPending(call, hold);
   }
   const latest = hasWaited ? read() : reading;
   using sockets = ledger.time("kernel", () => openLinkSockets(host.kernel, netns, linkNamesOf(call)));

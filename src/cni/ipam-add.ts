@@ -33,7 +33,7 @@ export async function addAddresses(call: Call, answer: (result: CniResult) => vo
   // Addresses alone need no namespace: none named, or a path to something else, is no error here.
   using netns = openNetnsIfThere(call.host.kernel, call.environment.netns ?? "");
   const hold = holdAttachment(call, netns);
-  await claimPending(call);
+  await claimPending(call, hold);
   const ports = transactPortsOf(call);
   const { ledger, prefetch } = call;
   const queries = allocationQueries([early ?? toAddressSubject(call)]);
@@ -113,7 +113,7 @@ async function whileWanted(call: Call, netns: Netns | undefined, hold: Hold, { g
       pending?.leave();
       const released = await settle(() => withdrawAttachment(withUndoDeadline(call), hold));
       if (!released.ok) call.log.info("cannot release what the ADD had taken", { reason: messageOf(released.error) });
-    } else if (isCommitted) pending?.leave();
+    } else if (isCommitted || hold.isSent) pending?.leave();
     else pending?.drop();
     throw thrown;
   }

@@ -182,6 +182,26 @@ describe.each([NETPLUG, IPAM_ALONE])("the same of an ADD that is refused after i
   });
 });
 
+test.concurrent.each([NETPLUG, IPAM_ALONE])(
+  "the same of an ADD that is repeated, and fails before it sends anything: $name",
+  async (flow) => {
+    await using node = await startNode(flow);
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: WITHOUT_WAIT };
+    const { host, apply } = withLateCommit();
+    expect((await node.call("ADD", { ...ofPod, host })).json?.code).toBe(11);
+    expect((await node.call("ADD", { ...ofPod, host: away })).json?.code).toBe(11);
+    expect((await node.call("DEL", ofPod)).stdout).toBe("");
+    pod.delete();
+    expect((await node.call("DEL", ANOTHER)).stdout).toBe("");
+    await apply(node);
+    expect(heldIn(await node.changes())).toBe(2);
+    expect((await node.call("DEL", { ...ANOTHER, host: later(60_001) })).stdout).toBe("");
+    expect(unreleasedOn(node)).toEqual([]);
+    expect(await node.verify()).toEqual([]);
+  },
+);
+
 test.concurrent("the same of an ADD that was killed, and whose DEL fails", async () => {
   await using node = await startNode(NETPLUG);
   using pod = new TestNetns();

@@ -74,7 +74,10 @@ export interface Hold extends Disposable {
   renew(): void;
   /** Notes that this ADD has succeeded: for a GC that began before. Never makes a file that a DEL has removed. */
   noteEnd(): void;
-  /** Whether a commit was sent of which no outcome is known: it may arrive after this process has given up, or was killed. */
+  /**
+   * Whether a commit was sent, by this ADD or one before it, of which no outcome is known: it may arrive after this process has given up, or was
+   * killed.
+   */
   isSent: boolean;
   /** For `transact()`: {@link requireHeld}, and a commit is sent. */
   readonly beforeCommit: () => void;

@@ -2,15 +2,22 @@
 
 import { NetplugError } from "../../lib/errors.ts";
 import { quote } from "../../lib/quote.ts";
-import { folderOf, removeNodeFile } from "../attachment-state/node-files.ts";
+import type { Hold } from "../attachment-state/hold.ts";
+import { folderOf, removeNodeFile, tolerate } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
+import { mayArrive, readPending } from "./pending-file.ts";
 
 /** Milliseconds; a DEL takes less for its pending releases. */
 const LOCK_WAIT_MS = 5_000;
 
 /** @see claimPending */
-export async function cancelPending(call: LocalCall): Promise<void> {
+export async function cancelPending(call: LocalCall, hold: Hold): Promise<void> {
   using _lock = await waitForPendingLock(call);
+  // What an earlier ADD has sent is looked for after this one, unless this one's own commit changes the same blocks.
+  tolerate(call, () => {
+    const pending = readPending(call, call.environment);
+    if (pending !== undefined && mayArrive(call, pending.until)) hold.isSent = true;
+  });
   removeNodeFile(call, "unreleased");
 }
 

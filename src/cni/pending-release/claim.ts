@@ -1,5 +1,6 @@
 /** An ADD begins: what earlier calls left to release is its own from now on. The rest of that, `cancel.ts`, few ADDs need. */
 
+import type { Hold } from "../attachment-state/hold.ts";
 import { hasNodeFile } from "../attachment-state/node-files.ts";
 import type { LocalCall } from "../call.ts";
 
@@ -9,6 +10,6 @@ import type { LocalCall } from "../call.ts";
  *
  * @throws NetplugError tryAgainLater when that release takes too long
  */
-export async function claimPending(call: LocalCall): Promise<void> {
-  if (hasNodeFile(call, "unreleased")) await (await import("./cancel.ts")).cancelPending(call);
+export async function claimPending(call: LocalCall, hold: Hold): Promise<void> {
+  if (hasNodeFile(call, "unreleased")) await (await import("./cancel.ts")).cancelPending(call, hold);
 }

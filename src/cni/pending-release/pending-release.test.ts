@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { fakeClock } from "../../../test/support/fake-clock.ts";
 import { createLocalWorld, type LocalWorld } from "../../../test/support/local-call.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Hold, HoldNote, HoldState } from "../attachment-state/hold.ts";
@@ -133,14 +134,26 @@ test("what undoes a step leaves an earlier note as it is where others hold the l
   expect(world.files[FILE]).toBe("/run/netns/b\n0\n2\n");
 });
 
+test.each<[what: string, text: string | null, isSent: boolean]>([
+  ["whose minute is over", "\n0\n\n", false],
+  ["in whose minute something may arrive", `\n${fakeClock().now() + 1}\n\n`, true],
+  ["that cannot be read", null, false],
+])("an ADD that cancels a pending release %s counts what was sent before as its own: %p", async (_what, text, isSent) => {
+  const world = createLocalWorld();
+  world.files[FILE] = text;
+  const hold = { ...inState("held"), isSent: false };
+  await claimPending(world.call, hold);
+  expect([world.files, hold.isSent]).toEqual([{}, isSent]);
+});
+
 test("an ADD cancels a pending release, unless it is being carried out", async () => {
   const world = createLocalWorld();
   world.files[FILE] = "\n0\n\n";
-  await claimPending(world.call);
+  await claimPending(world.call, inState("held"));
   expect(world.files).toEqual({});
   lockedBy(true)(world);
-  await claimPending(world.call);
+  await claimPending(world.call, inState("held"));
   world.files[FILE] = "\n0\n\n";
-  await expect(claimPending(world.call)).rejects.toThrow("the addresses of an earlier call are being released");
+  await expect(claimPending(world.call, inState("held"))).rejects.toThrow("the addresses of an earlier call are being released");
   expect(world.files[FILE]).toBe("\n0\n\n");
 });
