@@ -227,6 +227,23 @@ test.concurrent("files that killed calls left unfinished go with a later DEL of 
   expect(left.filter((name) => name.endsWith(".tmp")).toSorted()).toEqual(others.toSorted());
 });
 
+test.concurrent.each(["GC", "DEL"] as const)(
+  "those that are about no attachment go with a GC, or a DEL after an ADD that failed: %s",
+  async (verb) => {
+    await using node = await startNode(NETPLUG);
+    using pod = new TestNetns();
+    const ofPod = { netns: pod.path, config: { ...WITHOUT_WAIT, ipam: { type: "netplug-ipam", ipv4_pools: ["none"] } } };
+    mkdirSync(join(node.folder, "etcd-tokens"));
+    const unfinished = ["ipam.lock.work", "blocks.json", "next-add.any-net.json", "etcd-tokens/1f"].map((name) => `${name}.4194305.0.tmp`);
+    const others = [`blocks.json.${String(process.pid)}.0.tmp`, "somebody-elses.4194305.0.tmp", "blocks.json.4194305.tmp"];
+    for (const name of [...unfinished, ...others]) writeFileSync(join(node.folder, name), "");
+    if (verb === "DEL") expect((await node.call("ADD", ofPod)).json?.code).toBe(100);
+    expect((await node.call(verb, ofPod)).stdout).toBe("");
+    const left = readdirSync(node.folder, { recursive: true, encoding: "utf8" });
+    expect(left.filter((name) => name.endsWith(".tmp")).toSorted()).toEqual(others.toSorted());
+  },
+);
+
 /** Kills DELs at one step after the other, until one has ended the hold before. */
 async function killDelAtHold(node: FaultNode, ofPod: CallOptions): Promise<void> {
   for (let at = 1; isHeld(node); at++) await node.callVictim(victim.program, "DEL", at, "after", ofPod);

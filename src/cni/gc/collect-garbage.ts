@@ -7,8 +7,9 @@ import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { type Call, hasOwnIpam } from "../call.ts";
 import { delegateOf } from "../delegate/address-source.ts";
 import { delegateDel, delegateGc } from "../delegate/mod.ts";
-import { fromFileName, isUnfinished, listHeld, NODE_FILES } from "../attachment-state/listed-files.ts";
+import { fromFileName, listHeld } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, type NodeFile } from "../attachment-state/node-files.ts";
+import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
 import { type Settled, settle, throwFirstFailure } from "../failures.ts";
 import type { Kernel } from "../link/kernel.ts";
 import { type LinkOnHost, listLinksOf, listNamelessLinks, removeNamelessLinks } from "../link/leftover-links.ts";
@@ -48,7 +49,9 @@ export async function collectGarbage(call: Call): Promise<void> {
   const kept = new Map((call.config.validAttachments ?? []).map((attachment) => [attachmentKeyOf(attachment), attachment]));
   const collection: Collection = { call, kept, stale: new Map(), concurrentAdds: watchConcurrentAdds(call) };
   const steps: Settled[] = [];
-  for (const kind of NODE_FILES) tolerate(call, () => endStaleHolds(collection, kind));
+  for (const kind of ["attached", "dns"] as const) tolerate(call, () => endStaleHolds(collection, kind));
+  removeUnfinished(call);
+  removeUnfinishedOfNode(call);
   if (call.plugin === "netplug") {
     const listed = await settle(async () => {
       steps.push(...(await removeStaleLinks(collection)));
@@ -85,7 +88,7 @@ function keepNewcomers(collection: Collection): void {
 
 /**
  * Removes the node's files of stale attachments. Runs first, so that an ADD which hangs, or was stopped, fails and undoes its work when it goes
- * on. Files of pending releases stay until the release; unfinished files of killed calls go.
+ * on. Files of pending releases stay until the release.
  */
 function endStaleHolds(collection: Collection, kind: NodeFile): void {
   const { call } = collection;
@@ -93,9 +96,8 @@ function endStaleHolds(collection: Collection, kind: NodeFile): void {
   const folder = folderOf(call, kind);
   for (const name of files.list(folder) ?? []) {
     const attachment = fromFileName(call, name);
-    const isOver = attachment === undefined ? isUnfinished(call, name) : kind !== "unreleased" && isStale(collection, attachment);
     // One that cannot be removed must not stop the removal of the others.
-    if (isOver) tolerate(call, () => void files.remove(`${folder}/${name}`));
+    if (attachment !== undefined && isStale(collection, attachment)) tolerate(call, () => void files.remove(`${folder}/${name}`));
   }
 }
 

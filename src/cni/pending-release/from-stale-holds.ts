@@ -10,8 +10,9 @@ import type { LocalCall } from "../call.ts";
 import { listLinksOf } from "../link/leftover-links.ts";
 import { isNetnsGone } from "../attachment-state/gone-netns.ts";
 import { type HoldNote, readHold } from "../attachment-state/hold.ts";
-import { listHeld, NODE_FILES, removeUnfinished } from "../attachment-state/listed-files.ts";
+import { listHeld } from "../attachment-state/listed-files.ts";
 import { tolerate, folderOf, hasNodeFile, removeNodeFile } from "../attachment-state/node-files.ts";
+import { removeUnfinished, removeUnfinishedOfNode } from "../attachment-state/unfinished-files.ts";
 import { readPending, writePending } from "./pending-file.ts";
 
 /**
@@ -33,7 +34,8 @@ interface Stale {
  * left unfinished.
  */
 export function noteStaleHolds(call: LocalCall, looks: keyof typeof LOOKS): void {
-  for (const kind of NODE_FILES) removeUnfinished(call, kind);
+  removeUnfinished(call);
+  if (looks === "most") removeUnfinishedOfNode(call);
   const stale = listStale(call, LOOKS[looks]);
   if (stale.length === 0) return;
   tolerate(call, () => {
