@@ -10,7 +10,7 @@ import { KernelError } from "../../src/linux/kernel-error.ts";
 import { eventually } from "../support/eventually.ts";
 import { TestNetns } from "../support/netns.ts";
 import { eachStep } from "./support/enumerate.ts";
-import { NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
+import { KUBERNETES, KUBERNETES_POD, NETPLUG, WITHOUT_WAIT } from "./support/flows.ts";
 import { hasLink, heldIn } from "./support/judge.ts";
 import { ANOTHER, type CallOptions, type FaultNode } from "./support/node.ts";
 import { shareEtcd, shareVictim } from "./support/shared.ts";
@@ -243,6 +243,46 @@ test.concurrent.each(["GC", "DEL"] as const)(
     expect(left.filter((name) => name.endsWith(".tmp")).toSorted()).toEqual(others.toSorted());
   },
 );
+
+/** The Kubernetes API, whose pod asks for an address that nobody manages. */
+function serveUnmanagedPod(address: string): ReturnType<typeof Bun.serve> {
+  const { namespace, name, uid } = KUBERNETES_POD;
+  const annotations = { "cni.netplug.io/ipAddrsNoIpam": `["${address}"]` };
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { namespace, name, uid, resourceVersion: "1", annotations },
+    spec: { containers: [] },
+  };
+  const place = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, uid: "0", resourceVersion: "1" } };
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => (url.includes("/api/") ? Response.json(url.includes("/pods/") ? pod : place) : new Response(null, { status: 204 })),
+  });
+}
+
+test.concurrent.each([
+  [
+    "that fails",
+    "192.0.2.7",
+    (node: FaultNode, ofPod: CallOptions) =>
+      node.call("DEL", { ...ofPod, config: { ...ofPod.config, etcd_endpoints: "http://127.0.0.1:1" } }),
+  ],
+  ["that is killed", "192.0.2.8", (node: FaultNode, ofPod: CallOptions) => killDelAtHold(node, ofPod)],
+])("a record without addresses of ours is removed for a DEL %s", async (_which, address, end) => {
+  using server = serveUnmanagedPod(address);
+  await using node = await startNode(KUBERNETES);
+  using pod = new TestNetns();
+  const config = { kubernetes: { k8s_api_root: server.url.href }, feature_control: { ip_addrs_no_ipam: true } };
+  const ofPod = { netns: pod.path, config };
+  expect((await node.call("ADD", ofPod)).json?.ips).toMatchObject([{ address: `${address}/32` }]);
+  await end(node, ofPod);
+  pod.delete();
+  expect(await node.changes()).toHaveLength(1);
+  await delLater(node);
+  expect(await node.verify()).toEqual([]);
+});
 
 /** Kills DELs at one step after the other, until one has ended the hold before. */
 async function killDelAtHold(node: FaultNode, ofPod: CallOptions): Promise<void> {

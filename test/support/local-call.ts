@@ -43,6 +43,7 @@ export function createLocalWorld(netns?: string): LocalWorld {
   const call = {
     plugin: "netplug",
     environment: { containerID: "c1", ifName: "eth0", netns },
+    args: {},
     config: { name: "net", ipamLockFile: "/run/netplug/ipam.lock", policySetupTimeoutMs: 0 },
     host,
     log: createLog({ clock, level: "ERROR", sinks: [] }),

@@ -39,7 +39,7 @@ export function notePending(call: LocalCall, holder: string | undefined, own?: P
     if (there !== undefined && there.path !== condition.path) return;
     const { prevResult } = call.config;
     const addresses = prevResult === undefined ? (there?.addresses ?? []) : addressesOf(prevResult).map(({ address }) => address);
-    writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses });
+    writePending(call, { ...condition, until: until ?? there?.until ?? 0, addresses, pod: call.args.pod ?? there?.pod });
   });
 }
 

@@ -1,6 +1,7 @@
 /** A DEL carries out the pending releases of its network: see the README. Loaded only if the node ever had one. */
 
 import type { DelRequest } from "../../endpoint/plan-del.ts";
+import { type RecordQuery, recordQueryOf } from "../../endpoint/record.ts";
 import { type Attachment, attachmentKeyOf } from "../../ipam/request.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { randomInteger } from "../../lib/random.ts";
@@ -23,7 +24,7 @@ const MAX_RELEASES = 48;
 const PENDING_MS = 3_000;
 
 /** An attachment that nobody uses any more, and what may be left of it. */
-interface EndedAttachment extends Attachment, Pick<PendingRelease, "addresses"> {
+interface EndedAttachment extends Attachment, Pick<PendingRelease, "addresses" | "pod"> {
   /** Whether a later DEL must look again: a commit that was sent before may arrive yet. */
   readonly mayArrive: boolean;
 }
@@ -69,7 +70,7 @@ async function collectEnded(
   const existing = new Set(listLinksOf(call.host.kernel, call.config.name).map(attachmentKeyOf));
   const gone = ended.filter((attachment) => !existing.has(attachmentKeyOf(attachment)));
   const collect = async (batch: readonly EndedAttachment[]): Promise<void> => {
-    const found = await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), []);
+    const found = await withdrawBatch(call, new Set(batch.map(attachmentKeyOf)), recordsOf(call, batch));
     await collectElsewhere(
       call,
       batch.filter((attachment) => !found.has(attachmentKeyOf(attachment))),
@@ -83,6 +84,13 @@ async function collectEnded(
     if (count > 1 && outcomes.every(({ ok }) => !ok)) break;
   }
   throwFirstFailure(steps);
+}
+
+/** Records of pods, which no allocation may name. One that is a view of its pod ends with it. */
+function recordsOf({ node, datastore, plugin }: Call, batch: readonly EndedAttachment[]): readonly RecordQuery[] {
+  if (plugin === "netplug-ipam" || datastore.traits.recordsArePods) return [];
+  const ofPods = batch.filter(({ pod }) => pod !== undefined);
+  return ofPods.map(({ containerID, ifName, pod }) => recordQueryOf({ node, workload: { containerID, ifName, pod }, labels: {} }));
 }
 
 /** Releases what the node allocated under a former name, as far as the notes name the addresses. */
@@ -114,7 +122,7 @@ function listPending(call: LocalCall): readonly EndedAttachment[] {
     tolerate(call, () => {
       const note = readPending(call, attachment);
       if (note !== undefined && isOver(call, attachment, note))
-        found.push({ ...attachment, addresses: note.addresses, mayArrive: mayArrive(call, note.until) });
+        found.push({ ...attachment, addresses: note.addresses, pod: note.pod, mayArrive: mayArrive(call, note.until) });
     });
     if (found.length === MAX_RELEASES) break;
   }

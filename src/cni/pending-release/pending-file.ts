@@ -13,6 +13,7 @@
  * So one of the two sees the other, and a lock (`cancel.ts`) lets only one go on.
  */
 
+import type { PodIdentity } from "../../endpoint/names.ts";
 import { LONGEST_ADD_MS } from "../../ipam/longest-add.ts";
 import type { Attachment } from "../../ipam/request.ts";
 import { type Address, toAddressText, tryParseAddress } from "../../lib/ip/address.ts";
@@ -29,26 +30,33 @@ export interface PendingRelease {
   readonly id: string;
   /** What the runtime remembers of the attachment's addresses: by them they are found where the node had another name. May be none. */
   readonly addresses: readonly Address[];
+  /** The attachment's pod, if it has one: by it a record is found whose addresses are in no block. */
+  readonly pod?: PodIdentity | undefined;
 }
 
 /** No namespace must be gone before the release: our interface is known to be gone. */
 export const NOTHING: Pick<PendingRelease, "path" | "id"> = { path: "", id: "" };
 
-/** Between the addresses. They are the last part of the file: older versions write none, and leave them unread. */
+/** Between the addresses. Older versions write nothing behind the namespace's identity, and leave what is there unread. */
 const END_OF_ADDRESS = " ";
+/** Between the parts of a pod's name. */
+const END_OF_NAMESPACE = "/";
 
 /** @returns undefined when nothing is pending, or the file is damaged: one that was emptied would say that nothing must be gone */
 export function readPending(call: LocalCall, attachment: Attachment): PendingRelease | undefined {
-  const [path, until, id, addresses = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
+  const [path, until, id, addresses = "", pod = ""] = readNodeFile(call, "unreleased", attachment)?.split(END_OF_PART) ?? [];
   if (path === undefined || until === undefined || id === undefined) return undefined;
   const parsed = addresses.split(END_OF_ADDRESS).map(tryParseAddress);
-  return { path, until: Number(until), id, addresses: parsed.filter((address) => address !== undefined) };
+  const [namespace = "", name] = pod.split(END_OF_NAMESPACE);
+  const known = parsed.filter((address) => address !== undefined);
+  return { path, until: Number(until), id, addresses: known, ...(name !== undefined && { pod: { namespace, name } }) };
 }
 
 /** Replaces that of the call's attachment. @throws NetplugError ioFailure */
-export function writePending(call: LocalCall, { path, until, id, addresses }: PendingRelease): void {
+export function writePending(call: LocalCall, { path, until, id, addresses, pod }: PendingRelease): void {
   const known = addresses.map(toAddressText).join(END_OF_ADDRESS);
-  writeNodeFile(call, "unreleased", [path, until, id, known].join(END_OF_PART));
+  const ofPod = pod === undefined ? [] : [pod.namespace + END_OF_NAMESPACE + pod.name];
+  writeNodeFile(call, "unreleased", [path, until, id, known, ...ofPod].join(END_OF_PART));
 }
 
 /** Whether an ADD may be under way, or what it has sent. If more time is left than an ADD can take, the clock was set back: do not wait. */

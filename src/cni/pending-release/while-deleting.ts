@@ -48,7 +48,7 @@ export function preparePendingOfDel(call: LocalCall): PendingOfDel | undefined {
         if (hasNodeFile(call, "unreleased")) return;
         // The last request of an ADD that was killed may still be on its way.
         const end = call.host.clock.now() + LONGEST_ADD_MS;
-        writePending(call, { path, id, until: end, addresses: [] });
+        writePending(call, { path, id, until: end, addresses: [], pod: call.args.pod });
         until = isOver ? 0 : end;
       });
     },

@@ -28,7 +28,8 @@ export async function withdrawInBatches(
   for (let from = 0; from < keys.length; from += ATTACHMENTS_PER_COMMIT) {
     const batch = new Set(keys.slice(from, from + ATTACHMENTS_PER_COMMIT));
     const ofBatch = records.filter((record) => batch.has(attachmentKeyOf(attachmentOf(record))));
-    await withdrawBatch(call, batch, ofBatch, isStale);
+    const queries = ofBatch.map(({ metadata }) => toRecordQuery(metadata));
+    await withdrawBatch(call, batch, queries, isStale);
   }
 }
 
@@ -41,7 +42,7 @@ export async function withdrawInBatches(
 export async function withdrawBatch(
   call: Call,
   keys: ReadonlySet<string>,
-  records: readonly WorkloadEndpoint[] | "none",
+  records: DelRequest["records"],
   isStale: IsStale = () => true,
 ): Promise<ReadonlySet<string>> {
   const { config, node, log } = call;
@@ -50,7 +51,7 @@ export async function withdrawBatch(
     node,
     isTargetOwner: (owner) => owner.node === node && owner.network === config.name && isTarget(owner),
     isTargetRecord: (record) => isOwn(call, record) && isTarget(attachmentOf(record)),
-    records: records === "none" ? records : records.map(({ metadata }) => toRecordQuery(metadata)),
+    records,
   };
   const found = new Set<string>();
   for (let isAll = false; !isAll;) {
