@@ -3,6 +3,9 @@
 import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { customResourceDefinitions } from "../../src/api/crd/mod.ts";
+import { MANIFEST } from "../crds/definitions.ts";
+import { poolYaml } from "../support/cli/documents.ts";
+import { createNode, createPod, deletePod } from "../support/kubernetes.ts";
 import { deleteCrds } from "../support/delete-crds.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeKubeconfig } from "../cluster/kubeconfig.ts";
@@ -112,6 +115,44 @@ describe("init", () => {
     expect(await world.done(["init"])).toContain("customresourcedefinition/tiers.netplug.io configured\n");
     const tiers = await world.read<{ spec: { names: object } }>("crd", "tiers.netplug.io");
     expect(tiers.spec.names).toMatchObject({ categories: ["netplug"] });
+  });
+
+  describe("after somebody deleted the definitions, and so the blocks,", () => {
+    const lost = { annotations: { containerID: "c1", podIP: "10.65.0.7/32", podIPs: "10.65.0.7/32" } };
+    const lose = async (): Promise<void> => deleteCrds(world.api, ["clusterinformations.netplug.io", "ipamblocks.netplug.io"]);
+    const warning = expect.stringMatching(
+      /^warning: address 10\.65\.0\.7 of a pod is allocated to nobody, .*\n.*"netplugctl ipam check".*\nnext: netplugctl patch clusterinformation .*false.*\n$/,
+    );
+
+    test("says that others may get the addresses of pods that run (needs cluster)", async () => {
+      await createNode(world.api, "n1", ["10.9.0.0/24"]);
+      await createPod(world.api, { name: "kept", spec: { nodeName: "n1" }, ...lost });
+      await lose();
+      expect((await world.ctl(["init"])).stderr).toEqual(warning);
+      expect((await world.ctl(["init"])).stderr).toBe("");
+      await deleteCrds(world.api, ["ipamblocks.netplug.io"]);
+      expect((await world.ctl(["init"])).stderr).toEqual(warning);
+    });
+
+    test("so does a command that finds them applied by kubectl (needs cluster)", async () => {
+      await lose();
+      await world.api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], MANIFEST);
+      await world.api.kubectl(["wait", "crd", "--all", "--for=condition=Established"]);
+      const { stderr } = await world.ctl(["apply", "-f", "-"], { stdin: poolYaml("pods", "10.65.0.0/24") });
+      expect(stderr).toEqual(warning);
+      await world.done(["delete", "ippool", "pods"]);
+    });
+
+    test("but not of addresses that netplug does not manage (needs cluster)", async () => {
+      await deletePod(world.api, { namespace: "default", name: "kept" });
+      const delegated = { annotations: { containerID: "c2", podIP: "10.9.0.7/32", podIPs: "10.9.0.7/32" } };
+      await createPod(world.api, { name: "delegated", spec: { nodeName: "n1" }, ...delegated });
+      await createPod(world.api, { name: "other", spec: { nodeName: "n1" } });
+      const status = JSON.stringify({ status: { podIP: "10.65.0.8", podIPs: [{ ip: "10.65.0.8" }] } });
+      await world.api.kubectl(["patch", "pod", "other", "--subresource=status", "--type=merge", "-p", status]);
+      await lose();
+      expect((await world.ctl(["init"])).stderr).toBe("");
+    });
   });
 
   test("waits for a definition that is being deleted, and makes it anew (needs cluster)", async () => {

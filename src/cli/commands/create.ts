@@ -67,7 +67,7 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
   );
   if (invalid.length > 0) throw toInvalidFailure(mayChange ? await compareWithStored(cli, invalid) : invalid);
   return withDatastore(cli, async (datastore) => {
-    if (mayInitialise) await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+    if (mayInitialise) await initialiseIfNew(cli, datastore);
     const target = { datastore, io: cli.io, pools: new KnownPools(datastore, cli.io.clock) };
     const failures: unknown[] = [];
     for (const { resource, origin } of documents) {
@@ -83,6 +83,11 @@ async function writeAll(cli: Cli, flags: DocumentFlags, { mayInitialise, mayChan
     if (failures.length === 0) return EXIT.done;
     throw new CommandFailed(`${failures.length} of ${documents.length} objects failed`);
   });
+}
+
+async function initialiseIfNew(cli: Cli, datastore: Datastore): Promise<void> {
+  const isNew = await initialise(datastore, { clock: cli.io.clock, version: VERSION, random: cli.io.random });
+  if (isNew && datastore.type === "kubernetes") await (await import("../kubernetes/kept-addresses.ts")).warnOfKeptAddresses(cli, datastore);
 }
 
 /** If an invalid object would also change an immutable field, reports that first: to repair the rest would not help. */

@@ -34,7 +34,7 @@ async function initKubernetes(cli: Cli, datastore: Datastore, client: WaitPorts[
   const { clock } = cli.io;
   const ports: WaitPorts = { client, clock, end: clock.monotonic() + LIMIT_MS };
   const { prepareKubernetes } = await import("../kubernetes/prepare.ts");
-  await prepareKubernetes(cli, ports);
+  const hasNoBlocks = await prepareKubernetes(cli, ports);
   const { waitFor } = await import("../kubernetes/wait-for.ts");
   // Behind one address may be several API servers, and another one may learn of the definitions later.
   const { isNew } = await waitFor("initialise datastore", ports, async () => {
@@ -45,5 +45,6 @@ async function initKubernetes(cli: Cli, datastore: Datastore, client: WaitPorts[
       throw thrown;
     }
   });
+  if (isNew || hasNoBlocks) await (await import("../kubernetes/kept-addresses.ts")).warnOfKeptAddresses(cli, datastore);
   return isNew;
 }

@@ -3,7 +3,7 @@
 import { OLDEST_KUBERNETES } from "../../api/crd/mod.ts";
 import type { ClusterInformationSpec } from "../../api/cluster-information.ts";
 import { SINGLETON_NAME } from "../../api/cluster-information.ts";
-import { KINDS } from "../../api/registry.ts";
+import { BLOCK_KIND, KINDS } from "../../api/registry.ts";
 import { API_GROUP, API_GROUP_VERSION } from "../../api/resource.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isKubeError } from "../../kube/kube-error.ts";
@@ -25,12 +25,15 @@ const CLUSTER_INFORMATIONS: ResourceType<KubeObject & { readonly spec?: ClusterI
   isNamespaced: false,
 };
 
+const BLOCKS = `${BLOCK_KIND.plural}.${API_GROUP}`;
+
 /**
  * Brings the definitions into the cluster.
  *
+ * @returns whether there was none of blocks, and so no block
  * @throws {CommandFailed} a Kubernetes that is too old for them, or a cluster that is too new for this program, or frozen
  */
-export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<void> {
+export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<boolean> {
   const { client } = ports;
   const version = await readServerVersion(client);
   if (isOlder(version, OLDEST_KUBERNETES))
@@ -41,8 +44,9 @@ export async function prepareKubernetes(cli: Cli, ports: WaitPorts): Promise<voi
   const fault =
     information?.datastoreFrozen === true ? "a migration has frozen the datastore; wait until it is done" : whyTooOld(information);
   if (fault !== undefined) throw new CommandFailed(`apply custom resource definitions: ${fault}`, { next: "version" });
-  for (const { name, outcome } of await applyDefinitions(ports))
-    say(cli, `${toPathName({ kind: "CustomResourceDefinition", name })} ${outcome}`);
+  const applied = await applyDefinitions(ports);
+  for (const { name, outcome } of applied) say(cli, `${toPathName({ kind: "CustomResourceDefinition", name })} ${outcome}`);
+  return applied.some(({ name, outcome }) => name === BLOCKS && outcome === "created");
 }
 
 /** Older definitions must not replace newer ones. */
