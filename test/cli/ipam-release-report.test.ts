@@ -78,7 +78,7 @@ test("a leak whose endpoint has gone since the report is the same leak still", a
   const spec = { orchestrator: "cni", node: "n1", endpoint: "eth0", containerID: "c1", ipNetworks: [] };
   await world.datastore.commit([{ op: "create", resource: { apiVersion: API_VERSION, kind: "WorkloadEndpoint", metadata, spec } }]);
   const before = await report();
-  expect(before).toContain("which has other addresses");
+  expect(before).toContain("which has no address");
   await world.datastore.commit([{ op: "delete", ref: { kind: "WorkloadEndpoint", ...metadata } }]);
   expect(await release(before)).toMatchObject({ status: 0, stderr: "", stdout: expect.stringContaining("released 1 of 1 leaked address") });
 });

@@ -99,9 +99,17 @@ describe("ipam check compares blocks with pods:", () => {
     expect(await problems()).toEqual([expect.stringMatching(new RegExp(`^leaked-address ${first}: .* which has other addresses$`))]);
   });
 
+  test("so is that of a pod that was made anew and has none yet (needs cluster)", async () => {
+    const ip = await give("web-0", "n1", "10.65.0.7", "c-old");
+    await createPod(world.api, { name: "web-0", namespace: "prod", spec: { nodeName: "n1" } });
+    expect(await problems()).toEqual([expect.stringMatching(new RegExp(`^leaked-address ${ip}: .* which has no address$`))]);
+  });
+
   test("an address that a pod has and nobody allocated (needs cluster)", async () => {
     await run("web-0", "n1", "10.65.0.9");
-    expect(await problems()).toEqual(['unallocated-in-use 10.65.0.9: used by endpoint "prod/n1-k8s-web--0-eth0", but allocated to nobody']);
+    expect(await problems()).toEqual([
+      'unallocated-in-use 10.65.0.9: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0"), but allocated to nobody',
+    ]);
   });
 
   test("what only the kubelet reports counts as well (needs cluster)", async () => {
@@ -117,8 +125,8 @@ describe("ipam check compares blocks with pods:", () => {
     await run("web-1", "n1", ip);
     await run("web-2", "n1", "192.0.2.1");
     expect(await problems()).toEqual([
-      'outside-pool 192.0.2.1: used by endpoint "prod/n1-k8s-web--2-eth0"',
-      `duplicate-address ${ip}: used by endpoint "prod/n1-k8s-web--0-eth0" and endpoint "prod/n1-k8s-web--1-eth0"`,
+      'outside-pool 192.0.2.1: used by pod "prod/web-2" (endpoint "prod/n1-k8s-web--2-eth0")',
+      `duplicate-address ${ip}: used by pod "prod/web-0" (endpoint "prod/n1-k8s-web--0-eth0") and pod "prod/web-1" (endpoint "prod/n1-k8s-web--1-eth0")`,
     ]);
   });
 

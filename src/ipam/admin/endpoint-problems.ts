@@ -43,11 +43,12 @@ function* leaks(inventory: Inventory): Generator<Inconsistency> {
   for (const { object, detail } of leaksIn(inventory)) yield problem("leaked-address", object, detail);
 }
 
-/** Endpoints have names within a namespace. */
-function nameOf({ metadata: { namespace = "", name } }: WorkloadEndpoint): string {
-  return `${namespace}/${name}`;
+function describeEndpoints(endpoints: readonly WorkloadEndpoint[]): string {
+  return endpoints.map(describeEndpoint).join(" and ");
 }
 
-function describeEndpoints(endpoints: readonly WorkloadEndpoint[]): string {
-  return endpoints.map((endpoint) => `endpoint ${quote(nameOf(endpoint))}`).join(" and ");
+/** A pod goes first: it is what people recreate. Names are those within a namespace. */
+function describeEndpoint({ metadata: { namespace = "", name }, spec: { pod } }: WorkloadEndpoint): string {
+  const endpoint = `endpoint ${quote(`${namespace}/${name}`)}`;
+  return pod === undefined ? endpoint : `pod ${quote(`${namespace}/${pod}`)} (${endpoint})`;
 }

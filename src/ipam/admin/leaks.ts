@@ -1,7 +1,7 @@
 /** Addresses that stay allocated although their endpoint does not have them: finding them, and releasing many at once. */
 
 import type { Allocation, AllocationOwner } from "../../api/ipam-block.ts";
-import type { WorkloadEndpoint } from "../../api/workload-endpoint.ts";
+import { recordedAddresses, type WorkloadEndpoint } from "../../api/workload-endpoint.ts";
 import type { Datastore } from "../../datastore/datastore.ts";
 import { parseAddress } from "../../lib/ip/address.ts";
 import { quote } from "../../lib/quote.ts";
@@ -45,10 +45,15 @@ export function* leaksIn(inventory: Inventory): Generator<Leak> {
     if (endpoint === undefined) continue; // another main plugin's: it has no endpoint
     const isTheirs = ({ metadata }: WorkloadEndpoint): boolean => metadata.name === endpoint && metadata.namespace === namespace;
     if (users.get(object)?.some((user) => isTheirs(user) || isOfAttachment(user, owner)) === true) continue;
-    const why = byName.get(endpoint)?.some(isTheirs) === true ? "which has other addresses" : "which does not exist";
+    const why = describeRecord(byName.get(endpoint)?.find(isTheirs));
     const detailStart = `allocated to ${describeAllocation(allocation)} for endpoint ${quote(endpoint)}, `;
     yield { object, allocation, detailStart, detail: `${detailStart}${why}` };
   }
+}
+
+function describeRecord(record: WorkloadEndpoint | undefined): string {
+  if (record === undefined) return "which does not exist";
+  return recordedAddresses(record).length === 0 ? "which has no address" : "which has other addresses";
 }
 
 /** Compares container and interface, not the name: a pod's endpoint has Kubernetes' name of the node, an owner the node's own name. */
