@@ -6,10 +6,14 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { shareEtcdCliWorld } from "../support/cli/etcd-cli-world.ts";
 import { shareKubernetesCliWorld } from "../support/cli/kubernetes-cli-world.ts";
+import { deleteCrds } from "../support/delete-crds.ts";
+import { poolYaml } from "../support/cli/documents.ts";
+import { createNode, createPod, deletePod } from "../support/kubernetes.ts";
 import { ShownDocument } from "../support/document.ts";
 import { Reader } from "../support/reader.ts";
 
 const INSTALL = new ShownDocument("docs/install.md");
+const TROUBLESHOOTING = new ShownDocument("docs/troubleshooting.md");
 const RESOURCES = new ShownDocument("docs/resources.md");
 
 const etcd = shareEtcdCliWorld();
@@ -72,6 +76,34 @@ onKubernetes("the API server takes them too, but for the node, and explains them
   const [, meaning = ""] = /^\| `cidr` \| [^|]+ \| [^|]+ \| (.*) \|$/m.exec(RESOURCES.text) ?? [];
   expect(meaning).not.toBe("");
   expect((await onItsCluster().type(RESOURCES.one("kubectl explain"))).replaceAll(/\s+/g, " ")).toContain(meaning);
+});
+
+onKubernetes("a role that somebody has changed is as it was after the command of docs/troubleshooting.md (needs cluster)", async () => {
+  const readRules = async (): Promise<unknown> => (await cluster.read<{ rules: unknown }>("clusterrole", "netplug-cni")).rules;
+  await onItsCluster().type("kubectl apply --server-side --force-conflicts -f manifests/rbac.yaml");
+  const before = await readRules();
+  const patch = JSON.stringify([{ op: "remove", path: "/rules/0" }]);
+  await cluster.api.kubectl(["patch", "clusterrole", "netplug-cni", "--type=json", "-p", patch, "--field-manager=somebody"]);
+  expect(await readRules()).not.toEqual(before);
+  await onItsCluster().type(TROUBLESHOOTING.one("kubectl apply --server-side"));
+  expect(await readRules()).toEqual(before);
+});
+
+onKubernetes("where the blocks were deleted, no pod starts until those are gone that the check names (needs cluster)", async () => {
+  await onItsCluster().type("kubectl netplug init");
+  await createNode(cluster.api, "n1", []);
+  await createPod(cluster.api, { name: "web", spec: { nodeName: "n1" }, annotations: { containerID: "c1", podIPs: "10.65.0.7/32" } });
+  await deleteCrds(cluster.api, ["clusterinformations.netplug.io", "ippools.netplug.io", "ipamblocks.netplug.io"]);
+  writeFileSync(join(cluster.folder, "pools.yaml"), poolYaml("pods", "10.65.0.0/24"));
+  const reader = new Reader(cluster.folder, { KUBECONFIG: cluster.api.kubeconfigFile, DATASTORE_TYPE: "kubernetes" });
+  const { output } = await reader.try(TROUBLESHOOTING.block("", "-f pools.yaml"));
+  expect(output).toMatch(/warning: address 10\.65\.0\.7 of a pod is allocated to nobody/);
+  expect(output).toMatch(/unallocated-in-use +10\.65\.0\.7 +used by pod "default\/web"/);
+  expect(await cluster.read("clusterinformation", "default")).toMatchObject({ spec: { datastoreReady: false } });
+  await deletePod(cluster.api, { namespace: "default", name: "web" });
+  await reader.type("netplugctl ipam check");
+  await reader.type(TROUBLESHOOTING.block("", '"datastoreReady":true'));
+  expect(await cluster.read("clusterinformation", "default")).toMatchObject({ spec: { datastoreReady: true } });
 });
 
 /** What a reader fills in. */
