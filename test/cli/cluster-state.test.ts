@@ -104,6 +104,39 @@ describe("a cluster of a newer version", () => {
   });
 });
 
+describe("init makes the cluster's version its own", () => {
+  const setVersion = (version: string | null): Promise<string> =>
+    world.done(["patch", "clusterinfo", "default", "-p", JSON.stringify({ spec: { version } })]);
+  const readVersion = async (): Promise<unknown> => (await world.json<{ readonly clusterVersion?: string }>("version")).clusterVersion;
+
+  test.each(["v3.30.9", "v2.99.99", "something", null])("where it was %p", async (version) => {
+    await world.done(["init"]);
+    const own = await readVersion();
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreReady":false}}']);
+    await setVersion(version);
+    expect(await world.done(["init"])).toStartWith(
+      `clusterinformation/default configured: version ${version ?? "unknown"} is now ${String(own)}\n`,
+    );
+    expect(await readVersion()).toBe(own);
+    expect(await world.json("version")).toMatchObject({ datastoreReady: false });
+  });
+
+  test.each(["v3.31.99", "v4.0.0"])("but not where it was %p", async (version) => {
+    await world.done(["init"]);
+    await setVersion(version);
+    expect(await world.done(["init"])).toStartWith("datastore already initialised: ");
+    expect(await readVersion()).toBe(version);
+  });
+
+  test("nor while a migration has frozen the datastore", async () => {
+    await world.done(["init"]);
+    await setVersion("v3.30.9");
+    await world.done(["patch", "clusterinfo", "default", "-p", '{"spec":{"datastoreFrozen":true}}']);
+    expect(await world.ctl(["init"])).toMatchObject({ status: 1, stderr: expect.stringContaining("a migration has frozen it") });
+    expect(await readVersion()).toBe("v3.30.9");
+  });
+});
+
 describe("a datastore that cannot be used", () => {
   test("that is away is named, with the next command", async () => {
     const env = { ETCD_ENDPOINTS: "http://127.0.0.1:1" };

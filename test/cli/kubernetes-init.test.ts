@@ -208,6 +208,17 @@ describe("init", () => {
     await setVersion(spec.version);
   });
 
+  test("over an older version makes the cluster's version its own, so that the older program leaves it alone (needs cluster)", async () => {
+    const { spec } = await world.read<{ spec: { version: string } }>("clusterinformation", "default");
+    await world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", '{"spec":{"version":"v3.30.9"}}']);
+    const stdout = await world.done(["init"]);
+    expect(stdout).toContain(
+      `\nclusterinformation/default configured: version v3.30.9 is now ${spec.version}\ndatastore already initialised: `,
+    );
+    expect(await world.read("clusterinformation", "default")).toMatchObject({ spec });
+    expect(await world.done(["version"])).toContain(`Cluster Version:  ${spec.version}\n`);
+  });
+
   test("leaves alone what a migration has frozen (needs cluster)", async () => {
     const freeze = (datastoreFrozen: boolean): Promise<string> =>
       world.api.kubectl(["patch", "clusterinformation", "default", "--type=merge", "-p", JSON.stringify({ spec: { datastoreFrozen } })]);

@@ -13,7 +13,7 @@ import type { WaitPorts } from "../kubernetes/wait-for.ts";
 /** How long an API server may take to serve the definitions, in milliseconds. */
 const LIMIT_MS = 60_000;
 
-/** Creates what is missing and changes nothing that exists, except that on Kubernetes the definitions become those of this version. */
+/** Creates what is missing and changes nothing that exists, except what is of an older version: the cluster's, and on Kubernetes the definitions. */
 export async function init(cli: Cli): Promise<number> {
   const config = await datastoreConfigOf(cli);
   return withDatastore(cli, async (datastore) => {
@@ -21,6 +21,7 @@ export async function init(cli: Cli): Promise<number> {
       ? withKube(cli, config.kubernetes, (client) => initKubernetes(cli, datastore, client))
       : initDatastore(cli, datastore));
     const [information] = await datastore.read([CLUSTER_INFORMATION]);
+    if (information !== undefined) await (await import("../resources/cluster-version.ts")).raiseClusterVersion(cli, datastore, information);
     say(cli, `datastore ${isNew ? "initialised" : "already initialised"}: cluster ${information?.value.spec.guid ?? ""}`);
     return EXIT.done;
   });
