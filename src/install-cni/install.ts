@@ -11,7 +11,7 @@ import { isGone, writeDurably } from "./files/atomic-file.ts";
 import { withFolderLock } from "./files/folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
-import { warnOfMoves } from "./network-config/config-moves.ts";
+import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
@@ -65,6 +65,7 @@ export class Installation implements Disposable {
     this.#assets = readTlsAssets(settings.tlsAssetsDir, this.#host.disk);
     warnOfSettings(settings, this.#assets, this.#log);
     const newest = await makeConfigText(settings, this.#assets, this.#folders.bin, this.#host, this.#log);
+    warnOfNodeName(newest, settings.nodeName, this.#log);
     this.#newest = newest;
     this.#config = newest;
     await this.#placeBinaries(settings.updatesBinaries);

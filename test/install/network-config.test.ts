@@ -193,6 +193,18 @@ describe("the network config", () => {
     expect(await warningOf(template("s3cret-b", { ipam, datastore_type: "kubernetes" }))).toEqual(["datastore_type"]);
   });
 
+  test("that names another node is warned about", async () => {
+    using node = new InstallNode();
+    const warningOf = async (plugin: object, env: Readonly<Record<string, string>> = { KUBERNETES_NODE_NAME: "n1" }): Promise<unknown> => {
+      const config = JSON.stringify({ name: "pods", plugins: [{ type: "netplug", ipam: { type: "netplug-ipam" }, ...plugin }] });
+      const { log } = await node.run({ env: { ...env, CNI_NETWORK_CONFIG: config } });
+      return log.find(({ msg }) => msg.startsWith("the network config names another node"))?.fields["want"];
+    };
+    expect(await warningOf({ nodename: "n2" })).toContain("__KUBERNETES_NODE_NAME__");
+    for (const nodename of ["n1", "__KUBERNETES_NODE_NAME__", "", undefined]) expect(await warningOf({ nodename })).toBeUndefined();
+    expect(await warningOf({ nodename: "n2" }, {})).toBeUndefined();
+  });
+
   test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
     using node = new InstallNode();
     const warning = "no access to the Kubernetes API is written: nothing says where it is";

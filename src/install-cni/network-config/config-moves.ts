@@ -1,4 +1,4 @@
-/** Warns of a network config that makes the plugin look in other places than those where running pods are recorded. */
+/** Warns of a network config that makes the plugin look in other places than those where running pods are recorded, or among those of another node. */
 
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log.ts";
@@ -24,6 +24,21 @@ export function warnOfMoves(before: string, after: string, log: Log): void {
   const want = "drain the node before; afterwards look with netplugctl ipam check";
   log.warning("the network config changes what addresses are recorded under: those of pods that run now may stay recorded", {
     keys,
+    want,
+  });
+}
+
+/**
+ * Warns of a name that is not Kubernetes' for this node: every node gets the same template, and among nodes of one name GC takes the addresses
+ * of one for what another one has left.
+ *
+ * @param nodeName undefined when nothing says it
+ */
+export function warnOfNodeName(config: string, nodeName: string | undefined, log: Log): void {
+  const { nodename } = placesIn(config) ?? {};
+  if (nodeName === undefined || nodename === undefined || nodename === "" || nodename === nodeName) return;
+  const want = '"nodename": "__KUBERNETES_NODE_NAME__", or none';
+  log.warning("the network config names another node than this one: if other nodes have this name too, GC releases addresses in use", {
     want,
   });
 }
