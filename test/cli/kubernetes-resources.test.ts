@@ -228,7 +228,7 @@ describe("nodes and endpoints are Kubernetes' own:", () => {
     const endpoint = "n4-k8s-over-eth0";
     const stays = "the endpoint is a view of the pod and ends with it";
     const remove = () => world.ctl(["delete", "wep", endpoint]);
-    const cleared = `workloadendpoint/${endpoint} cleared: 10.65.0.8/32, fd00:65::8/128 taken out of pod "default/over"; ${stays}\n`;
+    const cleared = `workloadendpoint/${endpoint} cleared: 10.65.0.8/32, fd00:65::8/128 taken out of pod "default/over", and not released: do that only when its container is gone; ${stays}\n`;
     expect(await remove()).toEqual({ status: 0, stdout: cleared, stderr: "" });
     const { metadata } = await world.read<Stored>("pod", "over");
     expect(metadata.annotations).toMatchObject({ "cni.netplug.io/podIPs": "", "cni.netplug.io/containerID": "c1" });

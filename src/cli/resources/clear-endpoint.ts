@@ -26,7 +26,9 @@ export async function clearEndpoint(target: Target, ref: ResourceRef): Promise<s
     throw new CommandFailed(`delete ${toTitle(ref)}: ${fault}`);
   }
   const taken = addressesOf(before);
-  return taken === "" ? `unchanged: ${pod} shows no address; ${stays}` : `cleared: ${taken} taken out of ${pod}; ${stays}`;
+  if (taken === "") return `unchanged: ${pod} shows no address; ${stays}`;
+  // "ipam check" calls it leaked from now on, and names the command that would give it to a second pod
+  return `cleared: ${taken} taken out of ${pod}, and not released: do that only when its container is gone; ${stays}`;
 }
 
 function specOf({ spec }: Resource): WorkloadEndpointSpec {
