@@ -12,6 +12,7 @@ import { withFolderLock } from "./files/folder-lock.ts";
 import { type Folders, openFolders, requireWritable } from "./folders.ts";
 import type { InstallHost } from "./host.ts";
 import { warnOfMoves, warnOfNodeName } from "./network-config/config-moves.ts";
+import { warnOfEarlierConfigs } from "./network-config/earlier-configs.ts";
 import { makeConfigText } from "./network-config/config-text.ts";
 import { NodeRuntime } from "./network-config/node-runtime.ts";
 import { warnOfSettings } from "./settings-warnings.ts";
@@ -79,6 +80,7 @@ export class Installation implements Disposable {
       for (const before of this.#replacedConfigs()) warnOfMoves(before, config, this.#log);
       this.#writeConfig(config);
       this.#removeOldConfig();
+      warnOfEarlierConfigs(this.#folders.conf, settings.confName, this.#host.disk, this.#log);
     });
   }
 

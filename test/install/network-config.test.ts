@@ -205,6 +205,20 @@ describe("the network config", () => {
     expect(await warningOf({ nodename: "n2" }, {})).toBeUndefined();
   });
 
+  test("that comes after another one is warned about: the runtime takes the first", async () => {
+    using node = new InstallNode();
+    const warningOf = async (env: Readonly<Record<string, string>> = {}): Promise<unknown> => {
+      const { log } = await node.run({ env });
+      return log.find(({ msg }) => msg.startsWith("another network config comes first"))?.fields["names"];
+    };
+    for (const name of ["09-a.txt", "09-a.conflist.bak", "10-o.conflist", "99-a.conf"]) node.write(`net.d/${name}`, "{}");
+    expect(await warningOf()).toBeUndefined();
+    for (const name of ["05-other.conflist", "00-other.conf"]) node.write(`net.d/${name}`, "{}");
+    expect(await warningOf()).toEqual(["00-other.conf", "05-other.conflist"]);
+    expect(await warningOf({ CNI_OLD_CONF_NAME: "00-other.conf" })).toEqual(["05-other.conflist"]);
+    expect(await warningOf({ CNI_CONF_NAME: "04-netplug.conflist" })).toBeUndefined();
+  });
+
   test("goes without a kubeconfig where nothing says where the API server is, which is warned about", async () => {
     using node = new InstallNode();
     const warning = "no access to the Kubernetes API is written: nothing says where it is";
