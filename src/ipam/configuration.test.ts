@@ -24,9 +24,11 @@ describe("maxBlocksPerHost", () => {
     await fillNode(world, "n1", 2);
     await world.add("c", "n2");
     await world.add("d", "n1");
-    expect((await world.blocks()).map((block) => block.split(" ").slice(1).join(" ")).sort()).toEqual(["n1 2/2", "n2 2/2"]);
+    const blocks = (await world.blocks()).map((block) => block.split(" "));
+    expect(blocks.map(([, ...rest]) => rest.join(" ")).sort()).toEqual(["n1 2/2", "n2 2/2"]);
+    const own = blocks.find(([, node]) => node === "n1")?.[0];
     expect(await failureOf(world.add("e", "n1"))).toMatchObject(
-      exhausted('nothing left in any claimed block, and node "n1" has 1 of at most 1 blocks'),
+      exhausted(`nothing left in any claimed block, and node "n1" has 1 of at most 1 blocks (${own})`),
     );
     await world.add("f", "n3"); // others have their own limit
   });
@@ -41,7 +43,7 @@ describe("maxBlocksPerHost", () => {
     await world.del("n2-1", "n2");
     await world.add("c2", "n1");
     expect(await failureOf(world.add("c3", "n1"))).toMatchObject(
-      exhausted('node "n1" has 1 of at most 1 blocks, and strictAffinity forbids'),
+      exhausted('node "n1" has 1 of at most 1 blocks (10.65.0.2/31), and strictAffinity forbids'),
     );
   });
 
@@ -49,7 +51,8 @@ describe("maxBlocksPerHost", () => {
     const world = await createWorld("10.65.0.0/24");
     await fillNode(world, "n1", 40);
     await world.configure({ strictAffinity: true });
-    expect(await failureOf(world.add("c", "n1"))).toMatchObject(exhausted('node "n1" has 20 of at most 20 blocks'));
+    expect(await failureOf(world.add("c", "n1"))).toMatchObject(exhausted('node "n1" has 20 of at most 20 blocks ('));
+    expect(String(await failureOf(world.add("d", "n1")))).toMatch(/blocks \((?:10\.65\.0\.\d+\/31, ){4}…\)/);
     const free = (await world.blocks()).every((block) => !block.startsWith("10.65.0.200/")) ? "10.65.0.200" : "10.65.0.100";
     expect(await world.add("c", "n1", { addresses: [parseAddress(free)] })).toEqual([free]);
   });

@@ -24,6 +24,8 @@ const EMPTY_BLOCKS = 64;
 
 /** How many of those are read at once when the first one cannot be used. */
 const EMPTY_BLOCKS_AT_ONCE = 8;
+/** How many of the node's blocks a message names. */
+const SHOWN_BLOCKS = 4;
 
 /**
  * Gives one address of a family.
@@ -108,8 +110,12 @@ function withLaterBlocks(search: Search): Search {
 function whyNoClaim({ request, family, context: { configuration }, own }: Search): string | undefined {
   if (!configuration.autoAllocateBlocks) return "autoAllocateBlocks is off";
   const limit = configuration.maxBlocksPerHost === 0 ? DEFAULT_MAX_BLOCKS_PER_HOST : configuration.maxBlocksPerHost;
-  const count = own.filter(({ block }) => block.cidr.family === family).length;
-  return count < limit ? undefined : `node "${request.owner.node}" has ${count} of at most ${limit} blocks`;
+  const ofFamily = own.filter(({ block }) => block.cidr.family === family);
+  if (ofFamily.length < limit) return undefined;
+  // Those of disabled pools count, too.
+  const shown = ofFamily.slice(0, SHOWN_BLOCKS).map(({ block }) => toPrefixText(block.cidr));
+  if (shown.length < ofFamily.length) shown.push("…");
+  return `node "${request.owner.node}" has ${ofFamily.length} of at most ${limit} blocks (${shown.join(", ")})`;
 }
 
 function fromFreeBlock(search: Search): Assigned | undefined {
