@@ -68,10 +68,18 @@ export class Transport {
   #sessionFor(access: KubeAccess, tls: TlsMaterial | undefined): Bun.FetchSession {
     if (this.#session === undefined || this.#session.tls !== tls) {
       this.close(); // Renewed certificates: what was opened with the old ones ends.
-      const proxy = access.proxyUrl ?? (this.#usesProxyVariables ? undefined : false);
-      this.#session = { tls, session: new Bun.FetchSession({ proxy, ...(tls !== undefined && { tls: toTlsOptions(tls) }) }) };
+      this.#session = {
+        tls,
+        session: new Bun.FetchSession({ proxy: this.#toProxy(access), ...(tls !== undefined && { tls: toTlsOptions(tls) }) }),
+      };
     }
     return this.#session.session;
+  }
+
+  /** What `NO_PROXY` lists is excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */
+  #toProxy({ proxyUrl }: KubeAccess): Bun.FetchProxyOption | undefined {
+    if (proxyUrl !== undefined) return { url: proxyUrl, respectNoProxy: false };
+    return this.#usesProxyVariables ? undefined : false;
   }
 }
 

@@ -18,6 +18,7 @@ import { testSeed } from "../support/seed.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { openClient, readWithOther, realPorts } from "./support/real-api.ts";
 import { runProgram } from "../support/programs.ts";
+import { withVariables } from "./support/variables.ts";
 
 const SELF_REVIEWS: ResourceType<KubeObject & { readonly status?: { readonly userInfo: { readonly username: string } } }> = {
   group: "authentication.k8s.io",
@@ -315,16 +316,3 @@ describe("who we are", () => {
     return review.status?.userInfo?.username ?? "?";
   }
 });
-
-function withVariables(values: Readonly<Record<string, string>>): Disposable {
-  const before = Object.fromEntries(Object.keys(values).map((key) => [key, process.env[key]]));
-  Object.assign(process.env, values);
-  return {
-    [Symbol.dispose]() {
-      for (const [key, value] of Object.entries(before)) {
-        if (value === undefined) delete process.env[key];
-        else process.env[key] = value;
-      }
-    },
-  };
-}

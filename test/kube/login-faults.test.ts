@@ -5,6 +5,7 @@ import { NODES } from "../../src/kube/core-types.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { clientOfFiles, serve, text } from "./support/tls-server.ts";
+import { withVariables } from "./support/variables.ts";
 
 const folder = createCertificateFolder();
 const authority = folder.createAuthority("one");
@@ -91,18 +92,12 @@ test("a proxy that wants a password of its own says so, and a write that it was 
 
 test("a proxy of the environment is named by its variable, where such a variable counts", async () => {
   await using server = serve(authority.issueServer("server"));
-  const before = process.env["HTTPS_PROXY"];
-  process.env["HTTPS_PROXY"] = "http://me:hunter2@127.0.0.1:1";
-  try {
-    const cluster = { server: server.url, "certificate-authority": authority.certFile };
-    const client = clientOfFiles(folder.path, cluster, {}, { usesProxyVariables: true });
-    const { message } = await failureOf(client.get(NODES, { name: "n" }));
-    expect(message).toBe(`get nodes "n": ${server.url}, perhaps by the proxy of HTTPS_PROXY: connection refused`);
-    await clientOfFiles(folder.path, cluster).get(NODES, { name: "n" });
-  } finally {
-    if (before === undefined) delete process.env["HTTPS_PROXY"];
-    else process.env["HTTPS_PROXY"] = before;
-  }
+  using _variables = withVariables({ HTTPS_PROXY: "http://me:hunter2@127.0.0.1:1" });
+  const cluster = { server: server.url, "certificate-authority": authority.certFile };
+  const client = clientOfFiles(folder.path, cluster, {}, { usesProxyVariables: true });
+  const { message } = await failureOf(client.get(NODES, { name: "n" }));
+  expect(message).toBe(`get nodes "n": ${server.url}, perhaps by the proxy of HTTPS_PROXY: connection refused`);
+  await clientOfFiles(folder.path, cluster).get(NODES, { name: "n" });
 });
 
 test("whoever is impersonated is named in UTF-8, as the API server reads it", async () => {

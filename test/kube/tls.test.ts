@@ -13,6 +13,7 @@ import { TcpProxy } from "../support/tcp-proxy.ts";
 import { failureOf } from "../support/failure-of.ts";
 import { noProcesses } from "./support/fake-api-server.ts";
 import { clientOfFiles, serve, serveHttp1Only, text } from "./support/tls-server.ts";
+import { withVariables } from "./support/variables.ts";
 
 const folder = createCertificateFolder();
 const authority = folder.createAuthority("one");
@@ -243,6 +244,35 @@ test("a renewed client certificate is used without a new client", async () => {
 
 test("a proxy is asked for the connection when the cluster names one, and because of the environment only where that is wanted", async () => {
   await using server = serve(byAddress);
+  using proxy = startProxy();
+  const { asked } = proxy;
+  using _variables = withVariables({ HTTPS_PROXY: proxy.url, https_proxy: proxy.url });
+  const cluster = { server: server.url, "certificate-authority": authority.certFile };
+  await ask(clientFor(cluster));
+  expect(asked).toEqual([]);
+  const viaProxy = clientFor({ ...cluster, "proxy-url": proxy.url });
+  while (asked.length === 0) await failureOf(viaProxy.get(NODES, { name: "n" }, { limitMs: 200 }));
+  const wanted = new Set([`CONNECT ${server.url.slice("https://".length)} HTTP/1.1`]);
+  expect(new Set(asked.splice(0))).toEqual(wanted);
+  const viaVariable = clientFor(cluster, {}, { usesProxyVariables: true });
+  while (asked.length === 0) await failureOf(viaVariable.get(NODES, { name: "n" }, { limitMs: 200 }));
+  expect(new Set(asked)).toEqual(wanted);
+});
+
+test("NO_PROXY excepts a server from the proxy of the environment, not from that of its cluster", async () => {
+  await using server = serve(byAddress);
+  using proxy = startProxy();
+  using _variables = withVariables({ HTTPS_PROXY: proxy.url, https_proxy: proxy.url, NO_PROXY: "127.0.0.0/8", no_proxy: "127.0.0.0/8" });
+  const cluster = { server: server.url, "certificate-authority": authority.certFile };
+  await ask(clientFor(cluster, {}, { usesProxyVariables: true }));
+  expect(proxy.asked).toEqual([]);
+  const { message } = await failureOf(ask(clientFor({ ...cluster, "proxy-url": proxy.url })));
+  expect(message).toEndWith("the proxy opens no tunnel, it answers 403 Forbidden");
+  expect(proxy.asked).not.toEqual([]);
+});
+
+/** A proxy that opens no tunnel, and what it is asked for. */
+function startProxy(): Disposable & { readonly url: string; readonly asked: string[] } {
   const asked: string[] = [];
   const proxy = Bun.listen({
     hostname: "127.0.0.1",
@@ -254,24 +284,5 @@ test("a proxy is asked for the connection when the cluster names one, and becaus
       },
     },
   });
-  const variables = { HTTPS_PROXY: process.env["HTTPS_PROXY"], https_proxy: process.env["https_proxy"] };
-  try {
-    process.env["HTTPS_PROXY"] = process.env["https_proxy"] = `http://127.0.0.1:${proxy.port}`;
-    const cluster = { server: server.url, "certificate-authority": authority.certFile };
-    await ask(clientFor(cluster));
-    expect(asked).toEqual([]);
-    const viaProxy = clientFor({ ...cluster, "proxy-url": `http://127.0.0.1:${proxy.port}` });
-    while (asked.length === 0) await failureOf(viaProxy.get(NODES, { name: "n" }, { limitMs: 200 }));
-    const wanted = new Set([`CONNECT ${server.url.slice("https://".length)} HTTP/1.1`]);
-    expect(new Set(asked.splice(0))).toEqual(wanted);
-    const viaVariable = clientFor(cluster, {}, { usesProxyVariables: true });
-    while (asked.length === 0) await failureOf(viaVariable.get(NODES, { name: "n" }, { limitMs: 200 }));
-    expect(new Set(asked)).toEqual(wanted);
-  } finally {
-    for (const [name, value] of Object.entries(variables)) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-    proxy.stop(true);
-  }
-});
+  return { url: `http://127.0.0.1:${proxy.port}`, asked, [Symbol.dispose]: () => proxy.stop(true) };
+}
