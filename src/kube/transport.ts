@@ -117,9 +117,16 @@ function toHeaderBytes(text: string): string {
   return bytes;
 }
 
-function toTlsOptions({ ca, cert, key, serverName, skipsVerify }: TlsMaterial): Bun.TLSOptions {
+/** Whatever is named as an authority is trusted, also an intermediate one without its root: as client-go has it. */
+function toTlsOptions({
+  ca,
+  cert,
+  key,
+  serverName,
+  skipsVerify,
+}: TlsMaterial): Bun.TLSOptions & { readonly allowPartialTrustChain?: true } {
   return {
-    ...(ca !== undefined && { ca }),
+    ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
     ...(serverName !== undefined && { serverName }),

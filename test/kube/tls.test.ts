@@ -43,6 +43,13 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     expect(server.seen).toEqual(Array.from({ length: 3 }, () => `${protocol === "http2" ? "h2" : "h1"} nobody`));
   });
 
+  test("so is one whose CA is an intermediate one, which is named without its root", async () => {
+    const intermediate = authority.issueAuthority(`intermediate-${protocol}`);
+    await using server = serve(intermediate.issueServer(`below-${protocol}`));
+    const cluster = { server: server.url, "certificate-authority": intermediate.certFile };
+    expect(await ask(clientFor(cluster, {}, { protocol }))).toEqual({ metadata: { name: "n" } });
+  });
+
   test("a server that another CA has signed is not, and nothing is sent", async () => {
     await using server = serve(byAddress);
     const client = clientFor({ server: server.url, "certificate-authority": other.certFile }, { token: "t" }, { protocol });

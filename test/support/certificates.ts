@@ -16,6 +16,8 @@ export interface Authority {
   issueServer(name: string, altNames?: string, usage?: string, days?: number): KeyPair;
   /** @param commonName who the client is @param organizations the groups that Kubernetes takes it to be in */
   issueClient(commonName: string, organizations?: readonly string[]): KeyPair;
+  /** An intermediate one. */
+  issueAuthority(name: string): Authority;
 }
 
 export interface CertificateFolder extends Disposable {
@@ -31,30 +33,34 @@ const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes
 export function createCertificateFolder(parent: string = tmpdir()): CertificateFolder {
   const path = mkdtempSync(join(parent, "netplug-certs-"));
   const at = (name: string): string => join(path, name);
+  const toAuthority = (name: string, ca: KeyPair): Authority => {
+    let serial = 1;
+    const issue = (file: string, subject: string, extensions: string, days = 1): KeyPair => {
+      const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
+      const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
+      writeFileSync(extensionFile, extensions);
+      openssl(["req", "-new", ...NEW_KEY, "-subj", subject, "-keyout", pair.keyFile, "-out", request]);
+      const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", String(days)];
+      openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
+      return pair;
+    };
+    return {
+      certFile: ca.certFile,
+      issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth", days = 1) =>
+        issue(file, `/CN=${file}`, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`, days),
+      issueClient: (commonName, organizations = []) => {
+        const subject = [...organizations.map((organization) => `/O=${organization}`), `/CN=${commonName}`].join("");
+        return issue(`${name}-${commonName}`, subject, "extendedKeyUsage=clientAuth\n");
+      },
+      issueAuthority: (file) => toAuthority(file, issue(file, `/CN=${file}`, "basicConstraints=critical,CA:TRUE\n")),
+    };
+  };
   return {
     path,
     createAuthority(name) {
       const ca = { certFile: at(`${name}.crt`), keyFile: at(`${name}.key`) };
       openssl(["req", "-x509", ...NEW_KEY, "-days", "2", "-subj", `/CN=${name}`, "-keyout", ca.keyFile, "-out", ca.certFile]);
-      let serial = 1;
-      const issue = (file: string, subject: string, extensions: string, days = 1): KeyPair => {
-        const pair = { certFile: at(`${file}.crt`), keyFile: at(`${file}.key`) };
-        const [request, extensionFile] = [at(`${file}.csr`), at(`${file}.ext`)];
-        writeFileSync(extensionFile, extensions);
-        openssl(["req", "-new", ...NEW_KEY, "-subj", subject, "-keyout", pair.keyFile, "-out", request]);
-        const signed = ["-CA", ca.certFile, "-CAkey", ca.keyFile, "-set_serial", String(++serial), "-days", String(days)];
-        openssl(["x509", "-req", "-in", request, ...signed, "-extfile", extensionFile, "-out", pair.certFile]);
-        return pair;
-      };
-      return {
-        certFile: ca.certFile,
-        issueServer: (file, altNames = "IP:127.0.0.1,DNS:localhost", usage = "serverAuth,clientAuth", days = 1) =>
-          issue(file, `/CN=${file}`, `subjectAltName=${altNames}\nextendedKeyUsage=${usage}\n`, days),
-        issueClient: (commonName, organizations = []) => {
-          const subject = [...organizations.map((organization) => `/O=${organization}`), `/CN=${commonName}`].join("");
-          return issue(`${name}-${commonName}`, subject, "extendedKeyUsage=clientAuth\n");
-        },
-      };
+      return toAuthority(name, ca);
     },
     bundle(name, files) {
       writeFileSync(at(name), files.map((file) => readFileSync(file, "utf8")).join("\n"));
