@@ -81,14 +81,19 @@ function findExecExtension(cluster: Entry): unknown {
 /** One group at most: `fetch` joins headers of the same name, and the API server would take that for one group. */
 function toImpersonation(user: Entry): Impersonation | undefined {
   const name = takeHeaderText(user, "as");
-  if (name === undefined) return undefined;
+  const uid = takeHeaderText(user, "as-uid");
   const groups = takeTexts(user, "as-groups");
-  if (groups.length > 1 || takeEntry(user, "as-user-extra") !== undefined) {
+  const hasExtra = Object.keys(takeEntry(user, "as-user-extra")?.fields ?? {}).length > 0;
+  if (name === undefined) {
+    if (uid === undefined && groups.length === 0 && !hasExtra) return undefined;
+    throw new NetplugError("invalidConfig", `read ${user.label}: want as-uid, as-groups and as-user-extra only beside as`);
+  }
+  if (groups.length > 1 || hasExtra) {
     throw new NetplugError("invalidConfig", `read ${user.label}: want one entry in as-groups at most, and no as-user-extra`);
   }
   const [group] = groups;
   if (group !== undefined) requireHeaderText(group, "as-groups", user);
-  return { user: name, uid: takeHeaderText(user, "as-uid"), group };
+  return { user: name, uid, group };
 }
 
 function takeHeaderText(user: Entry, name: string): string | undefined {

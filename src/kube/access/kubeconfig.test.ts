@@ -94,6 +94,7 @@ describe("a kubeconfig", () => {
 
   test.each([
     ["{as: x, as-groups: [a], as-uid: '7'}", { impersonate: { user: "x", group: "a", uid: "7" } }],
+    ["{as: x, as-groups: [], as-user-extra: {}}", { impersonate: { user: "x", group: undefined, uid: undefined } }],
     ["{as: x}", { impersonate: { user: "x", group: undefined, uid: undefined } }],
     ["{username: me}", { basic: { username: "me", password: "" } }],
     ["{username: me, password: p}", { basic: { username: "me", password: "p" } }],
@@ -198,6 +199,11 @@ describe("a kubeconfig", () => {
       "{as: x, as-user-extra: {scopes: [a]}}",
       'read user "u" in kubeconfig "/k": want one entry in as-groups at most, and no as-user-extra',
     ],
+    ...["as-groups: [a]", "as-uid: '7'", "as-user-extra: {scopes: [a]}"].map((field) => [
+      `${field} and nobody to act as`,
+      `{token: t, ${field}}`,
+      'read user "u" in kubeconfig "/k": want as-uid, as-groups and as-user-extra only beside as',
+    ]),
   ])("with %s is refused", async (_name, user, message) => {
     const text = `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}], clusters: [{name: k, cluster: {server: https://x}}], users: [{name: u, user: ${user.startsWith("{") ? user : `{${user}}`}}]}`;
     expect(await refusal({ "/k": text }, { kubeconfig: "/k" })).toMatchObject({ code: 7, message });
