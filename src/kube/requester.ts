@@ -18,7 +18,7 @@ import { toAnswerFailure } from "./status-failure.ts";
 import { TimeLimit } from "./time-limit.ts";
 import type { TransportOptions } from "./transport.ts";
 import { Transport } from "./transport.ts";
-import { isNeverBegun, toBrokenFailure } from "./transport-failure.ts";
+import { isNeverBegun, isNotSigned, toBrokenFailure } from "./transport-failure.ts";
 
 /** What the client touches of the outside world. */
 export interface KubePorts extends AccessPorts {
@@ -132,9 +132,9 @@ export class Requester {
     } catch (thrown) {
       // A connection whose other end has vanished looks alive for a quarter of an hour, so the next try gets another one.
       this.#transport.close();
-      if (!isAnswered && isNeverBegun(thrown)) {
-        const { findLoginFault } = await import("./access/login-fault.ts");
-        const fault = findLoginFault(login);
+      if (!isAnswered && (isNeverBegun(thrown) || isNotSigned(thrown))) {
+        const { findLoginFault, findUnusedAuthorities } = await import("./access/login-fault.ts");
+        const fault = isNotSigned(thrown) ? findUnusedAuthorities(login) : findLoginFault(login);
         if (fault !== undefined) throw fault;
       }
       const authorities = login.access.ca?.label;

@@ -32,6 +32,11 @@ export function isNeverBegun(thrown: unknown): boolean {
   return thrown instanceof TypeError && (code === undefined || code === "FailedToOpenSocket");
 }
 
+/** Whether we know no authority that has signed the server's certificate. */
+export function isNotSigned(thrown: unknown): boolean {
+  return NOT_SIGNED.has(codeOf(thrown));
+}
+
 /** The request that broke off, as far as its message says something of it. */
 export interface BrokenRequest {
   readonly request: KubeRequest;
@@ -56,7 +61,7 @@ export function toBrokenFailure(thrown: unknown, { request, server, authorities,
       return new KubeError("unreachable", `${action}: ${server}: the proxy opens no tunnel, it answers ${said}`, { cause: thrown });
     }
     if (isHandshakeCode(code)) {
-      const details = NOT_SIGNED.has(code) ? notSigned(authorities) : HANDSHAKES[code];
+      const details = isNotSigned(thrown) ? notSigned(authorities) : HANDSHAKES[code];
       return new KubeError("untrusted", `${action}: ${server}: TLS handshake: ${code}`, { cause: thrown, details });
     }
   }

@@ -42,6 +42,16 @@ describe.each(["http1.1", "http2"] as const)("over %s no request can be made, an
     }
   });
 
+  test("several certificate authorities of which one is damaged before that of the server", async () => {
+    const other = text(folder.createAuthority(`other-${protocol}`).certFile);
+    for (const bad of [atob(damaged(authority.certFile)), "-----BEGIN CERTIFICATE-----\n"]) {
+      const inline = { "certificate-authority": undefined, "certificate-authority-data": btoa(other + bad + text(authority.certFile)) };
+      const count = bad.includes("END") ? 3 : 2;
+      const message = `use certificate-authority-data of cluster "k" in FILE: certificate 2 of ${count} is damaged, so what follows it does not count`;
+      expect(await refusal(inline, {}, protocol)).toEqual({ name: "NetplugError", code: 7, message });
+    }
+  });
+
   test("a client certificate or a key that is damaged", async () => {
     const { certFile, keyFile } = authority.issueClient("me");
     const certificate = { "client-certificate-data": damaged(certFile), "client-key": keyFile };

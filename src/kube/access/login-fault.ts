@@ -1,4 +1,4 @@
-/** Finds out why `fetch` cannot begin a request with these credentials, which its error does not say. Loaded only after such a failure. */
+/** Finds out what is wrong with credentials and authorities when `fetch` does not say it. Loaded only after such a failure. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { NetplugError } from "../../lib/errors.ts";
@@ -22,6 +22,25 @@ export function findLoginFault({ access, identity }: Login): NetplugError | unde
     (tls.cert !== undefined && tls.key !== undefined && !isPair(tls.cert, tls.key) && `${key}: it does not belong to ${certificate}`);
   return fault === false ? undefined : new NetplugError("invalidConfig", `use ${fault}`);
 }
+
+/**
+ * A connection ignores what follows a certificate that is damaged, so the authority that has signed the server's may be among those.
+ *
+ * @returns undefined when all of them count
+ */
+export function findUnusedAuthorities({ access, identity }: Login): NetplugError | undefined {
+  const parts = identity.tls?.ca?.match(CERTIFICATES) ?? [];
+  const damaged = parts.findIndex((part) => !areCertificates(part));
+  if (damaged < 0) return undefined;
+  const label = access.ca?.label ?? "certificate authority";
+  return new NetplugError(
+    "invalidConfig",
+    `use ${label}: certificate ${damaged + 1} of ${parts.length} is damaged, so what follows it does not count`,
+  );
+}
+
+/** Up to the end of each, or of the text. */
+const CERTIFICATES = /-----BEGIN [A-Z0-9 ]*CERTIFICATE-----[^]*?(?:-----END [^\n]*|$)/g;
 
 /** Whether the first of them can be read: a connection ignores what follows one that it can read. */
 function areCertificates(pem: string): boolean {
