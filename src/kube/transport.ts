@@ -28,11 +28,19 @@ export interface TransportOptions {
  */
 const NO_HTTP2: ReadonlySet<string> = new Set(["HTTP2Unsupported", "EPROTO"]);
 
+/** What is kept open, with the same certificates. */
+interface Connections {
+  readonly tls: TlsMaterial | undefined;
+  readonly session: Bun.FetchSession;
+  /** Whether an answer has come over one of them. */
+  hasAnswered: boolean;
+}
+
 /** Sends requests. Throws what `fetch` throws. */
 export class Transport {
   readonly #usesProxyVariables: boolean;
   #speaksHttp2: boolean;
-  #session: { readonly tls: TlsMaterial | undefined; readonly session: Bun.FetchSession } | undefined;
+  #connections: Connections | undefined;
 
   constructor({ protocol = "http1.1", usesProxyVariables = false }: TransportOptions = {}) {
     this.#speaksHttp2 = protocol === "http2";
@@ -41,18 +49,23 @@ export class Transport {
 
   /** Sends one request; the body of the answer is not read yet. */
   async send(request: KubeRequest, { access, identity }: Login, signal: AbortSignal): Promise<Response> {
+    const connections = this.#connectionsFor(access, identity.tls);
     const speaksHttp2 = this.#speaksHttp2 && identity.tls !== undefined && access.proxyUrl === undefined;
     try {
-      return await fetch(access.server + request.path + toQuery(request.query), {
+      const response = await fetch(access.server + request.path + toQuery(request.query), {
         method: toHttpMethod(request.verb),
         headers: toHeaders(request, identity),
         ...(request.body !== undefined && { body: toBody(request.body, request) }),
         signal,
         redirect: "manual",
-        session: this.#sessionFor(access, identity.tls),
+        session: connections.session,
         ...(speaksHttp2 && { protocol: "http2" as const }),
       });
+      connections.hasAnswered = true;
+      return response;
     } catch (thrown) {
+      // So `fetch` says also that what came over a connection could not be decrypted: the request may have been carried out.
+      if (connections.hasAnswered && codeOf(thrown) === "EPROTO") throw new Error("connection disturbed", { cause: thrown });
       if (!speaksHttp2 || !NO_HTTP2.has(codeOf(thrown))) throw thrown;
       this.#speaksHttp2 = false;
       return await this.send(request, { access, identity }, signal);
@@ -61,19 +74,20 @@ export class Transport {
 
   /** Lets go of idle connections. */
   close(): void {
-    this.#session?.session.close();
-    this.#session = undefined;
+    this.#connections?.session.close();
+    this.#connections = undefined;
   }
 
-  #sessionFor(access: KubeAccess, tls: TlsMaterial | undefined): Bun.FetchSession {
-    if (this.#session === undefined || this.#session.tls !== tls) {
+  #connectionsFor(access: KubeAccess, tls: TlsMaterial | undefined): Connections {
+    if (this.#connections === undefined || this.#connections.tls !== tls) {
       this.close(); // Renewed certificates: what was opened with the old ones ends.
-      this.#session = {
+      this.#connections = {
         tls,
         session: new Bun.FetchSession({ proxy: this.#toProxy(access), ...(tls !== undefined && { tls: toTlsOptions(tls) }) }),
+        hasAnswered: false,
       };
     }
-    return this.#session.session;
+    return this.#connections;
   }
 
   /** What `NO_PROXY` lists is excepted from the proxy of the environment, not from that of the cluster: as kubectl has it. */

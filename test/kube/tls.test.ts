@@ -107,7 +107,10 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test("a write whose reply is lost reaches the server once, and its outcome is unknown", async () => {
+  test.each([
+    ["lost", "drop-next"],
+    ["disturbed", "disturb-next"],
+  ] as const)("a write whose reply is %s reaches the server once, and its outcome is unknown", async (_fault, mode) => {
     await using server = serve(byAddress);
     using proxy = new TcpProxy(Number(new URL(server.url).port));
     const cluster = { server: `https://127.0.0.1:${proxy.port}`, "certificate-authority": authority.certFile };
@@ -122,7 +125,7 @@ describe.each(["http1.1", "http2"] as const)("over %s", (protocol) => {
     for (const write of writes) {
       await ask(client);
       server.seen.length = 0;
-      proxy.mode = "drop-next";
+      proxy.mode = mode;
       expect(await failureOf(write())).toMatchObject({ reason: "lost", isOutcomeUnknown: true });
       // Whoever sent it again would have done so by now.
       await ask(client);

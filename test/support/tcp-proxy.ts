@@ -11,6 +11,8 @@ export type ReplyMode =
   | "drop-next"
   /** The reply is thrown away, and the client goes on waiting for it. */
   | "swallow"
+  /** So it goes with one reply: something else comes in its place. */
+  | "disturb-next"
   /** The client gets the reply when the proxy is told to let go. */
   | "hold";
 
@@ -28,7 +30,7 @@ export class TcpProxy implements Disposable {
   mode: ReplyMode = "pass";
   /** By how many milliseconds replies come late. */
   delayMs = 0;
-  /** Resolves when a reply was lost, or held, for the first time. */
+  /** Resolves when a reply was lost, disturbed or held for the first time. */
   readonly dropped: Promise<void>;
   readonly #onDropped: () => void;
   readonly #open = new Set<Socket<Link>>();
@@ -113,6 +115,10 @@ export class TcpProxy implements Disposable {
     } else if (this.mode === "hold") {
       const copy = Buffer.from(chunk);
       this.#held.push(() => client.write(copy));
+      this.#onDropped();
+    } else if (this.mode === "disturb-next") {
+      this.mode = "pass";
+      client.write("disturbed");
       this.#onDropped();
     } else if (this.mode !== "swallow") {
       if (this.mode === "drop-next") this.mode = "pass";
