@@ -53,6 +53,12 @@ describe.concurrent("a server", () => {
     expect(await use(openEtcd({ endpoints: [server.endpoint.replace("127.0.0.1", "localhost")], caCertFile }), "by-name")).toBe("works");
   });
 
+  test("is trusted by the intermediate authority that has signed its certificate, also without the root", async () => {
+    const intermediate = ca.issueAuthority("intermediate");
+    await using below = await startEtcd({ ...QUICK, tls: intermediate.issueServer("below") });
+    expect(await use(openEtcd({ endpoints: [below.endpoint], caCertFile: intermediate.certFile }), "below")).toBe("works");
+  });
+
   test("of another authority is refused with what to check", async () => {
     for (const config of [
       { endpoints: [server.endpoint], caCertFile: otherCa.certFile },

@@ -22,10 +22,18 @@ export class Sessions {
   }
 }
 
-/** Options with no key that is undefined. */
-export function toTlsOptions({ ca, cert, key }: TlsMaterial): { ca?: string[]; cert?: string; key?: string } {
+/** What both of Bun's clients know; the type of one lacks the last. */
+interface TlsOptions {
+  ca?: string[];
+  cert?: string;
+  key?: string;
+  allowPartialTrustChain?: true;
+}
+
+/** Options with no key that is undefined. Whatever is named as an authority is trusted, also without its root: as `etcdctl` has it. */
+export function toTlsOptions({ ca, cert, key }: TlsMaterial): TlsOptions {
   return {
-    ...(ca === undefined ? {} : { ca: [...ca] }),
+    ...(ca === undefined ? {} : { ca: [...ca], allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
   };
