@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createGateway } from "../../src/datastore/etcd/wire/gateway/transport.ts";
 import { createGrpcTransport } from "../../src/datastore/etcd/wire/grpc/transport.ts";
 import type { Transport } from "../../src/datastore/etcd/wire/transport.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Clock } from "../../src/lib/ports.ts";
 import type { KeyPair } from "../support/certificates.ts";
@@ -12,6 +13,7 @@ import { createCertificateFolder } from "../support/certificates.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { eventually } from "../support/eventually.ts";
 import { share } from "../support/share.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { openEtcd } from "./open-etcd.ts";
 import { makePool, poolRef } from "./resources.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -63,6 +65,16 @@ describe.concurrent("a certificate's name", () => {
     const last = events.next();
     ending.abort();
     expect((await last).done).toBe(true);
+    datastore.close();
+  });
+
+  test("lets in to a commit that may be carried out, although its reply is disturbed on the way", async () => {
+    using proxy = new TcpProxy(Number(new URL(server.endpoint).port));
+    const datastore = open(plugin, { endpoints: [`https://127.0.0.1:${proxy.port}`] });
+    await namesIn(datastore);
+    proxy.mode = "disturb-next";
+    expect(await failureOf(create(datastore, "disturbed"))).toBeInstanceOf(OutcomeUnknown);
+    expect(await namesIn(datastore)).toContain("disturbed");
     datastore.close();
   });
 

@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EtcdConfig } from "../../src/datastore/datastore-config.ts";
 import type { DatastorePorts } from "../../src/datastore/open.ts";
+import { OutcomeUnknown } from "../../src/datastore/outcome-unknown.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { NetplugError } from "../../src/lib/errors.ts";
 import type { Clock } from "../../src/lib/ports.ts";
@@ -12,9 +13,10 @@ import { connectTcp } from "../../src/linux/tcp.ts";
 import { createCertificateFolder } from "../support/certificates.ts";
 import { startEtcd } from "../support/etcd.ts";
 import { share } from "../support/share.ts";
+import { TcpProxy } from "../support/tcp-proxy.ts";
 import { IMPATIENT, openEtcd } from "./open-etcd.ts";
 import { failureOf } from "../support/failure-of.ts";
-import { namesIn, use } from "./steps.ts";
+import { create, namesIn, use } from "./steps.ts";
 
 const SECRET = "s3cret-in-a-file";
 
@@ -57,6 +59,16 @@ describe.concurrent("a server", () => {
     const intermediate = ca.issueAuthority("intermediate");
     await using below = await startEtcd({ ...QUICK, tls: intermediate.issueServer("below") });
     expect(await use(openEtcd({ endpoints: [below.endpoint], caCertFile: intermediate.certFile }), "below")).toBe("works");
+  });
+
+  test("whose reply to a commit is disturbed on its way may have carried it out", async () => {
+    using proxy = new TcpProxy(Number(new URL(server.endpoint).port));
+    const datastore = openEtcd({ endpoints: [`https://127.0.0.1:${proxy.port}`], caCertFile: ca.certFile });
+    await namesIn(datastore);
+    proxy.mode = "disturb-next";
+    expect(await failureOf(create(datastore, "disturbed"))).toBeInstanceOf(OutcomeUnknown);
+    expect(await namesIn(datastore)).toContain("disturbed");
+    datastore.close();
   });
 
   test("of another authority is refused with what to check", async () => {

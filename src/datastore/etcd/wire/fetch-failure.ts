@@ -5,7 +5,7 @@ import { codeOf, isHandshakeCode, whyNeverSent } from "../../../lib/fetch-fault.
 import { EtcdFailure, NO_REPLY } from "../protocol/failure.ts";
 
 /**
- * @param replied the head of a reply came already, so the request was sent
+ * @param replied the head of a reply came already, to this request or over this connection: the request may have been carried out
  */
 export function toFailure(thrown: unknown, replied = false): EtcdFailure {
   if (thrown instanceof EtcdFailure) return thrown;

@@ -2,22 +2,30 @@
 
 import type { TlsMaterial } from "./transport.ts";
 
+/** What is kept open, with the same certificates. */
+interface Connections {
+  readonly session: Bun.FetchSession;
+  /** Whether a reply has come over one of them. */
+  hasReplied: boolean;
+}
+
 /** Sessions of `fetch`. They go straight to etcd: a proxy that is meant for the web is not asked. */
 export class Sessions {
-  readonly #sessions = new Map<TlsMaterial | undefined, Bun.FetchSession>();
+  readonly #sessions = new Map<TlsMaterial | undefined, Connections>();
 
-  for(tls: TlsMaterial | undefined): Bun.FetchSession {
-    let session = this.#sessions.get(tls);
-    if (session === undefined) {
+  for(tls: TlsMaterial | undefined): Connections {
+    let connections = this.#sessions.get(tls);
+    if (connections === undefined) {
       this.close(); // Renewed certificates: what was opened with the old ones ends.
-      session = new Bun.FetchSession(tls === undefined ? { proxy: false } : { proxy: false, tls: toTlsOptions(tls) });
-      this.#sessions.set(tls, session);
+      const session = new Bun.FetchSession(tls === undefined ? { proxy: false } : { proxy: false, tls: toTlsOptions(tls) });
+      connections = { session, hasReplied: false };
+      this.#sessions.set(tls, connections);
     }
-    return session;
+    return connections;
   }
 
   close(): void {
-    for (const session of this.#sessions.values()) session.close();
+    for (const { session } of this.#sessions.values()) session.close();
     this.#sessions.clear();
   }
 }

@@ -1,5 +1,6 @@
 /** etcd's JSON gateway: over `fetch`, or over sockets of our own where a process has them. */
 
+import { codeOf } from "../../../../lib/fetch-fault.ts";
 import { EtcdFailure } from "../../protocol/failure.ts";
 import { toFailure } from "../fetch-failure.ts";
 import { Sessions } from "../sessions.ts";
@@ -62,11 +63,14 @@ async function postPlainly(plainHttp: PlainHttp, path: string, body: string, tar
 async function send(sessions: Sessions, path: string, body: string, target: Target): Promise<Response> {
   const { endpoint, tls, signal } = target;
   const headers = headersOf(target);
+  const connections = sessions.for(tls);
   let response: Response;
   try {
-    response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session: sessions.for(tls) });
+    response = await fetch(endpoint + path, { method: "POST", body, headers, signal, redirect: "error", session: connections.session });
+    connections.hasReplied = true;
   } catch (thrown) {
-    throw toFailure(thrown);
+    // So `fetch` calls a handshake that fails, and a reply that cannot be decrypted.
+    throw toFailure(thrown, connections.hasReplied && codeOf(thrown) === "EPROTO");
   }
   if (response.ok) return response;
   throw toRefusal(response.status, await response.text().catch(() => ""));

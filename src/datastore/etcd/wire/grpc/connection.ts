@@ -11,15 +11,18 @@ import { toTlsOptions } from "../sessions.ts";
 import type { Target, TlsMaterial } from "../transport.ts";
 import { FrameReader, toFrame } from "./frame.ts";
 
-/** Why a session ended, for its streams: the error of a stream does not say it. */
-interface SessionFailure {
+/** What streams must know of their session. */
+interface SessionState {
+  /** Why it ended: the error of a stream does not say it. */
   thrown: unknown;
+  /** Whether a reply has come: an error after that is no handshake that failed. */
+  hasReplied: boolean;
 }
 
 /** A connection to the endpoint that was asked last; made again when it ends. */
 export class Connection {
   #session: ClientHttp2Session | undefined;
-  #failure: SessionFailure = { thrown: undefined };
+  #state: SessionState = { thrown: undefined, hasReplied: false };
   #endpoint: string | undefined;
   #tls: TlsMaterial | undefined;
 
@@ -51,7 +54,7 @@ export class Connection {
       for (const message of messages) stream.write(toFrame(message));
       if (ends) stream.end();
       // A reader that stops early thereby destroys the stream, which cancels it at the server.
-      for await (const message of readStream(stream, this.#failure)) {
+      for await (const message of readStream(stream, this.#state)) {
         isAnswered = true;
         yield message;
       }
@@ -73,11 +76,11 @@ export class Connection {
     if (isUsable && endpoint === this.#endpoint && tls === this.#tls) return current;
     this.close();
     const session = http2.connect(endpoint, tls === undefined ? {} : toTlsOptions(tls));
-    const failure: SessionFailure = { thrown: undefined };
+    const state: SessionState = { thrown: undefined, hasReplied: false };
     session.on("error", (thrown) => {
-      failure.thrown = thrown;
+      state.thrown = thrown;
     });
-    [this.#session, this.#failure, this.#endpoint, this.#tls] = [session, failure, endpoint, tls];
+    [this.#session, this.#state, this.#endpoint, this.#tls] = [session, state, endpoint, tls];
     return session;
   }
 }
@@ -85,7 +88,7 @@ export class Connection {
 /** What every reply of gRPC has, also that of a refusal. */
 const OK = 200;
 
-async function* readStream(stream: ClientHttp2Stream, failure: SessionFailure): AsyncIterable<Uint8Array> {
+async function* readStream(stream: ClientHttp2Stream, state: SessionState): AsyncIterable<Uint8Array> {
   let status: string | undefined;
   let httpStatus: number | undefined;
   let reason = "";
@@ -96,6 +99,7 @@ async function* readStream(stream: ClientHttp2Stream, failure: SessionFailure): 
   };
   stream.on("response", (headers) => {
     httpStatus = headers[":status"];
+    state.hasReplied = true;
     note(headers);
   });
   stream.on("trailers", note);
@@ -106,9 +110,9 @@ async function* readStream(stream: ClientHttp2Stream, failure: SessionFailure): 
       yield* reader.push(chunk as Uint8Array);
     }
   } catch (thrown) {
-    throw toFailure(failure.thrown ?? thrown);
+    throw toFailure(state.thrown ?? thrown, state.hasReplied);
   }
-  if (failure.thrown !== undefined) throw toFailure(failure.thrown);
+  if (state.thrown !== undefined) throw toFailure(state.thrown, state.hasReplied);
   if (status === undefined && httpStatus !== undefined && httpStatus !== OK) throw toHttpFailure(httpStatus);
   if (status === undefined) throw new EtcdFailure("lost", "connection lost");
   if (status !== "0") throw new EtcdFailure("refused", reason, Number(status));
