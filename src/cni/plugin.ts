@@ -1,6 +1,5 @@
 /** One CNI call from stdin to stdout: read, prepare, run, answer. */
 
-import { CorruptBlock } from "../api/ipam-block-codec.ts";
 import { startDeadline } from "../lib/deadline.ts";
 import { NetplugError } from "../lib/errors.ts";
 import { add } from "./add.ts";
@@ -108,10 +107,9 @@ function subjectOf(environment: CniEnvironment): Readonly<Record<string, string>
 async function runVerb(verb: CniVerb, call: Call): Promise<void> {
   try {
     await runOnce(verb, call);
-  } catch (thrown) {
-    if (!(thrown instanceof CorruptBlock)) throw thrown;
-    const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
-    await retryWithoutDamaged(verb, call, { fault: thrown, run: runOnce });
+  } catch (fault) {
+    const { runAgain } = await import("./run-again.ts");
+    await runAgain(verb, call, { fault, run: runOnce });
   }
 }
 

@@ -116,6 +116,7 @@ export const TEST_PARTS: readonly TestPart[] = [
     folders: ["test/cni"],
     files: [
       "add",
+      "address-in-use",
       "burst",
       "changed-annotations",
       "changed-main",

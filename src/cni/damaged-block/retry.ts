@@ -20,18 +20,12 @@ import { openPodNetns } from "../link/pod-netns.ts";
 import { openLinkSockets } from "../link/sockets.ts";
 import { notePending } from "../pending-release/after-failed-del.ts";
 import type { CniVerb } from "../protocol/versions.ts";
+import type { FailedRun } from "../failed-run.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { withoutDamaged } from "./without-damaged.ts";
 
-/** The run that failed, and how to run the verb again. */
-export interface FailedRun {
-  /** Why it failed. */
-  readonly fault: CorruptBlock;
-  readonly run: (verb: CniVerb, call: Call) => Promise<void>;
-}
-
 /** @throws `fault` where the call cannot do without the damaged block; NetplugError */
-export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
+export async function retryWithoutDamaged(verb: CniVerb, call: Call, { fault, run }: FailedRun<CorruptBlock>): Promise<void> {
   const own = new OwnAddresses(call);
   const mayGoOn = conditionOf(verb, call, own);
   const requireMayGoOn = (): void => {

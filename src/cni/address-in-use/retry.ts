@@ -1,0 +1,47 @@
+/**
+ * Runs an ADD again after the node turned out to have a route to the address that it was given, when its work is undone. Somebody here uses that
+ * address, although the datastore has it free: it was restored from a backup, say. Otherwise a node whose only free address is such a one
+ * would give it to each ADD, and no pod could start. This time addresses to which the node has routes are not given.
+ */
+
+import { NetplugError } from "../../lib/errors.ts";
+import { WIDTH } from "../../lib/ip/address.ts";
+import { toPrefixText, tryParsePrefix } from "../../lib/ip/prefix.ts";
+import { EEXIST } from "../../linux/errno.ts";
+import { KernelError } from "../../linux/kernel-error.ts";
+import { RT_TABLE_MAIN } from "../../linux/netlink/constants.ts";
+import { listRoutes, toRoute } from "../../linux/netlink/route.ts";
+import type { Call } from "../call.ts";
+import type { Kernel } from "../link/kernel.ts";
+import type { FailedRun } from "../failed-run.ts";
+import { withReserved } from "./with-reserved.ts";
+
+/** Whether an ADD failed because there is a route to its address. Of one that left something behind, the undo failed, too. */
+export function isRouteInTheWay(fault: unknown): fault is KernelError {
+  if (!(fault instanceof KernelError) || fault.errno !== EEXIST || fault.operation !== "add route") return false;
+  const destination = tryParsePrefix(fault.object);
+  return destination?.length === WIDTH[destination?.family ?? 4];
+}
+
+/** @throws `fault` where the pools have no other address; NetplugError */
+export async function retryElsewhere(call: Call, { fault, run }: FailedRun<KernelError>): Promise<void> {
+  const inUse = routedAddresses(call.host.kernel);
+  if (!inUse.includes(fault.object)) throw fault;
+  call.log.warning("the address is in use on this node, and allocated to nobody: take another one", { reason: fault.message });
+  try {
+    await run("ADD", { ...call, datastore: withReserved(call.datastore, inUse) });
+  } catch (thrown) {
+    if (!(thrown instanceof NetplugError) || thrown.kind !== "noAddressLeft") throw thrown;
+    throw new NetplugError(fault.kind, fault.message, { cause: fault, details: thrown.message });
+  }
+}
+
+/** `10.65.0.7/32`, of all to which the host has a route of their own. */
+function routedAddresses(kernel: Kernel): readonly string[] {
+  using host = kernel.openRouteSocket();
+  const routes = [...host.dump(listRoutes(4)), ...host.dump(listRoutes(6))].map(toRoute);
+  return routes.flatMap((route) => {
+    const isOfAddress = route?.table === RT_TABLE_MAIN && route.destination.length === WIDTH[route.destination.family];
+    return isOfAddress ? [toPrefixText(route.destination)] : [];
+  });
+}

@@ -1,0 +1,19 @@
+/** Runs a call again where the reason of its failure can be left out: a damaged block, or addresses in use that nobody has allocated. */
+
+import { CorruptBlock } from "../api/ipam-block-codec.ts";
+import { type Call, hasOwnIpam } from "./call.ts";
+import type { FailedRun } from "./failed-run.ts";
+import type { CniVerb } from "./protocol/versions.ts";
+
+/** @throws `fault` where the call would fail again; NetplugError */
+export async function runAgain(verb: CniVerb, call: Call, { fault, run }: FailedRun): Promise<void> {
+  if (fault instanceof CorruptBlock) {
+    const { retryWithoutDamaged } = await import("./damaged-block/retry.ts");
+    return await retryWithoutDamaged(verb, call, { fault, run });
+  }
+  // A delegate knows best which addresses are in use.
+  if (verb !== "ADD" || !hasOwnIpam(call)) throw fault;
+  const { isRouteInTheWay, retryElsewhere } = await import("./address-in-use/retry.ts");
+  if (!isRouteInTheWay(fault)) throw fault;
+  await retryElsewhere(call, { fault, run });
+}

@@ -1,0 +1,89 @@
+/** A node that has routes to addresses which the datastore has free, as after the datastore was restored from a backup. */
+
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { nodePlace, TestNetns } from "../support/netns.ts";
+import { share } from "../support/share.ts";
+import { TestNode } from "../support/test-node.ts";
+
+const node = share(
+  () => TestNode.start([]),
+  (node) => node.createPool("two-blocks", { cidr: "10.65.0.0/29", blockSize: 30 }),
+);
+const ADDRESSES = Array.from({ length: 8 }, (_, i) => `10.65.0.${i}`);
+
+let pods: AsyncDisposableStack;
+let taken: string;
+beforeEach(async () => {
+  pods = new AsyncDisposableStack();
+  taken = await attach();
+});
+afterEach(async () => {
+  await pods.disposeAsync();
+  expect(await node.addressesInUse()).toBe(0);
+});
+
+/** @returns the address */
+async function attach(): Promise<string> {
+  const pod = pods.use(new TestNetns());
+  const containerID = node.newContainerID();
+  pods.defer(() => node.del({ containerID, netns: pod.path }));
+  const result = await node.add(pod, { containerID });
+  return result.ips?.[0]?.address.replace("/32", "") ?? "";
+}
+
+function addRoutes(addresses: readonly string[]): void {
+  for (const address of addresses) {
+    nodePlace.must(["ip", "route", "add", `${address}/32`, "dev", "lo"]);
+    pods.defer(() => void nodePlace.must(["ip", "route", "del", `${address}/32`, "dev", "lo"]));
+  }
+}
+
+test("a pod gets another address, of another block if the node's own has none, and the log says why", async () => {
+  const isOfFirst = Number(taken.slice(-1)) < 4;
+  const [own, other] = [ADDRESSES.slice(0, 4), ADDRESSES.slice(4)];
+  addRoutes((isOfFirst ? own : other).filter((address) => address !== taken));
+  expect(isOfFirst ? other : own).toContain(await attach());
+  expect(await node.addressesInUse()).toBe(2);
+  const warning = node.logLines().find(({ level }) => level === "WARNING");
+  expect(warning).toMatchObject({
+    msg: "the address is in use on this node, and allocated to nobody: take another one",
+    reason: expect.stringMatching(/^add route "10\.65\.0\.\d\/32": EEXIST \(file exists\): interface "lo" has this route; /),
+  });
+});
+
+test("a pod for which no other address is left fails with the route that is in the way", async () => {
+  addRoutes(ADDRESSES.filter((address) => address !== taken));
+  using pod = new TestNetns();
+  const containerID = node.newContainerID();
+  const reply = await node.call("ADD", { containerID, netns: pod.path });
+  expect(reply.json).toMatchObject({
+    code: 109,
+    msg: expect.stringContaining('interface "lo" has this route; delete that interface, or the route, if nothing uses 10.65.0.'),
+    details: expect.stringContaining("no address left"),
+  });
+  expect(await node.addressesInUse()).toBe(1);
+  expect(pod.links().map(({ ifname }) => ifname)).toEqual(["lo"]);
+  await node.del({ containerID, netns: pod.path });
+});
+
+test("a pod that asks for an address in use does not get another one", async () => {
+  const asked = ADDRESSES.find((address) => address !== taken) ?? "";
+  addRoutes([asked]);
+  using pod = new TestNetns();
+  const call = { containerID: node.newContainerID(), netns: pod.path, args: `IP=${asked}` };
+  const reply = await node.call("ADD", call);
+  expect(reply.json).toMatchObject({ code: 109, msg: expect.stringContaining(`if nothing uses ${asked} there`) });
+  expect(await node.addressesInUse()).toBe(1);
+  await node.del(call);
+});
+
+test("an address that a delegate gave is not replaced by another one", async () => {
+  addRoutes(["10.66.0.2"]);
+  using pod = new TestNetns();
+  const ipam = { type: "host-local", subnet: "10.66.0.0/29", dataDir: join(node.folder, "host-local") };
+  const call = { containerID: node.newContainerID(), netns: pod.path, config: node.config({ ipam }) };
+  const reply = await node.call("ADD", call);
+  expect(reply.json).toMatchObject({ code: 109, msg: expect.stringContaining("if nothing uses 10.66.0.2 there") });
+  await node.del(call);
+});
